@@ -1,0 +1,17 @@
+declare const provides: unique symbol;
+
+/**
+ * A name for something a handler or another service needs. It carries the type and nothing else, so a module that
+ * asks for a mailer does not import the one that builds it.
+ */
+export interface Service<out T> {
+  readonly name: string;
+  /** Only the type lives here; the property never exists at run time. */
+  readonly [provides]?: T;
+}
+
+export function service<T>(name: string): Service<T> {
+  return Object.freeze({ name });
+}
+
+export type ServiceType<S> = S extends Service<infer T> ? T : never;
