@@ -90,7 +90,12 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   const start = async (): Promise<void> => {
     const flags = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200', '-c', 'shared_buffers=128MB'];
     // fsync off: a test run must survive kill -9 of processes, not the loss of power.
-    const server = spawn(bin('postgres'), [...flags, '-c', 'fsync=off', '-c', 'application_name=kit-test'], { ...id, env, cwd: data, stdio: ['ignore', 'ignore', 'pipe'] });
+    const server = spawn(bin('postgres'), [...flags, '-c', 'fsync=off', '-c', 'application_name=kit-test'], {
+      ...id,
+      env,
+      cwd: data,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     child = server;
     let log = '';
     await new Promise<void>((done, failed) => {

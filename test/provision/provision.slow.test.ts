@@ -38,7 +38,9 @@ test('a template is filled once and every clone of it is a database of its own',
 test('a real browser loads a page from loopback and runs its script', async () => {
   const site = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html');
-    response.end('<!doctype html><title>kit</title><p id="x"></p><script>document.getElementById("x").textContent = String(6 * 7)</script>');
+    response.end(
+      '<!doctype html><title>kit</title><p id="x"></p><script>document.getElementById("x").textContent = String(6 * 7)</script>',
+    );
   });
   await new Promise<void>((done) => site.listen(0, '127.0.0.1', done));
   const browser = await launchChromium();

@@ -1,0 +1,56 @@
+import type { BenchmarkContext } from './benchmark.ts';
+import { table } from './table.ts';
+
+/** One side of a comparison. `measure` returns a rate (more is better), as operations per second. */
+export interface Contender {
+  readonly name: string;
+  measure(seconds: number): Promise<number>;
+}
+
+/** The median rate of each contender, in the order given. */
+export type ContestResult = ReadonlyMap<string, number>;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}
+
+/**
+ * Runs the contenders interleaved, round after round, so that a noisy neighbour slows all of them alike, and
+ * prints the medians with their spread. The first round warms up and is thrown away.
+ */
+export async function contest(context: BenchmarkContext, contenders: readonly Contender[]): Promise<ContestResult> {
+  const rates = new Map<string, number[]>(contenders.map((contender) => [contender.name, []]));
+  for (let round = 0; round <= context.rounds; round++) {
+    // Rotating who goes first takes away the advantage of a fixed place in the round.
+    for (let turn = 0; turn < contenders.length; turn++) {
+      const contender = contenders[(round + turn) % contenders.length];
+      if (contender === undefined) continue;
+      const rate = await contender.measure(round === 0 ? Math.min(1, context.roundSeconds) : context.roundSeconds);
+      if (round > 0) rates.get(contender.name)?.push(rate);
+    }
+  }
+  const medians = new Map(contenders.map(({ name }) => [name, median(rates.get(name) ?? [])]));
+  const best = Math.max(...medians.values());
+  context.print(
+    table(
+      ['contender', 'per second (median)', 'min', 'max', 'of the fastest'],
+      contenders.map(({ name }) => {
+        const all = rates.get(name) ?? [];
+        const mid = medians.get(name) ?? 0;
+        return [name, whole(mid), whole(Math.min(...all)), whole(Math.max(...all)), `${((mid / best) * 100).toFixed(0)} %`];
+      }),
+    ),
+  );
+  return medians;
+}
+
+/** `subject` as a fraction of `peer`. */
+export function ratioOf(result: ContestResult, subject: string, peer: string): number {
+  return (result.get(subject) ?? Number.NaN) / (result.get(peer) ?? Number.NaN);
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { pinned, SERVER_CORE } from './cores.ts';
+
+/** A server under test in a process of its own, pinned to the server core. */
+export interface ServerProcess {
+  readonly port: number;
+  /** CPU time the process has used so far, in microseconds. */
+  cpuMicros(): Promise<number>;
+  /** Heap in use after a forced collection, in bytes. */
+  heapBytes(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+type Question = 'cpu' | 'heap';
+type Answer = { port: number } | { question: Question; value: number };
+
+/**
+ * Starts `script` (a URL relative to the caller, `new URL('./x.ts', import.meta.url)`), which must call `serving(port)`
+ * once it listens on loopback.
+ */
+export async function startServer(script: URL, args: readonly string[] = [], env: Record<string, string> = {}): Promise<ServerProcess> {
+  const node = pinned(SERVER_CORE, process.execPath, ['--conditions=source', '--expose-gc', fileURLToPath(script), ...args]);
+  const child = spawn(node.command, node.args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const port = await new Promise<number>((done, failed) => {
+    child.once('exit', (code) => failed(new Error(`${fileURLToPath(script)} exited with ${code} before it listened`)));
+    child.once('error', failed);
+    child.on('message', (answer: Answer) => 'port' in answer && done(answer.port));
+  });
+  const ask = (question: Question): Promise<number> =>
+    new Promise((done) => {
+      const listener = (answer: Answer): void => {
+        if (!('question' in answer) || answer.question !== question) return;
+        child.off('message', listener);
+        done(answer.value);
+      };
+      child.on('message', listener);
+      child.send(question);
+    });
+  return {
+    port,
+    cpuMicros: () => ask('cpu'),
+    heapBytes: () => ask('heap'),
+    async stop() {
+      const gone = new Promise<void>((done) => child.once('exit', () => done()));
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
+      await gone;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Called by a server script when it accepts connections; answers the harness's questions from then on. */
+export function serving(port: number): void {
+  process.on('message', (question: Question) => {
+    if (question === 'cpu') {
+      const { user, system } = process.cpuUsage();
+      process.send?.({ question, value: user + system } satisfies Answer);
+    } else {
+      globalThis.gc?.();
+      process.send?.({ question, value: process.memoryUsage().heapUsed } satisfies Answer);
+    }
+  });
+  process.on('SIGTERM', () => process.exit(0));
+  process.on('disconnect', () => process.exit(0));
+  process.send?.({ port } satisfies Answer);
+}

@@ -1,0 +1,42 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Benchmark, BenchmarkContext } from './harness/benchmark.ts';
+import { passes, ratioLine } from './harness/ratio.ts';
+
+const folder = import.meta.dirname;
+
+/** A benchmark is a file of this folder with a default export; its name is the file's. */
+async function load(): Promise<Benchmark[]> {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'run.ts' && !file.endsWith('.test.ts'));
+  const modules = await Promise.all(
+    files.sort().map((file) => import(pathToFileURL(join(folder, file)).href) as Promise<{ default: Benchmark }>),
+  );
+  return modules.map((module) => module.default);
+}
+
+const args = process.argv.slice(2);
+const quick = args.includes('--quick');
+const name = args.find((arg) => !arg.startsWith('-'));
+const known = await load();
+
+if (args.includes('--list')) {
+  for (const benchmark of known) console.log(`${benchmark.name.padEnd(18)} ${benchmark.question}`);
+  process.exit(0);
+}
+const chosen = known.find((benchmark) => benchmark.name === name);
+if (chosen === undefined) {
+  console.error(
+    name === undefined
+      ? 'usage: npm run bench -- <name> [--quick] | --list'
+      : `no benchmark named ${name}; npm run bench -- --list shows them`,
+  );
+  process.exit(2);
+}
+
+const context: BenchmarkContext = { quick, rounds: quick ? 2 : 7, roundSeconds: quick ? 1 : 4, print: (line) => console.log(line) };
+console.log(`${chosen.name}: ${chosen.question}${quick ? ' (quick: no evidence)' : ''}\n`);
+const ratios = await chosen.run(context);
+console.log('');
+for (const ratio of ratios) console.log(ratioLine(ratio));
+process.exit(ratios.every(passes) ? 0 : 1);
