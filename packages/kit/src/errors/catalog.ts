@@ -1,0 +1,76 @@
+import { KitError, type FieldError } from './kit-error.ts';
+
+export interface ErrorEntry {
+  readonly status: number;
+  /** The public sentence, unless the place that throws gives a better one. */
+  readonly detail: string;
+  readonly title?: string;
+  /** What the caller can do about it; printed in docs/reference/errors.md. */
+  readonly remedy?: string;
+}
+
+export interface ErrorDetails {
+  readonly detail?: string | undefined;
+  readonly errors?: readonly FieldError[] | undefined;
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly message?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** A row of a catalog, callable: `throw coreErrors.not_found({ detail: 'No such order.' })`. */
+export interface ErrorDefinition {
+  (details?: ErrorDetails): KitError;
+  readonly isErrorDefinition: true;
+  readonly module: string;
+  readonly code: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly title: string;
+  readonly remedy: string | undefined;
+}
+
+export type ErrorCatalog = Readonly<Record<string, ErrorDefinition>>;
+
+const codeGrammar = /^[a-z][a-z0-9_]{0,63}$/;
+const catalogs = new Map<string, ErrorCatalog>();
+
+/**
+ * Declares a module's errors. The key is the code on the wire: a promise to clients, never renamed.
+ * Every catalog is listed in docs/reference/errors.md.
+ */
+export function defineErrors<const C extends Record<string, ErrorEntry>>(
+  module: string,
+  catalog: C,
+): { readonly [K in keyof C]: ErrorDefinition } {
+  const definitions: Record<string, ErrorDefinition> = {};
+  for (const [code, entry] of Object.entries(catalog)) definitions[code] = define(module, code, entry);
+  catalogs.set(module, Object.freeze(definitions));
+  return definitions as { readonly [K in keyof C]: ErrorDefinition };
+}
+
+/** Every catalog declared so far, sorted by module name. */
+export function errorCatalogs(): readonly { readonly module: string; readonly errors: ErrorCatalog }[] {
+  return [...catalogs].map(([module, errors]) => ({ module, errors })).sort((a, b) => (a.module < b.module ? -1 : 1));
+}
+
+export function isErrorDefinition(value: unknown): value is ErrorDefinition {
+  return typeof value === 'function' && (value as Partial<ErrorDefinition>).isErrorDefinition === true;
+}
+
+function define(module: string, code: string, entry: ErrorEntry): ErrorDefinition {
+  if (!codeGrammar.test(code)) throw new TypeError(`error code "${code}" of module "${module}" must be snake_case, at most 64 characters`);
+  if (!Number.isInteger(entry.status) || entry.status < 400 || entry.status > 599) {
+    throw new TypeError(`error "${code}" of module "${module}" needs a status between 400 and 599, got ${entry.status}`);
+  }
+  const title = entry.title ?? titleOf(code);
+  const create = (details: ErrorDetails = {}): KitError =>
+    new KitError({ ...details, code, status: entry.status, title, detail: details.detail ?? entry.detail });
+  const facts = { isErrorDefinition: true, module, code, status: entry.status, detail: entry.detail, title, remedy: entry.remedy } as const;
+  return Object.freeze(Object.assign(create, facts));
+}
+
+function titleOf(code: string): string {
+  const words = code.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,79 @@
+import { defineErrors } from './catalog.ts';
+
+/** Codes any route may answer with. Modules add their own catalogs. */
+export const coreErrors = defineErrors('core', {
+  validation_error: {
+    status: 422,
+    detail: 'The request is well formed, but some of its values are not acceptable.',
+    remedy: 'Every fault is in `errors` with its location; correct them all and send the request again.',
+  },
+  malformed_body: {
+    status: 400,
+    detail: 'The request body cannot be read.',
+    remedy: 'Send valid UTF-8 JSON without duplicate keys; `detail` says where reading stopped.',
+  },
+  too_deep: {
+    status: 400,
+    detail: 'The request body is nested too deeply.',
+    remedy: 'Flatten the document; the limit is 32 levels unless the application says otherwise.',
+  },
+  unexpected_body: {
+    status: 400,
+    detail: 'This operation takes no request body.',
+    remedy: 'Send the request without content; use query parameters, or the QUERY method where offered.',
+  },
+  malformed_url: { status: 400, detail: 'The URL cannot be decoded.', remedy: 'Percent-encode the path and the query string as UTF-8.' },
+  malformed_request: { status: 400, detail: 'The request is not valid HTTP.', remedy: 'Check the client or the proxy in front of it.' },
+  not_authenticated: {
+    status: 401,
+    detail: 'Authentication is required.',
+    remedy: 'Send credentials of one of the kinds named in `WWW-Authenticate`.',
+  },
+  invalid_credentials: { status: 401, detail: 'The credentials are not valid.', remedy: 'Obtain new credentials.' },
+  permission_denied: {
+    status: 403,
+    detail: 'You may not do this.',
+    remedy: 'Ask for the permission; sending the same credentials again will not help.',
+  },
+  scope_required: {
+    status: 403,
+    detail: 'This operation needs credentials that carry scopes.',
+    remedy: 'Use an API key that has the scope named in `required_scope`.',
+  },
+  insufficient_scope: {
+    status: 403,
+    detail: 'The credentials lack the scope this operation needs.',
+    remedy: 'Use a key that has the scope named in `required_scope`.',
+  },
+  tenant_required: { status: 403, detail: 'The request belongs to no tenant.', remedy: 'Act as a member of a tenant.' },
+  csrf_failed: {
+    status: 403,
+    detail: 'The request did not prove that it comes from this site.',
+    remedy: 'Send the CSRF token with every unsafe request that is authenticated by a cookie.',
+  },
+  not_found: { status: 404, detail: 'There is nothing here.', remedy: 'Check the address; you may also lack the right to see it.' },
+  method_not_allowed: { status: 405, detail: 'This address does not support the method.', remedy: 'Use a method named in `Allow`.' },
+  not_acceptable: {
+    status: 406,
+    detail: 'No representation matches the `Accept` header.',
+    remedy: 'Accept one of the offered media types.',
+  },
+  request_timeout: { status: 408, detail: 'The request did not arrive in time.', remedy: 'Send it again, faster or in smaller parts.' },
+  conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Read the current state, then decide again.' },
+  body_too_large: { status: 413, detail: 'The request body is too large.', remedy: 'Send less; `bytes_max` is the limit in bytes.' },
+  uri_too_long: { status: 414, detail: 'The URL is too long.', remedy: 'Shorten it, or use the QUERY method where offered.' },
+  unsupported_media_type: {
+    status: 415,
+    detail: 'The media type of the request body is not supported.',
+    remedy: 'Send `Content-Type: application/json`.',
+  },
+  headers_too_large: { status: 431, detail: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
+  throttled: { status: 429, detail: 'Too many requests.', remedy: 'Wait for the seconds in `Retry-After`.' },
+  internal_error: {
+    status: 500,
+    detail: 'Something went wrong on our side.',
+    remedy: 'Report `request_id`; the cause is in the server log under it.',
+  },
+  unavailable: { status: 503, detail: 'The service is not available right now.', remedy: 'Try again later.' },
+  deadline_exceeded: { status: 503, detail: 'The operation took too long and was stopped.', remedy: 'Try again later, or ask for less.' },
+});

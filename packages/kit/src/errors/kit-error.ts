@@ -1,0 +1,65 @@
+/** One validation fault. `location` starts with `body`, `query`, `params` or `headers`. */
+export interface FieldError {
+  readonly location: readonly (string | number)[];
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface KitErrorOptions {
+  readonly code: string;
+  readonly status: number;
+  /** The public sentence: everything in it may be read by the caller. */
+  readonly detail: string;
+  readonly title?: string | undefined;
+  readonly errors?: readonly FieldError[] | undefined;
+  /** Public extra members of the error body, e.g. `{ required_scope: 'orders:read' }`. */
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+  /** Response headers, e.g. `{ 'retry-after': '3' }`. Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The internal sentence: logged, never sent. Defaults to `detail`. */
+  readonly message?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error class. `code`, `status`, `detail`, `errors`, `extensions` and `headers` are public; `message` and `cause` are logged and never sent.
+ * Recognise it with {@link isKitError}: two copies of the package in one process have two classes but one mark.
+ */
+export class KitError extends Error {
+  readonly code: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly title: string | undefined;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly extensions: Readonly<Record<string, unknown>> | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly isKitError = true;
+
+  constructor(options: KitErrorOptions) {
+    super(options.message ?? options.detail, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'KitError';
+    this.code = options.code;
+    this.status = options.status;
+    this.detail = options.detail;
+    this.title = options.title;
+    this.errors = options.errors;
+    this.extensions = options.extensions;
+    this.headers = options.headers;
+  }
+}
+
+export function isKitError(value: unknown): value is KitError {
+  if (typeof value !== 'object' || value === null) return false;
+  const candidate = value as Partial<Record<keyof KitError, unknown>>;
+  return (
+    candidate.isKitError === true &&
+    typeof candidate.code === 'string' &&
+    typeof candidate.status === 'number' &&
+    typeof candidate.detail === 'string'
+  );
+}
+
+/** True for a KitError of this code: `hasCode(error, 'not_found')`. */
+export function hasCode(value: unknown, code: string): value is KitError {
+  return isKitError(value) && value.code === code;
+}

@@ -1,0 +1,30 @@
+/** `*`, `<resource>:*` or `<resource>:<action>`. */
+const scopeGrammar = /^(?:\*|[a-z0-9_.-]{1,64}:(?:\*|[a-z0-9_.-]{1,64}))$/;
+const concreteGrammar = /^[a-z0-9_.-]{1,64}:[a-z0-9_.-]{1,64}$/;
+
+export function isScope(value: unknown): value is string {
+  return typeof value === 'string' && scopeGrammar.test(value);
+}
+
+/** A scope an operation can require: no wildcard. */
+export function isConcreteScope(value: unknown): value is string {
+  return typeof value === 'string' && concreteGrammar.test(value);
+}
+
+/**
+ * Whether the granted scopes include the needed one. `needed` may itself be a wildcard (handing out `orders:*`): only an equal or wider
+ * wildcard covers it, never a list of concrete scopes.
+ */
+export function scopeCovers(granted: readonly string[], needed: string): boolean {
+  const colon = needed.indexOf(':');
+  const wholeResource = colon === -1 ? undefined : `${needed.slice(0, colon)}:*`;
+  for (const scope of granted) {
+    if (scope === '*' || scope === needed || scope === wholeResource) return true;
+  }
+  return false;
+}
+
+/** De-duplicated and sorted: the stored form. */
+export function normaliseScopes(scopes: readonly string[]): string[] {
+  return [...new Set(scopes)].sort();
+}
