@@ -1,0 +1,89 @@
+// Packs each package as npm would publish it, installs the tarball into an empty project elsewhere and imports every
+// entry point on each Node version we promise, taken from npm. Catches what a workspace hides: a missing file, an
+// undeclared dependency, an export that points nowhere, syntax an older Node does not know.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+
+const candidates = [
+  { folder: 'packages/config-server', nodes: ['22.18.0', '24.21.0', '26.10.0'] },
+  { folder: 'packages/kit', nodes: ['24.21.0', '26.10.0'] },
+];
+
+interface Manifest {
+  readonly name: string;
+  readonly exports: Record<string, unknown>;
+  readonly bin?: Record<string, string>;
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const result = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: '', npm_config_loglevel: 'error' },
+  });
+  if (result.status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${result.stdout}\n${result.stderr}`);
+  return result.stdout;
+}
+
+const scratch = mkdtempSync(join(tmpdir(), 'kit-packages-'));
+const binaries = new Map<string, string>();
+
+/** A Node of this version from npm, installed once per run. */
+function nodeBinary(version: string): string {
+  const known = binaries.get(version);
+  if (known !== undefined) return known;
+  const folder = join(scratch, `node-${version}`);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"private":true}');
+  run('npm', ['install', '--no-save', `node-${platform}@${version}`], folder);
+  const binary = join(folder, 'node_modules', `node-${platform}`, 'bin', 'node');
+  if (!existsSync(binary)) throw new Error(`no Node ${version} for ${platform} on npm`);
+  binaries.set(version, binary);
+  return binary;
+}
+
+/** An empty project with the packed package installed in it, as a user would have it. */
+function install(folder: string, manifest: Manifest): string {
+  const packed = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch], join(root, folder))) as {
+    filename: string;
+  }[];
+  const project = join(scratch, manifest.name.replaceAll(/\W/g, '-'));
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
+  run('npm', ['install', '--ignore-scripts', join(scratch, packed[0]?.filename ?? '')], project);
+  return project;
+}
+
+function check(folder: string, nodes: readonly string[]): void {
+  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest;
+  const project = install(folder, manifest);
+  const entries = Object.keys(manifest.exports)
+    .filter((subpath) => subpath !== './package.json')
+    .map((subpath) => manifest.name + subpath.slice(1));
+  writeFileSync(
+    join(project, 'import.mjs'),
+    `for (const name of ${JSON.stringify(entries)}) if (Object.keys(await import(name)).length === 0) throw new Error(name + ' exports nothing');`,
+  );
+  for (const version of nodes) {
+    run(nodeBinary(version), ['--throw-deprecation', 'import.mjs'], project);
+    for (const file of new Set(Object.values(manifest.bin ?? {}))) {
+      run(nodeBinary(version), [join(project, 'node_modules', manifest.name, file), '--help'], project);
+    }
+    console.log(`${manifest.name}: ${entries.length} entry points import and the programs start on Node ${version}`);
+  }
+}
+
+try {
+  run(process.execPath, [join(root, 'scripts/build.ts')], root);
+  for (const { folder, nodes } of candidates) check(folder, nodes);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}

@@ -1,0 +1,123 @@
+import { readFileSync, readdirSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { forbidden, mayReadEnvironment, mustNotImportFastify, RINGS } from './architecture/boundaries.ts';
+import { findCycle, readSource, readSources, root } from './architecture/module-graph.ts';
+
+const sources = readSources();
+
+describe('imports go one way', () => {
+  test('no file imports from a ring outside its own, nor a contrib module another', () => {
+    const faults = [...sources.values()].flatMap((file) =>
+      file.imports.flatMap((target) => {
+        const why = forbidden(file.path, target);
+        return why === undefined ? [] : [`${file.path} imports ${target}: ${why}`];
+      }),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  test('every import of a relative path finds a file', () => {
+    const lost = [...sources.values()].flatMap((file) =>
+      file.imports.filter((target) => !existsSync(join(root, target))).map((target) => `${file.path} → ${target}`),
+    );
+    expect(lost).toEqual([]);
+  });
+
+  test('there is no import cycle, type-only imports included', () => {
+    expect(findCycle(sources)).toBeUndefined();
+  });
+
+  test('domain code never imports the HTTP framework', () => {
+    const faults = [...sources.values()].filter(
+      (file) => mustNotImportFastify(file.path) && file.packages.some((name) => name === 'fastify' || name.startsWith('@fastify/')),
+    );
+    expect(faults.map((file) => file.path)).toEqual([]);
+  });
+
+  test('the configuration server and kit do not import each other', () => {
+    const faults = [...sources.values()].flatMap((file) => {
+      const other = file.path.startsWith('packages/config-server/') ? /^kit(\/|$)/ : /^@kit\/config-server(\/|$)/;
+      return file.packages.filter((name) => other.test(name)).map((name) => `${file.path} imports ${name}`);
+    });
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('files say what they hold', () => {
+  test('the environment is read in main.ts and config.ts only', () => {
+    const faults = [...sources.values()].filter((file) => /\bprocess\.env\b/.test(file.text) && !mayReadEnvironment(file.path));
+    expect(faults.map((file) => file.path)).toEqual([]);
+  });
+
+  test('no drawer names: utils, helpers, common, misc, types', () => {
+    expect([...sources.keys()].filter((path) => /\/(utils?|helpers?|common|misc|types)(\/|\.tsx?$)/.test(path))).toEqual([]);
+  });
+
+  test('index.ts re-exports by name and holds no code', () => {
+    const faults = [...sources.values()]
+      .filter((file) => file.path.endsWith('/index.ts'))
+      .filter(
+        (file) =>
+          file.exports.includes('*') ||
+          /^\s*(const|let|function|class|if|for)\b/m.test(file.text) ||
+          /^export (default|const|function|class)/m.test(file.text),
+      );
+    expect(faults.map((file) => file.path)).toEqual([]);
+  });
+});
+
+describe('what a package offers is deliberate', () => {
+  for (const folder of readdirSync(join(root, 'packages'))) {
+    const manifest = JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8')) as {
+      name: string;
+      private?: boolean;
+      exports?: Record<string, unknown>;
+    };
+    if (manifest.private === true) continue;
+    test(`the exported names of ${manifest.name} are those of the snapshot`, async () => {
+      const entries = Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
+        const source = typeof target === 'object' && target !== null && 'source' in target ? String(target.source) : undefined;
+        return source === undefined ? [] : [{ subpath, file: readSource(join('packages', folder, source)) }];
+      });
+      const listing = entries
+        .map(({ subpath, file }) => [`${manifest.name}${subpath.slice(1)}`, ...file.exports.map((name) => `  ${name}`)].join('\n'))
+        .join('\n');
+      await expect(`${listing}\n`).toMatchFileSnapshot(`architecture/exports-${folder}.txt`);
+    });
+  }
+});
+
+describe('the checks themselves', () => {
+  const graph = (edges: Record<string, string[]>) => new Map(Object.entries(edges).map(([path, imports]) => [path, { imports }]));
+
+  test('a cycle is found wherever it starts', () => {
+    expect(findCycle(graph({ a: ['b'], b: ['c'], c: ['b'] }))).toEqual(['b', 'c', 'b']);
+    expect(findCycle(graph({ a: ['b', 'c'], b: ['c'], c: [] }))).toBeUndefined();
+  });
+
+  test('imports are read from static, type-only, re-exporting and dynamic forms', () => {
+    const file = readSource(
+      'packages/kit/src/x/y.ts',
+      `import type { A } from '../a.ts'; export { b } from './b.ts'; const c = await import('../c.ts'); import fs from 'node:fs';`,
+    );
+    expect(file.imports).toEqual(['packages/kit/src/a.ts', 'packages/kit/src/x/b.ts', 'packages/kit/src/c.ts']);
+    expect(file.packages).toEqual(['node:fs']);
+  });
+
+  test('the boundaries refuse what the contract refuses', () => {
+    const kit = (path: string): string => `packages/kit/src/${path}`;
+    expect(forbidden(kit('http/route.ts'), kit('crud/crud.ts'))).toBeDefined();
+    expect(forbidden(kit('crud/crud.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/jobs/start-job.ts'))).toBeUndefined();
+    expect(forbidden(kit('app/create-app.ts'), kit('cli/main.ts'))).toBeDefined();
+    expect(forbidden(kit('contrib/webhooks/publish.ts'), kit('db/db.ts'))).toBeUndefined();
+    expect(forbidden('packages/config-server/src/server.ts', kit('db/db.ts'))).toBeDefined();
+  });
+
+  test('ARCHITECTURE.md names every ring, in order', () => {
+    const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+    expect(page).toContain(RINGS.map((ring) => `\`${ring}\``).join(' → '));
+  });
+});

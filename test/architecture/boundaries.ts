@@ -1,0 +1,68 @@
+/**
+ * Who may import whom inside kit, innermost first: a ring may import itself and the rings before it.
+ * `testing` is published for users' tests and imported by no source.
+ */
+export const RINGS = [
+  'errors',
+  'db',
+  'di',
+  'auth',
+  'permissions',
+  'throttle',
+  'http',
+  'middleware',
+  'openapi',
+  'app',
+  'crud',
+  'contrib',
+  'admin',
+  'cli',
+] as const;
+
+const KIT = 'packages/kit/src/';
+const CONFIG_SERVER = 'packages/config-server/src/';
+
+function ringOf(path: string): string | undefined {
+  if (!path.startsWith(KIT)) return undefined;
+  const first = path.slice(KIT.length).split('/')[0] ?? '';
+  return first.endsWith('.ts') ? undefined : first;
+}
+
+function contribOf(path: string): string | undefined {
+  return /^packages\/kit\/src\/contrib\/([^/]+)\//.exec(path)?.[1];
+}
+
+/** Core rings: everything that stands without crud, contrib and the outermost ring. */
+const core = RINGS.slice(0, RINGS.indexOf('crud'));
+
+/** Says why `from` must not import `to`; undefined when it may. */
+export function forbidden(from: string, to: string): string | undefined {
+  if (from.startsWith(CONFIG_SERVER) && !to.startsWith(CONFIG_SERVER))
+    return 'the configuration server imports nothing of this repository but itself';
+  if (from.startsWith(KIT) && !to.startsWith(KIT)) return 'kit imports no other package by path';
+  const source = ringOf(from);
+  const target = ringOf(to);
+  if (source === undefined || target === undefined || source === target) {
+    const [a, b] = [contribOf(from), contribOf(to)];
+    if (a !== undefined && b !== undefined && a !== b && b !== 'jobs')
+      return `contrib/${a} meets contrib/${b} only through the core registries`;
+    return undefined;
+  }
+  if (source === 'testing') return core.includes(target as (typeof core)[number]) ? undefined : 'testing stands on the core alone';
+  if (target === 'testing') return 'testing is for tests';
+  const [inner, outer] = [RINGS.indexOf(target as (typeof RINGS)[number]), RINGS.indexOf(source as (typeof RINGS)[number])];
+  if (inner < 0 || outer < 0) return `unknown folder ${inner < 0 ? target : source}: give it a place among the rings`;
+  if (inner > outer) return `${source} is inside ${target}: imports go from the outer ring to the inner one`;
+  return undefined;
+}
+
+/** Folders whose code must run without an HTTP framework; in contrib, everything but the controllers and the module's wiring. */
+export function mustNotImportFastify(path: string): boolean {
+  if (/^packages\/kit\/src\/(errors|db|di|permissions)\//.test(path)) return true;
+  return contribOf(path) !== undefined && !/\/(controller|module|admin)[^/]*\.ts$/.test(path);
+}
+
+/** Only the edges read the environment. */
+export function mayReadEnvironment(path: string): boolean {
+  return /\/(main|config)\.ts$/.test(path) || path.startsWith('packages/admin-ui/');
+}
