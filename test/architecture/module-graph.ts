@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve, sep } from 'node:path';
-import { globSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 
 /** One source file: what it imports, exports and reads. Paths are relative to the repository root, with `/`. */
@@ -50,7 +49,7 @@ export function readSource(path: string, text = readFileSync(resolve(root, path)
     ],
     packages: [...new Set(specifiers.filter((specifier) => !specifier.startsWith('.')))],
     exports: module.staticExports
-      .flatMap((entry) => entry.entries.map((e) => e.exportName.name ?? (String(e.exportName.kind) === 'Default' ? 'default' : '*')))
+      .flatMap((entry) => entry.entries.map((e) => e.exportName.name ?? (text.startsWith('export default', entry.start) ? 'default' : '*')))
       .sort(),
   };
 }
