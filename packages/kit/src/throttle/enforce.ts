@@ -1,0 +1,67 @@
+import { coreErrors } from '../errors/core-errors.ts';
+import type { KitError } from '../errors/kit-error.ts';
+import type { Rate } from './rate.ts';
+import type { ThrottleDecision, ThrottleStorage } from './storage.ts';
+import { budgetKey, type Throttle, type ThrottleContext } from './throttle.ts';
+
+/** One throttle's answer to one request; the RateLimit headers are made of these. */
+export interface ThrottleResult {
+  readonly policy: string;
+  readonly rate: Rate;
+  readonly decision: ThrottleDecision;
+}
+
+export interface ThrottleOutcome {
+  readonly results: readonly ThrottleResult[];
+  readonly refused: ThrottleResult | null;
+}
+
+const NOTHING_MEASURED: ThrottleOutcome = Object.freeze({ results: Object.freeze([]), refused: null });
+
+/**
+ * Takes one request from every budget of a phase, in order, until one refuses. What the earlier ones took is then
+ * given back: a refused request costs nothing. Budgets of the client phase stay charged when a later phase refuses,
+ * because they shield authentication itself, whose work was done.
+ */
+export async function enforceThrottles(
+  throttles: readonly Throttle[],
+  phase: Throttle['phase'],
+  context: ThrottleContext,
+  storage: ThrottleStorage,
+  now: Date,
+): Promise<ThrottleOutcome> {
+  const results: ThrottleResult[] = [];
+  const taken: { readonly key: string; readonly rate: Rate }[] = [];
+  for (const throttle of throttles) {
+    if (throttle.phase !== phase) continue;
+    const subject = throttle.key(context);
+    const rate = subject === null ? null : throttle.rate(context);
+    if (subject === null || rate === null) continue;
+    const key = budgetKey(throttle.name, subject, rate);
+    const result = { policy: throttle.name, rate, decision: await storage.take(key, rate, now) };
+    results.push(result);
+    if (!result.decision.allowed) {
+      await Promise.all(taken.map((budget) => storage.giveBack(budget.key, budget.rate, now)));
+      return { results: results.map((earlier) => (earlier === result ? earlier : restored(earlier))), refused: result };
+    }
+    taken.push({ key, rate });
+  }
+  return results.length === 0 ? NOTHING_MEASURED : { results, refused: null };
+}
+
+/** What an admitted result looks like after its request was given back, for the headers of the refusal. */
+function restored({ policy, rate, decision }: ThrottleResult): ThrottleResult {
+  const intervalMs = rate.periodMs / rate.count;
+  const remaining = Math.min(decision.limit, decision.remaining + 1);
+  return { policy, rate, decision: { ...decision, remaining, resetMs: Math.max(0, decision.resetMs - intervalMs) } };
+}
+
+/** The 429 for a refused request. */
+export function throttledError(refused: ThrottleResult): KitError {
+  const seconds = Math.max(1, Math.ceil(refused.decision.retryAfterMs / 1000));
+  return coreErrors.throttled({
+    detail: `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
+    extensions: { policy: refused.policy },
+    headers: { 'retry-after': String(seconds) },
+  });
+}

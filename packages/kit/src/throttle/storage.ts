@@ -1,0 +1,48 @@
+import type { Rate } from './rate.ts';
+
+/** What a storage says about one request against one budget. */
+export interface ThrottleDecision {
+  readonly allowed: boolean;
+  /** Requests the budget holds when untouched. */
+  readonly limit: number;
+  /** Requests that would be admitted right now, after this one. */
+  readonly remaining: number;
+  /** Until the budget is whole again. */
+  readonly resetMs: number;
+  /** Until one more request becomes available than `remaining` says. */
+  readonly nextMs: number;
+  /** Until a refused request would be admitted; 0 when it was. */
+  readonly retryAfterMs: number;
+  /** The storage did not answer and the request passed unmeasured; no header may state a budget. */
+  readonly unmeasured?: true;
+}
+
+/** The part of a database handle that storages use. */
+export interface ThrottleDb {
+  query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
+}
+
+/** What a storage may need of the application it serves. */
+export interface ThrottleStorageContext {
+  readonly db: ThrottleDb;
+  readonly log: ThrottleLog;
+}
+
+/** The part of a pino logger that storages use. */
+export interface ThrottleLog {
+  error(details: object, message: string): void;
+  warn(details: object, message: string): void;
+}
+
+/**
+ * Where budgets live. `take` is atomic: of N parallel calls against a budget of L exactly L are admitted, whichever
+ * process they come from. A refused call changes nothing.
+ */
+export interface ThrottleStorage {
+  take(key: string, rate: Rate, now: Date, cost?: number): Promise<ThrottleDecision>;
+  /** Returns what an admitted `take` used, because another throttle refused the same request. */
+  giveBack(key: string, rate: Rate, now: Date, cost?: number): Promise<void>;
+  /** Called once by the app, before the first request. */
+  open?(context: ThrottleStorageContext): void;
+  close?(): Promise<void>;
+}

@@ -1,0 +1,60 @@
+import { clientKey } from './client-key.ts';
+import { toRate, type Rate } from './rate.ts';
+import { throttleName, type Throttle, type ThrottleContext, type ThrottleRates } from './throttle.ts';
+
+export interface ThrottleOptions {
+  /** The policy's name, when one route carries two throttles of a kind: `burst` and `sustained`. */
+  readonly name?: string;
+}
+
+/** A budget per authenticated user, whatever the credential. Anonymous requests pass. */
+export function userThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+  return fixed(options.name ?? 'user', 'principal', rate, ({ principal }) => principal?.user.id ?? null);
+}
+
+/** A budget per client address for requests without a principal. Authenticated requests pass. */
+export function anonymousThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+  return fixed(options.name ?? 'anonymous', 'principal', rate, ({ principal, clientAddress }) =>
+    principal === null ? clientKey(clientAddress) : null,
+  );
+}
+
+/** A budget per client address for every request, decided before any credential is looked at. */
+export function clientThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
+  return fixed(options.name ?? 'client', 'client', rate, ({ clientAddress }) => clientKey(clientAddress));
+}
+
+export interface TenantThrottleOptions extends ThrottleOptions {
+  /** The tenant of a request; the request's own tenant unless given. */
+  readonly tenant?: (context: ThrottleContext) => string | null;
+}
+
+/** One budget shared by all callers of a tenant. Requests without a tenant pass. */
+export function tenantThrottle(rate: Rate | string, options: TenantThrottleOptions = {}): Throttle {
+  return fixed(options.name ?? 'tenant', 'principal', rate, options.tenant ?? (({ tenant }) => tenant));
+}
+
+/** A budget whose rate is the entry `name` of THROTTLE_RATES, per user, or per client address when anonymous. */
+export function scopedThrottle(name: string): Throttle {
+  return {
+    name: throttleName(name),
+    phase: 'principal',
+    key: ({ principal, clientAddress }) => (principal === null ? `client:${clientKey(clientAddress)}` : `user:${principal.user.id}`),
+    rate: ({ rates }) => rateNamed(rates, name) ?? null,
+    fault: (rates) => (rateNamed(rates, name) === undefined ? missing(name, rates) : null),
+  };
+}
+
+function fixed(name: string, phase: Throttle['phase'], rate: Rate | string, key: Throttle['key']): Throttle {
+  const parsed = toRate(rate);
+  return { name: throttleName(name), phase, key, rate: () => parsed };
+}
+
+function rateNamed(rates: ThrottleRates, name: string): Rate | undefined {
+  return Object.hasOwn(rates, name) ? rates[name] : undefined;
+}
+
+function missing(name: string, rates: ThrottleRates): string {
+  const known = Object.keys(rates).sort();
+  return `THROTTLE_RATES has no rate named "${name}"; ${known.length === 0 ? 'it is empty' : `it has ${known.join(', ')}`}. Add "${name}": "<count>/<period>".`;
+}
