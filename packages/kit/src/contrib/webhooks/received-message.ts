@@ -1,0 +1,126 @@
+// What a receiver reads from a delivered request before any cryptography. Imports nothing, for the same reason as secret.ts.
+
+export const DEFAULT_TOLERANCE_SECONDS = 300;
+
+/** Bounds the work one request can cause: an ed25519 check costs about 100 µs, and a 16 KiB header holds 170 signatures. */
+const SIGNATURES_MAX = 50;
+
+export type InvalidSignatureReason =
+  | 'missing_header'
+  | 'malformed_id'
+  | 'malformed_timestamp'
+  | 'timestamp_too_old'
+  | 'timestamp_too_new'
+  | 'malformed_signature'
+  | 'no_matching_signature';
+
+export class InvalidSignature extends Error {
+  override readonly name = 'InvalidSignature';
+  readonly code = 'invalid_signature';
+  readonly reason: InvalidSignatureReason;
+
+  constructor(reason: InvalidSignatureReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** A plain object, Node's `request.headers`, or a fetch `Headers`. */
+export type ReceivedHeaders = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The body exactly as received. Bytes are verified as bytes; a string is taken as UTF-8. */
+export type RawBody = string | Uint8Array | ArrayBuffer;
+
+export interface VerifyOptions {
+  /** Seconds the timestamp may lie in the past or in the future. */
+  readonly tolerance?: number;
+  /** The receiver's time; a number is milliseconds, as from `Date.now()`. */
+  readonly now?: Date | number;
+}
+
+export interface VerifiedMessage {
+  /** The `webhook-id`: the same for every retry, so it is what a receiver deduplicates on. */
+  readonly id: string;
+  readonly timestamp: Date;
+}
+
+export interface ReceivedMessage extends VerifiedMessage {
+  /** `<id>.<timestamp>.`: what stands before the body in the signed content. */
+  readonly signedPrefix: string;
+  readonly signatures: readonly { readonly version: 'v1' | 'v1a'; readonly base64: string }[];
+}
+
+export function readMessage(headers: ReceivedHeaders, options: VerifyOptions | undefined): ReceivedMessage {
+  const id = headerValue(headers, 'webhook-id');
+  const timestamp = headerValue(headers, 'webhook-timestamp');
+  const signature = headerValue(headers, 'webhook-signature');
+  // A dot inside the id would let a captured message be cut at other places: the signed content is `<id>.<timestamp>.<body>`.
+  if (id.includes('.')) throw new InvalidSignature('malformed_id', 'The webhook-id header holds a dot.');
+  const date = checkTimestamp(timestamp, options);
+  return { id, timestamp: date, signedPrefix: `${id}.${timestamp}.`, signatures: parseSignatures(signature) };
+}
+
+function checkTimestamp(text: string, options: VerifyOptions | undefined): Date {
+  const tolerance = options?.tolerance ?? DEFAULT_TOLERANCE_SECONDS;
+  if (!Number.isFinite(tolerance) || tolerance < 0) throw new TypeError('tolerance must be a number of seconds, zero or more.');
+  const nowMs = options?.now === undefined ? Date.now() : Number(options.now);
+  if (!Number.isFinite(nowMs)) throw new TypeError('now must be a Date or milliseconds since 1970.');
+  // Digits only: parseInt would accept "1700000000abc", Number "1.7e9", " 17 " and "".
+  if (!/^(?:0|[1-9]\d{0,11})$/.test(text))
+    throw new InvalidSignature('malformed_timestamp', 'The webhook-timestamp header is not an integer.');
+  const seconds = Number(text);
+  const ageSeconds = Math.floor(nowMs / 1000) - seconds;
+  if (ageSeconds > tolerance) throw new InvalidSignature('timestamp_too_old', 'The message is older than the tolerance.');
+  if (-ageSeconds > tolerance) throw new InvalidSignature('timestamp_too_new', 'The message is further in the future than the tolerance.');
+  return new Date(seconds * 1000);
+}
+
+function parseSignatures(header: string): ReceivedMessage['signatures'] {
+  const parts = header.split(' ');
+  if (parts.length > SIGNATURES_MAX) {
+    throw new InvalidSignature('malformed_signature', `The webhook-signature header holds more than ${SIGNATURES_MAX} signatures.`);
+  }
+  const signatures: { version: 'v1' | 'v1a'; base64: string }[] = [];
+  for (const part of parts) {
+    // Other versions are skipped, so that a sender may add schemes this receiver does not know yet.
+    if (part.startsWith('v1,')) signatures.push({ version: 'v1', base64: part.slice(3) });
+    else if (part.startsWith('v1a,')) signatures.push({ version: 'v1a', base64: part.slice(4) });
+  }
+  if (signatures.length === 0)
+    throw new InvalidSignature('malformed_signature', 'The webhook-signature header holds no v1 or v1a signature.');
+  return signatures;
+}
+
+function headerValue(headers: ReceivedHeaders, name: string): string {
+  const value = typeof headers.get === 'function' ? headers.get(name) : lookUp(headers, name);
+  if (typeof value === 'string' && value !== '') return value;
+  if (Array.isArray(value)) {
+    if (name === 'webhook-signature' && value.length > 0) return value.join(' ');
+    if (value.length === 1 && typeof value[0] === 'string' && value[0] !== '') return value[0];
+  }
+  throw new InvalidSignature('missing_header', `The ${name} header is missing, empty or repeated.`);
+}
+
+function lookUp(headers: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(headers, name)) return headers[name];
+  for (const key of Object.keys(headers)) if (key.toLowerCase() === name) return headers[key];
+  return undefined;
+}
+
+export function noMatch(): InvalidSignature {
+  return new InvalidSignature(
+    'no_matching_signature',
+    'No signature matches; check the secret, and that the body is the raw bytes received.',
+  );
+}
+
+export function assertRawBody(body: unknown): asserts body is RawBody {
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof ArrayBuffer) return;
+  throw new TypeError(
+    'Pass the raw request body (string, Buffer or Uint8Array): re-serialised JSON does not have the bytes that were signed.',
+  );
+}
+
+export function listOf<T>(value: T | readonly T[]): readonly T[] {
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T];
+}
