@@ -1,0 +1,63 @@
+// How signing secrets lie in the database: `fernet:<token>` when encryption keys are configured, otherwise as given.
+import { decryptWithAny, encrypt, parseFernetKey } from './fernet.ts';
+
+const PREFIX = 'fernet:';
+
+/** A stored secret that cannot be read with the configured keys; its deliveries fail with the reason of the same name. */
+export class SecretUnavailable extends Error {
+  override readonly name = 'SecretUnavailable';
+  readonly code = 'secret_unavailable';
+}
+
+export interface SecretBoxOptions {
+  /** Fernet keys: the first encrypts, all decrypt. To rotate, put the new key first and re-seal what is stored. */
+  readonly keys?: readonly string[];
+  /** Refuses to store a secret in plain text. */
+  readonly strict?: boolean;
+  readonly clock?: () => Date;
+}
+
+export interface SecretBox {
+  /** The form to store. */
+  seal(secret: string): string;
+  /** The raw secret of a stored form; throws `SecretUnavailable`. */
+  open(stored: string): string;
+  /** The form to store instead, or null when the first key already seals it (or no key is configured). */
+  reseal(stored: string): string | null;
+}
+
+export function secretBox({ keys = [], strict = false, clock = () => new Date() }: SecretBoxOptions): SecretBox {
+  const parsed = keys.map((key) => parseFernetKey(key));
+  const [first] = parsed;
+  if (strict && first === undefined) {
+    throw new TypeError('Strict secret storage needs at least one key in WEBHOOK_SECRET_KEYS; create one with the command generate-key.');
+  }
+
+  function seal(secret: string): string {
+    if (first !== undefined) return PREFIX + encrypt(first, secret, clock());
+    // Stored as given it would later be taken for a token and be lost.
+    if (secret.startsWith(PREFIX)) throw new TypeError(`A signing secret must not begin with "${PREFIX}".`);
+    return secret;
+  }
+
+  function unseal(stored: string): { secret: string; sealedByFirst: boolean } {
+    if (!stored.startsWith(PREFIX)) return { secret: stored, sealedByFirst: false };
+    if (first === undefined) throw new SecretUnavailable('The signing secret is encrypted and WEBHOOK_SECRET_KEYS is empty.');
+    try {
+      const { message, keyIndex } = decryptWithAny(parsed, stored.slice(PREFIX.length));
+      return { secret: message.toString('utf8'), sealedByFirst: keyIndex === 0 };
+    } catch (error) {
+      throw new SecretUnavailable('None of the keys in WEBHOOK_SECRET_KEYS decrypts the signing secret.', { cause: error });
+    }
+  }
+
+  return {
+    seal,
+    open: (stored) => unseal(stored).secret,
+    reseal(stored) {
+      if (first === undefined) return null;
+      const { secret, sealedByFirst } = unseal(stored);
+      return sealedByFirst ? null : seal(secret);
+    },
+  };
+}
