@@ -1,0 +1,179 @@
+import { inspect } from 'node:util';
+import { digestOf, readCacheFile, removeAbandoned, writeCacheFile, type Kept } from './cache-file.ts';
+import { parseKeyPath, valueAt, type Document } from './document.ts';
+import { RemoteSourceError } from './errors.ts';
+import { fetchDocument, type FetchLimits } from './fetch-document.ts';
+import { DocumentMismatch } from './mismatch.ts';
+import { parseCount, parseSectionOptions, refuseUnknown, SECTION_OPTION_NAMES, throwFaults } from './options.ts';
+import type { SectionAddress, SectionOptions } from './options.ts';
+import type { StandardSchema } from './standard-schema.ts';
+
+export interface RemoteSourceOptions extends SectionOptions {
+  /** Milliseconds from name lookup to last byte. Default 10,000. */
+  timeout?: number;
+  /** Size of the document in bytes, decompressed. Default 8 MiB. */
+  maxBytes?: number;
+  /** Where to keep the last good document, so that a service can start while the server is down. */
+  cacheFile?: string;
+}
+
+export interface RefreshResult {
+  /** Whether `current` is another document than before the call. */
+  readonly changed: boolean;
+  /** Why the server's document could not be had. The last good one stays. */
+  readonly error?: RemoteSourceError;
+  /** Why the copy on disk could not be read or written. What `error` says is not affected. */
+  readonly cacheError?: RemoteSourceError;
+}
+
+const TIMEOUT_MS = 10_000;
+const BYTES_MAX = 8 * 1024 * 1024;
+const KNOWN = [...SECTION_OPTION_NAMES, 'timeout', 'maxBytes', 'cacheFile'];
+
+/** The configuration document of one section, fetched when told to, never on its own. */
+export class RemoteSource {
+  readonly #address: SectionAddress;
+  readonly #limits: FetchLimits;
+  readonly #cacheFile: string | undefined;
+  #kept: Kept | undefined;
+  #origin: 'server' | 'cache' | undefined;
+  #cacheVisited = false;
+  /** The last write failed: fetch whole next time, so that there is something to write. */
+  #cacheBehind = false;
+  #waiting: Promise<RefreshResult> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Throws when an option is wrong, naming all that are. */
+  constructor(options: RemoteSourceOptions) {
+    if (typeof options !== 'object' || options === null) throw new RemoteSourceError('option', 'RemoteSource: options must be an object');
+    const faults: string[] = [];
+    refuseUnknown(options, KNOWN, faults);
+    this.#address = parseSectionOptions(options, faults);
+    this.#limits = {
+      timeout: parseCount('timeout', options.timeout, TIMEOUT_MS, faults),
+      maxBytes: parseCount('maxBytes', options.maxBytes, BYTES_MAX, faults),
+    };
+    if (options.cacheFile !== undefined && (typeof options.cacheFile !== 'string' || options.cacheFile === '')) {
+      faults.push('cacheFile must be a path');
+    }
+    this.#cacheFile = options.cacheFile;
+    throwFaults('RemoteSource', faults);
+  }
+
+  /** The last good document, frozen; undefined until a refresh brought one. */
+  get current(): Document | undefined {
+    return this.#kept?.document;
+  }
+
+  /** The server's number for `current`. It starts over when the server restarts: compare for difference, not for order. */
+  get generation(): number | undefined {
+    return this.#kept?.generation;
+  }
+
+  /** Where `current` came from: `cache` until the server has confirmed or replaced it. */
+  get origin(): 'server' | 'cache' | undefined {
+    return this.#origin;
+  }
+
+  /**
+   * Fetches once and swaps the document whole. Resolves in every case but misuse; on failure the last good document stays.
+   * Calls made while one is on its way share the next one, because the answer under way may be older than what the caller heard of.
+   */
+  refresh(): Promise<RefreshResult> {
+    this.#waiting ??= this.#last.then(() => {
+      const sent = this.#waiting;
+      return this.#loadCache().then((cache) => {
+        if (this.#waiting === sent) this.#waiting = undefined;
+        return this.#exchange(cache);
+      });
+    });
+    this.#last = this.#waiting;
+    return this.#waiting;
+  }
+
+  /** The value at a key path such as `pool.maxSize`, or undefined. A dot inside a key is written `\.`; an array of segments works too. */
+  get(path: string | readonly string[]): unknown {
+    return valueAt(this.#loaded(), parseKeyPath(path));
+  }
+
+  /** The whole document as a schema's output type. Throws a `DocumentMismatch` that names paths, never values. */
+  parse<Output>(schema: StandardSchema<Output>): Output {
+    const result = schema['~standard'].validate(this.#loaded());
+    if (result instanceof Promise) {
+      result.catch(() => undefined);
+      throw new RemoteSourceError('async-schema', 'parse needs a schema that validates synchronously');
+    }
+    if (result.issues !== undefined) throw new DocumentMismatch(`${this.#address.application}/${this.#address.profile}`, result.issues);
+    return result.value;
+  }
+
+  toString(): string {
+    return `RemoteSource(${this.#address.application}/${this.#address.profile} at ${this.#address.base})`;
+  }
+
+  toJSON(): { url: string; application: string; profile: string; generation: number | null } {
+    const { base, application, profile } = this.#address;
+    return { url: base, application, profile, generation: this.generation ?? null };
+  }
+
+  [inspect.custom](): string {
+    return `${this.toString()} generation ${this.generation ?? 'none'}`;
+  }
+
+  #loaded(): Document {
+    if (this.#kept === undefined)
+      throw new RemoteSourceError('not-loaded', 'no document is loaded yet: await refresh() and look at its error');
+    return this.#kept.document;
+  }
+
+  /** Once, before the first request, whose condition it provides. */
+  async #loadCache(): Promise<{ changed: boolean; cacheError?: RemoteSourceError }> {
+    if (this.#cacheFile === undefined || this.#cacheVisited) return { changed: false };
+    this.#cacheVisited = true;
+    try {
+      await removeAbandoned(this.#cacheFile, Date.now());
+      this.#kept = await readCacheFile(this.#cacheFile, this.#address, this.#limits.maxBytes);
+      if (this.#kept !== undefined) this.#origin = 'cache';
+      return { changed: this.#kept !== undefined };
+    } catch (error) {
+      this.#cacheBehind = true;
+      return { changed: false, cacheError: asCacheError(error, 'cache-read') };
+    }
+  }
+
+  async #exchange(cache: { changed: boolean; cacheError?: RemoteSourceError }): Promise<RefreshResult> {
+    const before = this.#kept;
+    try {
+      const fetched = await fetchDocument(this.#address, this.#cacheBehind ? undefined : before?.etag, this.#limits);
+      this.#origin = 'server';
+      if (fetched.document === undefined) {
+        if (before !== undefined) this.#kept = { ...before, generation: fetched.generation ?? before.generation };
+        return cache;
+      }
+      const digest = digestOf(fetched.body);
+      const changed = digest !== before?.digest;
+      const document = changed ? fetched.document : (before?.document ?? fetched.document);
+      this.#kept = { document, digest, etag: fetched.etag, generation: fetched.generation };
+      const kept = changed || this.#cacheBehind ? await this.#keep(this.#kept, fetched.body) : {};
+      return { ...cache, ...kept, changed: changed || cache.changed };
+    } catch (error) {
+      return { ...cache, error: error as RemoteSourceError };
+    }
+  }
+
+  async #keep(kept: Kept, body: Buffer): Promise<{ cacheError?: RemoteSourceError }> {
+    if (this.#cacheFile === undefined) return {};
+    try {
+      await writeCacheFile(this.#cacheFile, this.#address, kept, body);
+      this.#cacheBehind = false;
+      return {};
+    } catch (error) {
+      this.#cacheBehind = true;
+      return { cacheError: asCacheError(error, 'cache-write') };
+    }
+  }
+}
+
+function asCacheError(error: unknown, code: 'cache-read' | 'cache-write'): RemoteSourceError {
+  return error instanceof RemoteSourceError ? error : new RemoteSourceError(code, 'cacheFile failed unexpectedly');
+}

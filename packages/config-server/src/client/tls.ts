@@ -1,0 +1,115 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { RemoteSourceError } from './errors.ts';
+
+/** PEM text, or the file that holds it. Files are read again for every connection, so renewed certificates need no restart. */
+export interface TlsOptions {
+  /** Authority the server's certificate must chain to, instead of the system's. */
+  ca?: string | Buffer;
+  caFile?: string;
+  /** Client certificate, leaf first. Needs its key. */
+  cert?: string | Buffer;
+  certFile?: string;
+  key?: string | Buffer;
+  keyFile?: string;
+}
+
+export interface TlsMaterial {
+  readonly ca?: Pem;
+  readonly cert?: Pem;
+  readonly key?: Pem;
+}
+
+type Pem = { readonly text: string } | { readonly file: string };
+type PemName = 'ca' | 'cert' | 'key';
+
+const PEM_NAMES: readonly PemName[] = ['ca', 'cert', 'key'];
+const KNOWN = PEM_NAMES.flatMap((name) => [name, `${name}File`]);
+
+export function parseTlsOptions(options: TlsOptions | undefined, faults: string[]): TlsMaterial {
+  if (options === undefined) return {};
+  if (typeof options !== 'object' || options === null) {
+    faults.push('tls must be an object');
+    return {};
+  }
+  for (const name of Object.keys(options)) {
+    if (!KNOWN.includes(name)) faults.push(`unknown option tls.${name.slice(0, 40)}, known are ${KNOWN.join(', ')}`);
+  }
+  const material: { ca?: Pem; cert?: Pem; key?: Pem } = {};
+  for (const name of PEM_NAMES) {
+    const pem = parsePem(name, options[name], options[`${name}File`], faults);
+    if (pem !== undefined) material[name] = pem;
+  }
+  if ((material.cert === undefined) !== (material.key === undefined)) faults.push('tls needs a client certificate and its key together');
+  checkText(material, faults);
+  return Object.freeze(material);
+}
+
+function parsePem(name: PemName, text: unknown, file: unknown, faults: string[]): Pem | undefined {
+  if (text !== undefined && file !== undefined) {
+    faults.push(`tls.${name} and tls.${name}File are both given, keep one`);
+    return undefined;
+  }
+  if (file !== undefined) {
+    if (typeof file === 'string' && file !== '') return { file };
+    faults.push(`tls.${name}File must be a path`);
+  }
+  if (text !== undefined) {
+    const pem = Buffer.isBuffer(text) ? text.toString('utf8') : text;
+    if (typeof pem === 'string' && pem.includes('-----BEGIN ')) return { text: pem };
+    faults.push(`tls.${name} must be PEM text; for a path use tls.${name}File`);
+  }
+  return undefined;
+}
+
+/** PEM text that OpenSSL cannot read is the caller's mistake, and is said at once rather than at the first refresh. */
+function checkText(material: TlsMaterial, faults: string[]): void {
+  const text: { ca?: string; cert?: string; key?: string } = {};
+  for (const name of PEM_NAMES) {
+    const pem = material[name];
+    if (pem !== undefined && 'text' in pem) text[name] = pem.text;
+  }
+  // A certificate can only be checked together with its key; when one is a file, the first connection does it.
+  if (text.cert === undefined || text.key === undefined) {
+    delete text.cert;
+    delete text.key;
+  }
+  if (!isUsable(text)) {
+    faults.push('tls holds PEM that cannot be used: check that it is complete, not encrypted, and that certificate and key match');
+  }
+}
+
+/** OpenSSL skips authorities it cannot read, so they are parsed one by one; a certificate and key are checked against each other. */
+function isUsable(text: { ca?: string; cert?: string; key?: string }): boolean {
+  try {
+    const authorities = text.ca?.match(/-----BEGIN [^-]+-----[^-]*-----END [^-]+-----/g) ?? [];
+    if (text.ca !== undefined && authorities.length === 0) return false;
+    for (const authority of authorities) void new X509Certificate(authority);
+    createSecureContext(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The material as text, files read now. */
+export async function readTlsMaterial(material: TlsMaterial): Promise<{ ca?: string; cert?: string; key?: string }> {
+  const read: { ca?: string; cert?: string; key?: string } = {};
+  for (const name of PEM_NAMES) {
+    const pem = material[name];
+    if (pem !== undefined) read[name] = 'text' in pem ? pem.text : await readPemFile(name, pem.file);
+  }
+  if (!isUsable(read)) {
+    throw new RemoteSourceError('tls', 'the tls files cannot be used: check that they are complete, not encrypted, and match');
+  }
+  return read;
+}
+
+async function readPemFile(name: PemName, file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new RemoteSourceError('tls', `tls.${name}File ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`);
+  }
+}
