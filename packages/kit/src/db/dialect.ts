@@ -1,0 +1,2 @@
+/** The two databases the toolkit speaks. */
+export type Dialect = 'sqlite' | 'postgres';
