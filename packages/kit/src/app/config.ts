@@ -1,0 +1,110 @@
+import type { ErrorFormat } from '../errors/render.ts';
+import { parseRate, rateFault } from '../throttle/rate.ts';
+import type { ThrottleRates } from '../throttle/throttle.ts';
+import { didYouMean } from '../http/did-you-mean.ts';
+
+/** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
+export interface Settings {
+  /** DATABASE_URL */
+  readonly databaseUrl: string | undefined;
+  /** ERROR_FORMAT: `problem+json` (default) or `detail`. */
+  readonly errorFormat: ErrorFormat;
+  /** THROTTLE_RATES: `login=5/min,search=20/5min`, or the same as a JSON object. */
+  readonly throttleRates: ThrottleRates;
+  /** WARN_BLOCKING_MS: a handler that holds the event loop longer is named in the log. 0 turns the warning off. */
+  readonly warnBlockingMs: number;
+  /** LOG_LEVEL: a pino level. */
+  readonly logLevel: string;
+  /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes. */
+  readonly shutdownTimeoutMs: number;
+  /** API_KEY_PEPPER. Never printed: not enumerable. */
+  readonly apiKeyPepper: string | undefined;
+  /** WEBHOOK_SECRET_KEYS, as given. Never printed: not enumerable. */
+  readonly webhookSecretKeys: string | undefined;
+}
+
+export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'throttleRates' ? Readonly<Record<string, string>> : Settings[K] };
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const errorFormats = ['problem+json', 'detail'];
+const secretNames: readonly (keyof Settings)[] = ['apiKeyPepper', 'webhookSecretKeys'];
+
+export interface SettingsReading {
+  readonly settings: Settings;
+  /** Each a sentence that names the variable; values of secrets never appear. */
+  readonly faults: readonly string[];
+}
+
+/** Reads the environment under the given overrides and reports every fault at once. */
+export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.ProcessEnv = process.env): SettingsReading {
+  const faults: string[] = [];
+  const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
+  const oneOf = (source: string, value: string, allowed: readonly string[]) => {
+    if (!allowed.includes(value))
+      faults.push(`${source} is ${JSON.stringify(value)}; use one of ${allowed.join(', ')}.${didYouMean(value, allowed)}`);
+    return value;
+  };
+  const milliseconds = (source: string, given: string | number | undefined, fallback: number) => {
+    const value = given === undefined ? fallback : Number(given);
+    if (!Number.isFinite(value) || value < 0)
+      faults.push(`${source} is ${JSON.stringify(given)}; use a number of milliseconds, 0 or more.`);
+    return value;
+  };
+  for (const name of Object.keys(overrides)) {
+    if (!settingNames.includes(name)) faults.push(`settings.${name} is not a setting.${didYouMean(name, settingNames)}`);
+  }
+  const settings: Record<keyof Settings, unknown> = {
+    databaseUrl: overrides.databaseUrl ?? text('DATABASE_URL'),
+    errorFormat: oneOf('ERROR_FORMAT', overrides.errorFormat ?? text('ERROR_FORMAT') ?? 'problem+json', errorFormats),
+    throttleRates: readRates(overrides.throttleRates ?? text('THROTTLE_RATES'), faults),
+    warnBlockingMs: milliseconds('WARN_BLOCKING_MS', overrides.warnBlockingMs ?? text('WARN_BLOCKING_MS'), 100),
+    logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
+    shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
+    apiKeyPepper: overrides.apiKeyPepper ?? text('API_KEY_PEPPER'),
+    webhookSecretKeys: overrides.webhookSecretKeys ?? text('WEBHOOK_SECRET_KEYS'),
+  };
+  for (const name of secretNames) Object.defineProperty(settings, name, { enumerable: false });
+  return { settings: Object.freeze(settings) as unknown as Settings, faults };
+}
+
+const settingNames: readonly string[] = [
+  'databaseUrl',
+  'errorFormat',
+  'throttleRates',
+  'warnBlockingMs',
+  'logLevel',
+  'shutdownTimeoutMs',
+  'apiKeyPepper',
+  'webhookSecretKeys',
+];
+
+function readRates(source: string | Readonly<Record<string, string>> | undefined, faults: string[]): ThrottleRates {
+  const pairs = source === undefined ? [] : typeof source === 'string' ? splitRates(source, faults) : Object.entries(source);
+  const rates: Record<string, ReturnType<typeof parseRate>> = {};
+  for (const [name, rate] of pairs) {
+    const fault = rateFault(rate);
+    if (fault === null) rates[name] = parseRate(rate);
+    else faults.push(`THROTTLE_RATES, "${name}": ${fault}`);
+  }
+  return Object.freeze(rates);
+}
+
+function splitRates(source: string, faults: string[]): [string, string][] {
+  if (source.trimStart().startsWith('{')) {
+    try {
+      return Object.entries(JSON.parse(source) as Record<string, string>);
+    } catch {
+      faults.push('THROTTLE_RATES starts like a JSON object but is not valid JSON.');
+      return [];
+    }
+  }
+  const pairs: [string, string][] = [];
+  for (const part of source.split(',')) {
+    if (part.trim() === '') continue;
+    const [name = '', rate] = part.split('=', 2).map((each) => each.trim());
+    if (rate === undefined || name === '')
+      faults.push(`THROTTLE_RATES has ${JSON.stringify(part.trim())}; write name=rate, as in login=5/min.`);
+    else pairs.push([name, rate]);
+  }
+  return pairs;
+}

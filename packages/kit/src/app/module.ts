@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { UserDirectory } from '../auth/user-directory.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { Container } from '../di/container.ts';
+import type { Registration } from '../di/registration.ts';
+import type { ErrorCatalog } from '../errors/catalog.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { Log } from '../http/log.ts';
+import type { Middleware } from '../http/middleware.ts';
+import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { Check } from './check.ts';
+import type { Command } from './command.ts';
+import type { Settings } from './config.ts';
+import type { Registry } from './registry.ts';
+
+/** A part of an application: accounts, API keys, webhooks, your own. Everything in it is data or a hook. */
+export interface Module {
+  readonly name: string;
+  /** Names of modules that must be installed too; they are set up and started first. */
+  readonly requires?: readonly string[];
+  readonly models?: readonly ModelLike[];
+  readonly migrations?: readonly MigrationLike[];
+  readonly authenticators?: readonly Authenticator[];
+  readonly users?: UserDirectory;
+  readonly services?: readonly Registration[];
+  readonly errors?: ErrorCatalog;
+  readonly middleware?: readonly Middleware[];
+  readonly commands?: readonly Command<App>[];
+  readonly checks?: readonly Check<App>[];
+  /** What the admin site shows for this module. */
+  readonly admin?: unknown;
+  /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
+  install?(app: App): void;
+  /** Databases are open, nothing is served yet. */
+  setup?(app: App): void | Promise<void>;
+  /** The app is about to serve: start timers, workers and listeners. */
+  start?(app: App): void | Promise<void>;
+  /** Runs in reverse order of start, after the last request and before the databases close. */
+  stop?(): void | Promise<void>;
+}
+
+export type ModelLike = object;
+export type MigrationLike = object;
+
+/** A created application. */
+export interface App {
+  readonly title: string;
+  readonly version: string;
+  readonly settings: Settings;
+  /** The route table as data. */
+  readonly routes: readonly CompiledRoute[];
+  readonly modules: readonly Module[];
+  readonly authenticators: readonly Authenticator[];
+  readonly users: UserDirectory | null;
+  readonly registry: Registry;
+  readonly services: Container;
+  readonly throttleStorage: ThrottleStorage;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The `default` database. Throws a sentence before `ready()`. */
+  readonly db: Database;
+  readonly databases: Readonly<Record<string, Database>>;
+  /** The app's own server. Made when first asked for; an app used as a plugin never makes one. */
+  readonly fastify: FastifyInstance;
+  /** The app inside a foreign server: `server.register(app.plugin, { prefix: '/api' })`. */
+  readonly plugin: FastifyPluginAsync;
+  /** Opens databases, sets up modules, runs checks. Repeatable. */
+  ready(): Promise<App>;
+  /** Starts modules, then listens. Returns the address. */
+  listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
+  inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
+  /** Graceful: stops accepting, finishes what is open within `shutdownTimeoutMs`, stops modules in reverse, closes databases. */
+  close(): Promise<void>;
+}

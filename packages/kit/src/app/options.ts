@@ -1,0 +1,61 @@
+import type { Logger, LoggerOptions } from 'pino';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { UserDirectory } from '../auth/user-directory.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { Registration } from '../di/registration.ts';
+import type { ErrorMap } from '../errors/error-map.ts';
+import type { Mountable } from '../http/controller.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Middleware } from '../http/middleware.ts';
+import type { Deprecation } from '../http/route.ts';
+import type { Permission, Rule } from '../permissions/permission.ts';
+import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { Throttle } from '../throttle/throttle.ts';
+import type { SettingsInput } from './config.ts';
+import type { Module } from './module.ts';
+
+export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
+
+/** A version of the API with its own rules. The short form is just its controllers. */
+export interface VersionMount {
+  readonly controllers: Controllers;
+  readonly deprecated?: boolean | Deprecation;
+  readonly errors?: ErrorMap;
+  readonly middleware?: readonly Middleware[];
+  readonly throttles?: readonly Throttle[];
+  /** Added to every route under it. */
+  readonly permission?: Permission;
+}
+
+export interface AppOptions {
+  /** A URL (`sqlite:./data/app.db`, `postgres://…`), an open database, or several by name with one called `default`. DATABASE_URL unless given. */
+  readonly database?: string | Database | Readonly<Record<string, string | Database>>;
+  readonly modules?: readonly Module[];
+  readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers>>;
+  /** Asked in order, before those of the modules. */
+  readonly authenticators?: readonly Authenticator[];
+  readonly users?: UserDirectory;
+  readonly throttles?: readonly Throttle[];
+  readonly throttleStorage?: ThrottleStorage;
+  readonly errors?: ErrorMap;
+  readonly middleware?: readonly Middleware[];
+  readonly services?: readonly Registration[];
+  /** Named rules for `hasRule('name')`. */
+  readonly rules?: Readonly<Record<string, Rule>>;
+  /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */
+  readonly tenant?: (exchange: Exchange) => string | null;
+  readonly settings?: SettingsInput;
+  readonly log?: LoggerOptions | Logger;
+  readonly clock?: Clock;
+  /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Nobody unless given. */
+  readonly trustedProxies?: readonly string[];
+  /** 1 MiB unless given; a route may set its own. */
+  readonly bodyBytesMax?: number;
+  /** Levels of nesting in a JSON body; 32 unless given. */
+  readonly jsonDepthMax?: number;
+  /** Longest a handler may take; no limit unless given. A route may set its own. */
+  readonly timeoutMs?: number;
+  readonly title?: string;
+  readonly version?: string;
+}

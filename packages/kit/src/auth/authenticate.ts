@@ -1,0 +1,68 @@
+import { coreErrors } from '../errors/core-errors.ts';
+import { isKitError, type KitError } from '../errors/kit-error.ts';
+import type { Authenticator, AuthRequest } from './authenticator.ts';
+import type { Principal } from './principal.ts';
+
+export interface Authentication {
+  readonly principal: Principal;
+  readonly authenticator: Authenticator;
+}
+
+/**
+ * Asks each authenticator in order; the first success wins. A bad credential does not stop the others (a stale cookie beside a good key is fine),
+ * but when nobody succeeds its 401 is the answer instead of "anonymous". Any other error is a fault and stops at once.
+ * Synchronous when every authenticator asked is: most requests carry one credential, and authenticators that do not see theirs need no I/O.
+ */
+export function authenticate(
+  authenticators: readonly Authenticator[],
+  request: AuthRequest,
+): Authentication | null | Promise<Authentication | null> {
+  return ask(authenticators, request, 0, undefined);
+}
+
+function ask(
+  authenticators: readonly Authenticator[],
+  request: AuthRequest,
+  from: number,
+  refusal: KitError | undefined,
+): Authentication | null | Promise<Authentication | null> {
+  let bad = refusal;
+  for (let index = from; index < authenticators.length; index += 1) {
+    const authenticator = authenticators[index] as Authenticator;
+    let answer;
+    try {
+      answer = authenticator.authenticate(request);
+    } catch (error) {
+      bad ??= badCredential(error);
+      continue;
+    }
+    if (answer === null) continue;
+    if (!isPromise(answer)) return { principal: answer, authenticator };
+    return answer.then(
+      (principal) => (principal === null ? ask(authenticators, request, index + 1, bad) : { principal, authenticator }),
+      (error: unknown) => ask(authenticators, request, index + 1, bad ?? badCredential(error)),
+    );
+  }
+  if (bad !== undefined) throw bad;
+  return null;
+}
+
+function isPromise(value: Principal | Promise<Principal | null>): value is Promise<Principal | null> {
+  return typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
+}
+
+function badCredential(error: unknown): KitError {
+  if (isKitError(error) && error.status === 401) return error;
+  throw error;
+}
+
+/** The `WWW-Authenticate` value of a 401 of a route: one challenge per authenticator that has one. */
+export function challengesOf(authenticators: readonly Authenticator[]): string | undefined {
+  const challenges = authenticators.flatMap((each) => (each.challenge === undefined ? [] : [each.challenge]));
+  return challenges.length === 0 ? undefined : challenges.join(', ');
+}
+
+/** For apps and authenticators: the answer to a presented but bad credential. */
+export function invalidCredentials(detail?: string): KitError {
+  return coreErrors.invalid_credentials({ detail });
+}

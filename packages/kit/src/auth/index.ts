@@ -1,0 +1,4 @@
+export { authenticate, challengesOf, invalidCredentials, type Authentication } from './authenticate.ts';
+export type { Authenticator, AuthRequest } from './authenticator.ts';
+export type { Principal, User } from './principal.ts';
+export type { UserDirectory } from './user-directory.ts';

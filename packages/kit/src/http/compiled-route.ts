@@ -1,0 +1,62 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { ErrorMap } from '../errors/error-map.ts';
+import type { Permission } from '../permissions/permission.ts';
+import type { Throttle } from '../throttle/throttle.ts';
+import type { Deprecation, HttpMethod, Route } from './route.ts';
+import type { JsonSchema, Schema } from './schema.ts';
+
+/** A schema with its JSON Schema half, taken once at start-up: input for what arrives, output for what leaves. */
+export interface RouteSchema {
+  readonly schema: Schema;
+  readonly json: JsonSchema;
+}
+
+/** An error a route is known to answer with. */
+export interface RaisedError {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** One row of the route table: everything about an operation, as data. OpenAPI, `kit inspect` and the documents read it. */
+export interface CompiledRoute {
+  readonly operationId: string;
+  readonly method: HttpMethod;
+  /** Whole path in Fastify form: `/v1/orders/:id`. */
+  readonly path: string;
+  /** The version mount it belongs to: `/v1`. */
+  readonly mount: string;
+  /** Class name and field of the controller. */
+  readonly controller: string;
+  readonly field: string;
+  readonly kind: 'json' | 'raw' | 'stream';
+  /** The media type of a successful answer; undefined when it has no body. */
+  readonly mediaType: string | undefined;
+  readonly summary: string | undefined;
+  readonly description: string | undefined;
+  readonly tags: readonly string[];
+  readonly deprecated: boolean | Deprecation;
+  readonly hidden: boolean;
+  readonly params: RouteSchema | undefined;
+  readonly query: RouteSchema | undefined;
+  readonly headers: RouteSchema | undefined;
+  readonly body: RouteSchema | undefined;
+  readonly response: RouteSchema | undefined;
+  readonly status: number;
+  /** The controller's and the operation's, combined. */
+  readonly permission: Permission;
+  readonly scope: string | undefined;
+  readonly authenticators: readonly Authenticator[];
+  readonly csrf: boolean;
+  /** Operation, controller, version mount, app: all of them apply. */
+  readonly throttles: readonly Throttle[];
+  /** Nearest first. */
+  readonly errors: readonly ErrorMap[];
+  readonly raises: readonly RaisedError[];
+  /** Names, in the order they run. */
+  readonly middleware: readonly string[];
+  readonly bodyBytesMax: number;
+  readonly timeoutMs: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly route: Route;
+}

@@ -1,0 +1,133 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuthRequest, Authenticator } from '../auth/authenticator.ts';
+import type { Principal, User } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { Scope } from '../di/container.ts';
+import type { PermissionContext, Rule, Verdict } from '../permissions/permission.ts';
+import type { ThrottleResult } from '../throttle/enforce.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import type { Host } from './host.ts';
+import type { Log } from './log.ts';
+
+/**
+ * One request and its answer, as the pipeline, permissions, throttles and middleware see it.
+ * Everything that costs (client address, log, signal, services) is made when first asked for.
+ */
+export class Exchange implements AuthRequest, PermissionContext {
+  readonly host: Host;
+  /** Null when the request matches no route. */
+  readonly route: CompiledRoute | null;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** `performance.now()` when the request arrived. */
+  readonly startedAt: number;
+  principal: Principal | null = null;
+  /** Who authenticated the principal. */
+  authenticator: Authenticator | null = null;
+  /** Shown to the caller and written in every log line; middleware may replace it before anything is answered. */
+  requestId: string;
+  /** The permission's answer so far; `unknown` until the handler calls `authorize(object)`. */
+  verdict: Verdict = false;
+  /** The throttles that measured this request; the RateLimit headers are made of them. */
+  throttled: readonly ThrottleResult[] = [];
+  /** What was thrown, if anything, for the request log. */
+  error: unknown = undefined;
+  #clientAddress: string | undefined;
+  #log: Log | undefined;
+  #aborter: AbortController | undefined;
+  #services: Scope | undefined;
+
+  constructor(host: Host, route: CompiledRoute | null, request: FastifyRequest, reply: FastifyReply) {
+    this.host = host;
+    this.route = route;
+    this.request = request;
+    this.reply = reply;
+    this.requestId = request.id;
+    this.startedAt = performance.now();
+  }
+
+  get method(): string {
+    return this.request.raw.method as string;
+  }
+
+  get url(): string {
+    return this.request.raw.url as string;
+  }
+
+  get headers(): Readonly<Record<string, string | string[] | undefined>> {
+    return this.request.raw.headers;
+  }
+
+  get user(): User | null {
+    return this.principal === null ? null : this.principal.user;
+  }
+
+  get scope(): string | undefined {
+    return this.route?.scope;
+  }
+
+  get rules(): Readonly<Record<string, Rule>> {
+    return this.host.rules;
+  }
+
+  get db(): Database {
+    return this.host.db;
+  }
+
+  get clock(): Clock {
+    return this.host.clock;
+  }
+
+  get clientAddress(): string {
+    this.#clientAddress ??= this.host.trustedProxies.clientAddress(
+      this.request.raw.socket.remoteAddress ?? '',
+      this.request.raw.headers['x-forwarded-for'],
+    );
+    return this.#clientAddress;
+  }
+
+  get log(): Log {
+    this.#log ??= this.host.log.child({ request_id: this.requestId });
+    return this.#log;
+  }
+
+  /** Aborted when the client goes away before the answer is complete, when the route's time is over, or when the server stops waiting. */
+  get signal(): AbortSignal {
+    return this.#abort().signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abort().abort(reason);
+  }
+
+  #abort(): AbortController {
+    if (this.#aborter !== undefined) return this.#aborter;
+    const aborter = new AbortController();
+    this.#aborter = aborter;
+    const { stopping } = this.host;
+    const stop = () => aborter.abort(stopping.reason);
+    if (stopping.aborted) stop();
+    else stopping.addEventListener('abort', stop, { once: true });
+    const { raw } = this.reply;
+    const closed = () => {
+      stopping.removeEventListener('abort', stop);
+      if (!raw.writableFinished) aborter.abort(new DOMException('The client closed the connection.', 'AbortError'));
+    };
+    if (raw.destroyed) closed();
+    else raw.once('close', closed);
+    return aborter;
+  }
+
+  get services(): Scope {
+    this.#services ??= this.host.services.scope(this);
+    return this.#services;
+  }
+
+  /** Called once when the answer left or the connection died. */
+  finish(): void {
+    const ended = this.#services?.end();
+    if (ended === undefined) return;
+    this.host.track(ended.catch((error: unknown) => this.log.error({ err: error }, 'services of a request could not be ended')));
+  }
+}

@@ -1,0 +1,32 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal, User } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { ServiceScope } from '../di/container.ts';
+import type { Log } from './log.ts';
+
+/** What a handler receives. `User` is never null where the route's permission admits no anonymous caller. */
+export interface HandlerContext<Params = unknown, Query = unknown, Headers = unknown, Body = unknown, U extends User | null = User | null> {
+  readonly params: Params;
+  readonly query: Query;
+  /** The declared request headers; the raw ones are `request.headers`. */
+  readonly headers: Headers;
+  readonly body: Body;
+  readonly user: U;
+  readonly principal: null extends U ? Principal | null : Principal;
+  /** The app's `default` database; open a transaction with `db.transaction(async (tx) => …)`. */
+  readonly db: Database;
+  /** Every database of the app by name. */
+  readonly databases: Readonly<Record<string, Database>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestId: string;
+  /** Aborted when the client goes away or the server stops: pass it to everything that takes long. */
+  readonly signal: AbortSignal;
+  readonly services: ServiceScope;
+  readonly client: { readonly address: string };
+  /** Settles a permission that needs the object; throws the denial. A route whose permission stays open answers 403 whatever the handler returns. */
+  readonly authorize: (object: unknown) => Promise<void>;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { Container } from '../di/container.ts';
+import type { ErrorMap } from '../errors/error-map.ts';
+import type { ErrorFormat } from '../errors/render.ts';
+import type { Rule } from '../permissions/permission.ts';
+import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { ThrottleRates } from '../throttle/throttle.ts';
+import type { Log } from './log.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
+
+/** What the request pipeline needs of the app that runs it. */
+export interface Host {
+  readonly db: Database;
+  readonly databases: Readonly<Record<string, Database>>;
+  readonly services: Container;
+  readonly clock: Clock;
+  readonly log: Log & { child(bindings: object): Log };
+  readonly errorFormat: ErrorFormat;
+  /** The app's own error maps, for requests that match no route. */
+  readonly errors: readonly ErrorMap[];
+  readonly rules: Readonly<Record<string, Rule>>;
+  readonly trustedProxies: TrustedProxies;
+  readonly throttleStorage: ThrottleStorage;
+  readonly throttleRates: ThrottleRates;
+  readonly tenantOf: ((exchange: object) => string | null) | undefined;
+  readonly warnBlockingMs: number;
+  readonly jsonDepthMax: number;
+  /** Aborted when the server must not wait for open requests any longer. */
+  readonly stopping: AbortSignal;
+  /** Work that outlives its request and that shutdown waits for. */
+  track(work: Promise<unknown>): void;
+}

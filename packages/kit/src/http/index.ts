@@ -1,0 +1,13 @@
+export type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
+export { Controller, type ControllerClass, type ControllerOptions, type Mountable } from './controller.ts';
+export { didYouMean, nearest } from './did-you-mean.ts';
+export { Exchange } from './exchange.ts';
+export type { HandlerContext } from './handler-context.ts';
+export type { Host } from './host.ts';
+export type { Log } from './log.ts';
+export type { Middleware } from './middleware.ts';
+export { isRoute, route, wrapRoute } from './route.ts';
+export type { Deprecation, HttpMethod, Route, RouteFacts, RouteOptions, StreamOptions } from './route.ts';
+export { isSchema, jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
+export type { ServerSentEvent } from './server-sent-event.ts';
+export { TrustedProxies } from './trusted-proxies.ts';

@@ -1,0 +1,24 @@
+import type { CompiledRoute } from './compiled-route.ts';
+import type { Exchange } from './exchange.ts';
+
+type Maybe<T> = T | Promise<T>;
+
+/**
+ * Work around every request of the app or of one version mount, in the order given. Each hook is optional:
+ *
+ * onRequest   before throttles and authentication; throwing refuses the request
+ * handle      after permission and validation, around the handler: call `next()` for its value, or answer without it
+ * onResponse  just before the headers leave, on every answer including errors and 404s: set headers with `exchange.reply.header`
+ * onFinish    after the answer left, or the connection died
+ *
+ * App-level middleware also sees requests that match no route (`exchange.route` is null).
+ */
+export interface Middleware {
+  readonly name: string;
+  /** Asked once per route at start-up; the hooks cost nothing on routes it declines. Everything unless said. */
+  appliesTo?(route: CompiledRoute): boolean;
+  onRequest?(exchange: Exchange): Maybe<void>;
+  handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
+  onResponse?(exchange: Exchange): void;
+  onFinish?(exchange: Exchange): void;
+}

@@ -1,0 +1,184 @@
+import type { User } from '../auth/principal.ts';
+import type { ErrorDefinition } from '../errors/catalog.ts';
+import type { ErrorClass, ErrorMap } from '../errors/error-map.ts';
+import type { Permission } from '../permissions/permission.ts';
+import type { Throttle } from '../throttle/throttle.ts';
+import type { HandlerContext } from './handler-context.ts';
+import type { OutputOf, Schema } from './schema.ts';
+import type { ServerSentEvent } from './server-sent-event.ts';
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'QUERY';
+
+/** Announced by the deprecation middleware: RFC 9745 `Deprecation`, RFC 8594 `Sunset`, a `Link` to what to do. */
+export interface Deprecation {
+  readonly since: string | Date;
+  readonly sunset?: string | Date;
+  readonly link?: string;
+}
+
+type MaybeSchema = Schema | undefined;
+
+export interface RouteFacts {
+  /** The scope a credential must carry; needs `hasScopes()` in the permission. */
+  readonly scope?: string;
+  readonly status?: number;
+  readonly throttles?: readonly Throttle[];
+  readonly errors?: ErrorMap;
+  /** Errors this operation answers with, for documents and clients: definitions of a catalog, or classes an error map covers. */
+  readonly raises?: readonly (ErrorDefinition | ErrorClass)[];
+  readonly summary?: string;
+  readonly description?: string;
+  readonly deprecated?: boolean | Deprecation;
+  /** Names of the authenticators asked, in order; the app's all unless said. `[]` asks nobody. */
+  readonly auth?: readonly string[];
+  readonly tags?: readonly string[];
+  /** `false` exempts the route from CSRF proof (a login form has no session yet). */
+  readonly csrf?: false;
+  readonly bodyBytesMax?: number;
+  /** Replaces the generated `<controller>_<field>`. */
+  readonly operationId?: string;
+  /** Longest the handler may take before the caller gets 503 `deadline_exceeded` and `signal` is aborted. */
+  readonly timeoutMs?: number;
+  /** Left out of the OpenAPI document. */
+  readonly hidden?: boolean;
+  /** Facts of modules about this route (CRUD, idempotency, …), keyed by module name; never read by the core. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface RouteOptions<
+  P extends MaybeSchema = MaybeSchema,
+  Q extends MaybeSchema = MaybeSchema,
+  H extends MaybeSchema = MaybeSchema,
+  B extends MaybeSchema = MaybeSchema,
+  R extends MaybeSchema = MaybeSchema,
+  U extends User | null = User | null,
+> extends RouteFacts {
+  readonly params?: P;
+  readonly query?: Q;
+  readonly headers?: H;
+  readonly body?: B;
+  readonly response?: R;
+  /** Closed by default: say who may, if only `allowAny`. Added to the controller's. */
+  readonly permission: Permission<U>;
+}
+
+export interface StreamOptions<
+  P extends MaybeSchema = MaybeSchema,
+  Q extends MaybeSchema = MaybeSchema,
+  H extends MaybeSchema = MaybeSchema,
+  B extends MaybeSchema = MaybeSchema,
+  R extends MaybeSchema = MaybeSchema,
+  U extends User | null = User | null,
+> extends RouteOptions<P, Q, H, B, R, U> {
+  /** `GET` unless said; `POST` and `QUERY` streams may have a body. */
+  readonly method?: 'GET' | 'POST' | 'QUERY';
+  /** A comment line is sent when nothing else was for this long, so proxies keep the connection. */
+  readonly heartbeatMs?: number;
+}
+
+/** No schema: nothing was declared, so nothing is passed on. */
+type Nothing = object;
+
+type ContextOf<P, Q, H, B, U extends User | null> = HandlerContext<
+  OutputOf<P, Nothing>,
+  OutputOf<Q, Nothing>,
+  OutputOf<H, Nothing>,
+  OutputOf<B>,
+  U
+>;
+
+/** What the handler must return: the response schema's value, or nothing where there is no schema. */
+type Answer<R> = R extends Schema ? OutputOf<R> : undefined | void;
+
+/** One operation as data. Handlers are erased to one shape so that a table of routes has one type. */
+export interface Route {
+  readonly isRoute: true;
+  readonly kind: 'answer' | 'stream';
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly options: RouteOptions & Pick<StreamOptions, 'heartbeatMs' | 'method'>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; route.*() checked it against the schemas
+  readonly handler: (context: HandlerContext<any, any, any, any, any>) => unknown;
+}
+
+type Verb = <
+  P extends MaybeSchema = undefined,
+  Q extends MaybeSchema = undefined,
+  H extends MaybeSchema = undefined,
+  B extends MaybeSchema = undefined,
+  R extends MaybeSchema = undefined,
+  U extends User | null = User | null,
+>(
+  path: string,
+  options: RouteOptions<P, Q, H, B, R, U>,
+  handler: (context: ContextOf<P, Q, H, B, U>) => Answer<R> | Promise<Answer<R>>,
+) => Route;
+
+type BodylessVerb = <
+  P extends MaybeSchema = undefined,
+  Q extends MaybeSchema = undefined,
+  H extends MaybeSchema = undefined,
+  R extends MaybeSchema = undefined,
+  U extends User | null = User | null,
+>(
+  path: string,
+  options: RouteOptions<P, Q, H, undefined, R, U>,
+  handler: (context: ContextOf<P, Q, H, undefined, U>) => Answer<R> | Promise<Answer<R>>,
+) => Route;
+
+type StreamVerb = <
+  P extends MaybeSchema = undefined,
+  Q extends MaybeSchema = undefined,
+  H extends MaybeSchema = undefined,
+  B extends MaybeSchema = undefined,
+  R extends MaybeSchema = undefined,
+  U extends User | null = User | null,
+>(
+  path: string,
+  options: StreamOptions<P, Q, H, B, R, U>,
+  handler: (context: ContextOf<P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<OutputOf<R, unknown>>>,
+) => Route;
+
+function verb(method: HttpMethod): Verb {
+  return (path, options, handler) => ({ isRoute: true, kind: 'answer', method, path, options, handler });
+}
+
+const stream: StreamVerb = (path, options, handler) => ({
+  isRoute: true,
+  kind: 'stream',
+  method: options.method ?? 'GET',
+  path,
+  options,
+  handler,
+});
+
+/** Declares operations as class fields of a controller. */
+export const route = {
+  get: verb('GET') as BodylessVerb,
+  post: verb('POST'),
+  put: verb('PUT'),
+  patch: verb('PATCH'),
+  delete: verb('DELETE'),
+  /** RFC 10008: safe like GET, with a body; counts as a read for permissions and CSRF. */
+  query: verb('QUERY'),
+  /** Server-sent events from an async generator. */
+  stream,
+} as const;
+
+export function isRoute(value: unknown): value is Route {
+  return typeof value === 'object' && value !== null && (value as Partial<Route>).isRoute === true;
+}
+
+/** Fields have no `super`: an override wraps the inherited route instead. Given options replace those of the same name. */
+export function wrapRoute(
+  inherited: Route,
+  options: Partial<RouteFacts & Pick<RouteOptions, 'permission'>>,
+  handler?: (context: HandlerContext, next: () => unknown) => unknown,
+): Route {
+  const { handler: inner } = inherited;
+  return {
+    ...inherited,
+    options: { ...inherited.options, ...options },
+    handler: handler === undefined ? inner : (context) => handler(context, () => inner(context)),
+  };
+}

@@ -1,0 +1,52 @@
+export { invalidCredentials } from './auth/index.ts';
+export type { Authenticator, AuthRequest, Principal, User, UserDirectory } from './auth/index.ts';
+export { coreErrors, defineErrors, errors, hasCode, isKitError, KitError } from './errors/index.ts';
+export type { ErrorDefinition, ErrorFormat, ErrorMap, FieldError } from './errors/index.ts';
+export {
+  all,
+  allowAny,
+  any,
+  denyAll,
+  hasRule,
+  hasScopes,
+  isAuthenticated,
+  isOwner,
+  isReadOnly,
+  isScope,
+  isStaff,
+  isSuperuser,
+  not,
+  Permission,
+  scopeCovers,
+} from './permissions/index.ts';
+export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';
+export { Controller, Exchange, route, wrapRoute } from './http/index.ts';
+export type {
+  CompiledRoute,
+  ControllerClass,
+  Deprecation,
+  HandlerContext,
+  HttpMethod,
+  Log,
+  Middleware,
+  Route,
+  RouteOptions,
+  Schema,
+  ServerSentEvent,
+  StreamOptions,
+} from './http/index.ts';
+export type {
+  App,
+  AppOptions,
+  AuditEntry,
+  AuditSink,
+  Check,
+  CheckFault,
+  Command,
+  CommandContext,
+  EventPublisher,
+  Module,
+  Registry,
+  Settings,
+  VersionMount,
+} from './app/index.ts';

@@ -1,0 +1,106 @@
+import type { User } from '../auth/principal.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { Permission, type PermissionContext, type Rule } from './permission.ts';
+import { scopeCovers } from './scope.ts';
+
+/** Methods that only read. QUERY is safe although it has a body. */
+export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);
+
+export const allowAny = new Permission({ name: 'allowAny', kind: 'allow_any', evaluate: () => true });
+
+export const denyAll = new Permission({
+  name: 'denyAll',
+  kind: 'deny_all',
+  evaluate: () => false,
+  denial: () => coreErrors.permission_denied(),
+});
+
+export const isAuthenticated = new Permission<User>({
+  name: 'isAuthenticated',
+  kind: 'is_authenticated',
+  evaluate: ({ principal }) => principal !== null,
+});
+
+export const isStaff = new Permission<User>({ name: 'isStaff', kind: 'is_staff', evaluate: ({ user }) => user !== null && user.is_staff });
+
+export const isSuperuser = new Permission<User>({
+  name: 'isSuperuser',
+  kind: 'is_superuser',
+  evaluate: ({ user }) => user !== null && user.is_superuser,
+});
+
+export const isReadOnly = new Permission({
+  name: 'isReadOnly',
+  kind: 'is_read_only',
+  evaluate: ({ method }) => safeMethods.has(method),
+  // Logging in does not turn a write into a read.
+  denial: () => coreErrors.permission_denied({ detail: 'Only reading is allowed here.' }),
+});
+
+export interface IsOwnerOptions {
+  /** Answer a foreign object exactly like a missing one (404) instead of 403. */
+  readonly hide?: boolean;
+}
+
+/** The loaded object belongs to the caller. Unknown until `authorize(object)`; an anonymous caller owns nothing. */
+export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permission<User> {
+  return new Permission<User>({
+    name: field === 'owner_id' ? 'isOwner' : `isOwner(${field})`,
+    kind: 'is_owner',
+    evaluate: ({ user }, object) => {
+      if (user === null) return false;
+      if (object === undefined) return 'unknown';
+      if (typeof object !== 'object' || object === null) return false;
+      return (object as Record<string, unknown>)[field] === user.id;
+    },
+    denial: ({ user }) => {
+      if (user === null) return coreErrors.not_authenticated();
+      return options.hide === true ? coreErrors.not_found() : coreErrors.permission_denied();
+    },
+  });
+}
+
+export interface HasScopesOptions {
+  /** Let credentials that carry no scopes (sessions) use scoped operations. */
+  readonly allowUnscoped?: boolean;
+}
+
+/**
+ * The credential carries the operation's `scope`. An operation without a scope accepts every credential, but never an anonymous caller.
+ * A credential that carries no scopes at all is refused on a scoped operation unless `allowUnscoped`.
+ */
+export function hasScopes({ allowUnscoped = false }: HasScopesOptions = {}): Permission<User> {
+  return new Permission<User>({
+    name: allowUnscoped ? 'hasScopes(allowUnscoped)' : 'hasScopes',
+    kind: 'has_scopes',
+    evaluate: ({ principal, scope }) => {
+      if (principal === null) return false;
+      if (scope === undefined) return true;
+      return principal.scopes === null ? allowUnscoped : scopeCovers(principal.scopes, scope);
+    },
+    denial: scopeDenial,
+  });
+}
+
+function scopeDenial({ principal, scope }: PermissionContext) {
+  if (principal === null) return coreErrors.not_authenticated();
+  const extensions = { required_scope: scope };
+  return principal.scopes === null ? coreErrors.scope_required({ extensions }) : coreErrors.insufficient_scope({ extensions });
+}
+
+/** A rule of the application: a function, or the name of one given to `createApp({ rules })`. */
+export function hasRule(rule: Rule | string): Permission {
+  if (typeof rule === 'function') {
+    return new Permission({ name: `hasRule(${rule.name || 'anonymous'})`, kind: 'has_rule', evaluate: rule });
+  }
+  return new Permission({
+    name: `hasRule(${rule})`,
+    kind: 'has_rule',
+    rule,
+    evaluate: (context, object) => {
+      const named = context.rules?.[rule];
+      if (named === undefined) throw new Error(`no rule named "${rule}": give it to createApp({ rules: { '${rule}': … } })`);
+      return named(context, object);
+    },
+  });
+}

@@ -1,0 +1,17 @@
+export {
+  allowAny,
+  denyAll,
+  hasRule,
+  hasScopes,
+  isAuthenticated,
+  isOwner,
+  isReadOnly,
+  isStaff,
+  isSuperuser,
+  safeMethods,
+  type HasScopesOptions,
+  type IsOwnerOptions,
+} from './built-ins.ts';
+export { all, any, includesKind, not, Permission, rulesOf } from './permission.ts';
+export type { PermissionContext, PermissionDefinition, Rule, Verdict } from './permission.ts';
+export { isConcreteScope, isScope, normaliseScopes, scopeCovers } from './scope.ts';

@@ -1,0 +1,187 @@
+import type { Principal, User } from '../auth/principal.ts';
+import type { Db } from '../db/db.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { KitError } from '../errors/kit-error.ts';
+
+/** What a permission may look at. The body is not read yet when a permission runs. */
+export interface PermissionContext {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly principal: Principal | null;
+  readonly user: User | null;
+  /** The scope the operation declares, if any. */
+  readonly scope: string | undefined;
+  readonly db: Db;
+  /** The app's named rules, for `hasRule('name')`. */
+  readonly rules?: Readonly<Record<string, Rule>> | undefined;
+}
+
+/** `unknown`: cannot be said before the object is loaded. */
+export type Verdict = true | false | 'unknown';
+type Answer<T> = T | Promise<T>;
+
+/** A rule of the app: `object` is undefined until `authorize(object)`; answer `'unknown'` to ask for it. */
+export type Rule = (context: PermissionContext, object: unknown) => Answer<Verdict>;
+
+/** A leaf's behaviour. */
+export interface PermissionDefinition {
+  readonly name: string;
+  evaluate(context: PermissionContext, object: unknown): Answer<Verdict>;
+  /** Why the verdict was false. Defaults to 401 for anonymous callers and 403 for everyone else. */
+  denial?(context: PermissionContext, object: unknown): Answer<KitError>;
+  /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
+  readonly kind?: string;
+  readonly rule?: string;
+}
+
+export type Combinator = 'all' | 'any' | 'not';
+
+/**
+ * A condition on the caller, combined with `.and`, `.or` and `.not`; immutable.
+ * `U` is what is known of the caller once it holds: a handler behind `isAuthenticated` gets `user: User`, not `User | null`.
+ */
+export class Permission<out U extends User | null = User | null> {
+  declare readonly caller: U;
+  readonly name: string;
+  readonly kind: string | undefined;
+  /** The app's named rule this leaf asks for, if any. */
+  readonly rule: string | undefined;
+  readonly combinator: Combinator | undefined;
+  readonly parts: readonly Permission[];
+  readonly #evaluate: PermissionDefinition['evaluate'];
+  readonly #denial: PermissionDefinition['denial'];
+
+  constructor(definition: PermissionDefinition, combinator?: Combinator, parts: readonly Permission[] = []) {
+    this.name = definition.name;
+    this.kind = definition.kind;
+    this.rule = definition.rule;
+    this.combinator = combinator;
+    this.parts = parts;
+    this.#evaluate = definition.evaluate.bind(definition);
+    this.#denial = definition.denial?.bind(definition);
+  }
+
+  /** Three-valued: without an object, rules about objects are `unknown`. */
+  evaluate(context: PermissionContext, object?: unknown): Answer<Verdict> {
+    return this.#evaluate(context, object);
+  }
+
+  /** The error that explains a false verdict. */
+  denial(context: PermissionContext, object?: unknown): Answer<KitError> {
+    return this.#denial?.(context, object) ?? defaultDenial(context);
+  }
+
+  and<V extends User | null>(other: Permission<V>): Permission<U & V> {
+    return all(this as Permission, other as Permission) as Permission<U & V>;
+  }
+
+  or<V extends User | null>(other: Permission<V>): Permission<U | V> {
+    return any<U | V>(this, other);
+  }
+
+  not(): Permission {
+    return not(this);
+  }
+
+  toString(): string {
+    return this.name;
+  }
+}
+
+/** One part that admits no anonymous caller is enough for all of them. */
+type AllOf<U extends readonly (User | null)[]> = true extends { [K in keyof U]: null extends U[K] ? false : true }[number]
+  ? User
+  : User | null;
+
+/** 401 when logging in could help, 403 otherwise. */
+export function defaultDenial(context: PermissionContext): KitError {
+  return context.principal === null ? coreErrors.not_authenticated() : coreErrors.permission_denied();
+}
+
+/** Every part must hold: false if any is false, else unknown if any is unknown. The first false part explains the denial. */
+export function all<const U extends readonly (User | null)[]>(
+  ...parts: { readonly [K in keyof U]: Permission<U[K]> }
+): Permission<AllOf<U>> {
+  requireParts('all', parts);
+  const evaluate = (context: PermissionContext, object: unknown) => fold(parts, context, object, false);
+  const denial = async (context: PermissionContext, object: unknown) => {
+    for (const part of parts) {
+      if ((await part.evaluate(context, object)) === false) return part.denial(context, object);
+    }
+    return defaultDenial(context);
+  };
+  return new Permission({ name: join(parts, ' & '), evaluate, denial }, 'all', parts);
+}
+
+/** One part is enough: true if any is true, else unknown if any is unknown. A part that logging in would satisfy makes the denial a 401. */
+export function any<U extends User | null>(...parts: readonly Permission<U>[]): Permission<U> {
+  requireParts('any', parts);
+  const evaluate = (context: PermissionContext, object: unknown) => fold(parts, context, object, true);
+  const denial = async (context: PermissionContext, object: unknown) => {
+    const denials = await Promise.all(parts.map(async (part) => part.denial(context, object)));
+    const specific = denials.find((each) => each.status === 401) ?? denials.find((each) => each.code !== 'permission_denied');
+    return specific ?? denials[0] ?? defaultDenial(context);
+  };
+  return new Permission({ name: join(parts, ' | '), evaluate, denial }, 'any', parts);
+}
+
+/** Turns true and false around; unknown stays unknown. */
+export function not(part: Permission): Permission {
+  const evaluate = (context: PermissionContext, object: unknown) => {
+    const verdict = part.evaluate(context, object);
+    return verdict instanceof Promise ? verdict.then(invert) : invert(verdict);
+  };
+  // The caller already is what it must not be: logging in is not offered as a remedy.
+  const denial = () => coreErrors.permission_denied();
+  return new Permission({ name: `~${part.combinator === undefined ? part.name : `(${part.name})`}`, evaluate, denial }, 'not', [part]);
+}
+
+function invert(verdict: Verdict): Verdict {
+  return verdict === 'unknown' ? 'unknown' : !verdict;
+}
+
+/** Stops at the verdict that decides; stays synchronous while the parts are. */
+function fold(parts: readonly Permission[], context: PermissionContext, object: unknown, decisive: boolean): Answer<Verdict> {
+  return foldFrom(0, !decisive);
+
+  function foldFrom(index: number, so: Verdict): Answer<Verdict> {
+    let sum = so;
+    for (let at = index; at < parts.length; at += 1) {
+      const verdict = (parts[at] as Permission).evaluate(context, object);
+      if (verdict instanceof Promise) {
+        return verdict.then((settled) => (settled === decisive ? decisive : foldFrom(at + 1, merge(sum, settled))));
+      }
+      if (verdict === decisive) return decisive;
+      sum = merge(sum, verdict);
+    }
+    return sum;
+  }
+}
+
+function merge(sum: Verdict, next: Verdict): Verdict {
+  return sum === 'unknown' || next === 'unknown' ? 'unknown' : next;
+}
+
+function join(parts: readonly Permission[], operator: string): string {
+  return parts.map((part) => (part.combinator === undefined || part.combinator === 'not' ? part.name : `(${part.name})`)).join(operator);
+}
+
+function requireParts(name: string, parts: readonly Permission[]): void {
+  if (parts.length === 0) throw new TypeError(`${name}() needs at least one permission`);
+  for (const part of parts) {
+    if (!(part instanceof Permission))
+      throw new TypeError(`${name}() takes permissions, got ${typeof part}; call the factory, e.g. hasScopes()`);
+  }
+}
+
+/** Whether a leaf of this kind takes part in the decision (a negated one does not count). */
+export function includesKind(permission: Permission, kind: string): boolean {
+  if (permission.kind === kind) return true;
+  return permission.combinator !== 'not' && permission.parts.some((part) => includesKind(part, kind));
+}
+
+/** The named rules a permission asks for. */
+export function rulesOf(permission: Permission): readonly string[] {
+  return [...(permission.rule === undefined ? [] : [permission.rule]), ...permission.parts.flatMap(rulesOf)];
+}
