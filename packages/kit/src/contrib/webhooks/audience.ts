@@ -1,0 +1,71 @@
+// Whom an event is for. Subscriptions choose among the events of an audience; they never widen it.
+
+export type Audience =
+  | { readonly kind: 'owner'; readonly owner: string }
+  | { readonly kind: 'owner_in_tenant'; readonly owner: string; readonly tenantKey: string }
+  | { readonly kind: 'tenant'; readonly tenantKey: string }
+  | { readonly kind: 'broadcast' };
+
+export interface AudienceOptions {
+  readonly owner?: string | undefined;
+  readonly tenantKey?: string | undefined;
+  readonly broadcast?: boolean | undefined;
+}
+
+export type AudienceFault = 'audience_missing' | 'audience_conflict' | 'owner_invalid' | 'tenant_key_invalid' | 'broadcast_invalid';
+
+/** Thrown before anything is written. */
+export class InvalidAudience extends Error {
+  override readonly name = 'InvalidAudience';
+  readonly code: AudienceFault;
+
+  constructor(code: AudienceFault, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * The audience the publisher named. Only `undefined` counts as "not given": an `owner` that turned out null or empty
+ * must not silently widen the event to a whole tenant.
+ */
+export function parseAudience({ owner, tenantKey, broadcast }: AudienceOptions): Audience {
+  if (owner !== undefined && !isKey(owner)) throw new InvalidAudience('owner_invalid', 'owner must be a nonempty string.');
+  if (tenantKey !== undefined && !isKey(tenantKey)) throw new InvalidAudience('tenant_key_invalid', 'tenantKey must be a nonempty string.');
+  if (broadcast !== undefined && typeof broadcast !== 'boolean')
+    throw new InvalidAudience('broadcast_invalid', 'broadcast must be a boolean.');
+  if (broadcast === true) {
+    if (owner === undefined && tenantKey === undefined) return { kind: 'broadcast' };
+    throw new InvalidAudience('audience_conflict', 'A broadcast reaches every subscriber; it cannot be combined with owner or tenantKey.');
+  }
+  if (owner !== undefined && tenantKey !== undefined) return { kind: 'owner_in_tenant', owner, tenantKey };
+  if (owner !== undefined) return { kind: 'owner', owner };
+  if (tenantKey !== undefined) return { kind: 'tenant', tenantKey };
+  throw new InvalidAudience('audience_missing', 'Name the audience of the event: owner, tenantKey, or broadcast: true for public events.');
+}
+
+/** The membership of an endpoint; personal endpoints have an empty tenant key. */
+export interface EndpointMembership {
+  readonly owner: string;
+  readonly tenantKey: string;
+}
+
+/** Whether the event is meant for the endpoint. An event without an audience (null, from older rows) is meant for nobody. */
+export function reaches(audience: Audience | null, endpoint: EndpointMembership): boolean {
+  switch (audience?.kind) {
+    case 'owner':
+      return endpoint.tenantKey === '' && endpoint.owner === audience.owner;
+    case 'owner_in_tenant':
+      return endpoint.tenantKey === audience.tenantKey && endpoint.owner === audience.owner;
+    case 'tenant':
+      return endpoint.tenantKey === audience.tenantKey;
+    case 'broadcast':
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isKey(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

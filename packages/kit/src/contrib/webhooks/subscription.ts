@@ -1,0 +1,61 @@
+// Event types and the patterns that subscribe to them.
+
+export const EVENT_TYPE_LENGTH_MAX = 100;
+export const PATTERNS_MAX = 50;
+
+const PART = '[A-Za-z0-9_-]+';
+const TYPE = new RegExp(`^${PART}(?:\\.${PART})*$`);
+const PATTERN = new RegExp(`^(?:\\*|${PART}(?:\\.${PART})*(?:\\.\\*)?)$`);
+
+/** Dot-separated parts of letters, digits, `_` and `-`, such as `order.item.added`. */
+export function isEventType(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= EVENT_TYPE_LENGTH_MAX && TYPE.test(text);
+}
+
+/** An exact type, `<prefix>.*`, or `*`. */
+export function isPattern(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= EVENT_TYPE_LENGTH_MAX && PATTERN.test(text);
+}
+
+/** `order.*` matches everything below `order`, at any depth, but not `order` itself. */
+export function matchesPattern(pattern: string, type: string): boolean {
+  if (pattern === '*' || pattern === type) return true;
+  return pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1));
+}
+
+/**
+ * Every pattern that matches the type. Subscriptions are looked up by these few exact strings, so the cost of a
+ * publish depends on the subscribers found and not on how many endpoints exist.
+ */
+export function candidatePatterns(type: string): string[] {
+  const patterns = [type];
+  for (let dot = type.lastIndexOf('.'); dot !== -1; dot = type.lastIndexOf('.', dot - 1)) patterns.push(`${type.slice(0, dot)}.*`);
+  patterns.push('*');
+  return patterns;
+}
+
+export type SubscriptionFault =
+  | { readonly code: 'invalid_events'; readonly message: string }
+  | { readonly code: 'unknown_event'; readonly message: string; readonly patterns: readonly string[] };
+
+/** The patterns of an endpoint, without repetitions, or what is wrong with them. */
+export function parsePatterns(value: unknown, availableEvents?: readonly string[]): readonly string[] | SubscriptionFault {
+  if (!Array.isArray(value) || value.length === 0) return invalid('Give at least one event type or pattern.');
+  if (value.length > PATTERNS_MAX) return invalid(`Give at most ${PATTERNS_MAX} event types or patterns.`);
+  const wrong = value.findIndex((pattern) => !isPattern(pattern));
+  if (wrong !== -1) {
+    return invalid(`Entry ${wrong + 1} is not an event type (such as "order.paid"), a pattern (such as "order.*") or "*".`);
+  }
+  const patterns = [...new Set(value as string[])];
+  const unknown = availableEvents === undefined ? [] : patterns.filter((pattern) => !matchesAny(pattern, availableEvents));
+  if (unknown.length === 0) return patterns;
+  return { code: 'unknown_event', message: `No available event matches ${unknown.join(', ')}.`, patterns: unknown };
+}
+
+function matchesAny(pattern: string, types: readonly string[]): boolean {
+  return types.some((type) => matchesPattern(pattern, type));
+}
+
+function invalid(message: string): SubscriptionFault {
+  return { code: 'invalid_events', message };
+}
