@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { formatAddress, isLoopback } from '../config/bind-address.ts';
+import { loadServerConfig, type ServerConfig } from '../config/config.ts';
+import { StartRefusal } from '../config/problem.ts';
+import { prepareSections } from '../section/open-sections.ts';
+import { ConfigServer } from '../server.ts';
+
+const USAGE = `usage: config-server <server.toml>
+       config-server --check <server.toml>   validate everything a start would, open no socket
+       config-server --version
+       config-server --help
+`;
+
+const EXIT_CLEAN = 0;
+const EXIT_REFUSED = 1;
+const EXIT_USAGE = 2;
+
+function version(): string {
+  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+}
+
+/** Runs the command line; resolves to the exit code, when there is one before a signal ends the server. */
+async function main(parameters: readonly string[]): Promise<number | undefined> {
+  const [first, second] = parameters;
+  if (parameters.length === 1 && first === '--help') return print(USAGE);
+  if (parameters.length === 1 && first === '--version') return print(`${version()}\n`);
+  try {
+    if (parameters.length === 2 && first === '--check') return await check(second!);
+    if (parameters.length === 1 && !first!.startsWith('-')) return await serve(first!);
+  } catch (error) {
+    return refuse(error);
+  }
+  process.stderr.write(USAGE);
+  return EXIT_USAGE;
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return EXIT_CLEAN;
+}
+
+async function check(path: string): Promise<number> {
+  const config = loadServerConfig(path);
+  const { problems } = await prepareSections(config, config.sections);
+  if (problems.length > 0) throw new StartRefusal(config.path, problems);
+  return print(
+    `config-server: ${config.path} is valid: ${config.sections.length} sections, ${config.clients.length} clients, ${posture(config)}\n`,
+  );
+}
+
+async function serve(path: string): Promise<undefined> {
+  const config = loadServerConfig(path);
+  const server = await ConfigServer.start(config);
+  const address = server.address!;
+  const real = formatAddress({ host: address.address, port: address.port });
+  print(`config-server ${version()} listening on ${real} (${posture(config)})\n`);
+  if (config.tls === undefined && !isLoopback(address.address)) {
+    print(
+      `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1\n`,
+    );
+  }
+  stopOnSignal(server);
+  return undefined;
+}
+
+function posture({ tls }: ServerConfig): string {
+  return tls === undefined ? 'plaintext' : tls.requiresClientCertificate ? 'tls + client certificate' : 'tls';
+}
+
+function stopOnSignal(server: ConfigServer): void {
+  const stop = (): void => {
+    server.stop().then(() => process.exit(EXIT_CLEAN), fatal);
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
+function refuse(error: unknown): number {
+  if (!(error instanceof StartRefusal)) throw error;
+  for (const line of error.lines) process.stderr.write(`config-server: refusing to start: ${line}\n`);
+  return EXIT_REFUSED;
+}
+
+/** A defect. Its message may quote anything, so only its kind is printed. */
+function fatal(error: unknown): void {
+  const { name, code = '' } = error as NodeJS.ErrnoException;
+  process.stderr.write(`config-server: internal error: ${name} ${code}\n`);
+  process.exit(EXIT_REFUSED);
+}
+
+process.on('uncaughtException', fatal);
+const code = await main(process.argv.slice(2));
+if (code !== undefined) process.exitCode = code;

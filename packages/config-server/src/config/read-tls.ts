@@ -1,0 +1,85 @@
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { parseCertificates, parsePrivateKey, TlsMaterial } from '../tls/tls-material.ts';
+import type { TableReader } from './table-reader.ts';
+
+export interface TlsRead {
+  readonly tls: TlsMaterial | undefined;
+  readonly files: readonly string[];
+}
+
+export interface TlsPlatform {
+  /** Whether this Node was built with TLS. */
+  readonly tls: boolean;
+  /** Whether file modes mean something here. */
+  readonly modes: boolean;
+}
+
+const HINTS = { crl: 'revocation is not checked by this server; remove the key and use short-lived certificates instead' };
+
+/** The `[server.tls]` table. Whatever is wrong is reported by path and sentence; nothing of a key file is ever quoted. */
+export function readTls(server: TableReader, folder: string, platform: TlsPlatform): TlsRead {
+  const reader = server.table('tls');
+  if (reader === undefined) return { tls: undefined, files: [] };
+  if (!platform.tls) reader.problem('', 'this Node.js was built without TLS; use another build or remove the table');
+  const files: string[] = [];
+  const certificate = readPem(reader, 'certificate', folder, files, true);
+  const key = readPem(reader, 'key', folder, files, true);
+  const clientCa = readPem(reader, 'client_ca', folder, files, false);
+  reader.finish(HINTS);
+  if (platform.modes && key !== undefined) checkMode(reader, key.path);
+  const pairFits = checkPair(reader, certificate?.text, key?.text);
+  if (clientCa !== undefined && parseCertificates(clientCa.text) === undefined) {
+    reader.problem('client_ca', `${clientCa.path} does not hold PEM certificates`);
+    return { tls: undefined, files };
+  }
+  if (!pairFits || !platform.tls) return { tls: undefined, files };
+  const tls = new TlsMaterial(certificate!.text, key!.text, clientCa?.text);
+  return { tls: usable(reader, tls) ? tls : undefined, files };
+}
+
+function readPem(reader: TableReader, key: string, folder: string, files: string[], required: boolean) {
+  const listed = required ? reader.requiredString(key) : reader.string(key);
+  if (listed === undefined) return undefined;
+  const path = resolve(folder, listed);
+  files.push(path);
+  try {
+    return { path, text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    reader.problem(key, `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+    return undefined;
+  }
+}
+
+function checkMode(reader: TableReader, path: string): void {
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & 0o077) === 0) return;
+  reader.problem(
+    'key',
+    `${path} is readable by others than its owner (mode ${mode.toString(8).padStart(4, '0')}); restrict it with: chmod 0400 ${path}`,
+  );
+}
+
+function checkPair(reader: TableReader, certificate: string | undefined, key: string | undefined): boolean {
+  const chain = certificate === undefined ? undefined : parseCertificates(certificate);
+  if (certificate !== undefined && chain === undefined)
+    reader.problem('certificate', 'the file does not hold PEM certificates, leaf first');
+  const reading = key === undefined ? undefined : parsePrivateKey(key);
+  if (reading !== undefined && 'problem' in reading) reader.problem('key', `the file ${reading.problem}`);
+  if (chain === undefined || reading === undefined || 'problem' in reading) return false;
+  if (chain[0]!.checkPrivateKey(reading.key)) return true;
+  reader.problem('key', 'does not belong to the first certificate of certificate; list the leaf first and use its key');
+  return false;
+}
+
+/** The TLS library has the last word: a key it finds too weak, for one, fails here and not at the first connection. */
+function usable(reader: TableReader, tls: TlsMaterial): boolean {
+  try {
+    createSecureContext(tls.options);
+    return true;
+  } catch {
+    reader.problem('certificate', 'the TLS library refuses this certificate and key');
+    return false;
+  }
+}

@@ -1,0 +1,113 @@
+import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
+import { joinKeyPath, valueAt } from './key-path.ts';
+import { LoadFailure } from './load-failure.ts';
+import { mergeInto } from './merge.ts';
+import { copyValue, emptyTable, isTable, type Table, type Value } from './value.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A variable that belongs to a section: its name, the segments behind the prefix, its text. */
+export interface Variable {
+  readonly name: string;
+  readonly segments: readonly string[];
+  readonly text: string;
+}
+
+/** A variable after it was applied: the keys it reached and what it put there. */
+export interface Override {
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly value: Value;
+}
+
+/** `<APPLICATION>__`, with everything outside A–Z and 0–9 as an underscore. */
+export function defaultPrefix(application: string): string {
+  return `${application.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}__`;
+}
+
+/**
+ * The variables of one prefix, the least specific first, so that `POOL__MAX` is laid over `POOL={"max":1}` and never under it.
+ * A blank variable counts as unset.
+ */
+export function variablesOf(environment: Environment, prefix: string): Variable[] {
+  const variables: Variable[] = [];
+  for (const name of Object.keys(environment)) {
+    const text = environment[name];
+    if (!name.startsWith(prefix) || name.length === prefix.length || text === undefined || text.trim() === '') continue;
+    variables.push({ name, segments: name.slice(prefix.length).split('__'), text });
+  }
+  return variables.sort((a, b) => a.segments.length - b.segments.length || (a.name < b.name ? -1 : 1));
+}
+
+/** Applies variables to a document in place and reports where each one went. */
+export function applyEnvironment(document: Table, variables: readonly Variable[]): Override[] {
+  return variables.map((variable) => applyVariable(document, variable));
+}
+
+function applyVariable(document: Table, { name, segments, text }: Variable): Override {
+  if (segments.includes('')) throw new LoadFailure('env', `env ${name}`, `${name} has an empty segment between underscores`);
+  const value = coerce(text);
+  const path: string[] = [];
+  let table = document;
+  for (const segment of segments.slice(0, -1)) {
+    const key = matchingKey(table, segment);
+    path.push(key);
+    if (table[key] === undefined) table[key] = emptyTable();
+    const next = table[key];
+    if (!isTable(next)) throw new LoadFailure('env', `env ${name}`, `${name} reaches below ${joinKeyPath(path)}, which is not a table`);
+    table = next;
+  }
+  const key = matchingKey(table, segments.at(-1)!);
+  path.push(key);
+  const under = table[key];
+  if (isTable(under)) {
+    if (!isTable(value)) {
+      throw new LoadFailure(
+        'env',
+        `env ${name}`,
+        `${name} would replace the table ${joinKeyPath(path)}; set its keys one by one or give a JSON object`,
+      );
+    }
+    mergeInto(under, value);
+  } else table[key] = copyValue(value);
+  return { name, path, value };
+}
+
+/** The existing key that equals the segment when case is ignored; an exact match first. With none, the segment in lower case. */
+function matchingKey(table: Table, segment: string): string {
+  if (table[segment] !== undefined) return segment;
+  const wanted = segment.toLowerCase();
+  return Object.keys(table).find((key) => key.toLowerCase() === wanted) ?? wanted;
+}
+
+/** true, false, JSON numbers a double carries exactly, JSON arrays, objects and quoted strings; anything else is the text itself. */
+export function coerce(text: string): Value {
+  const trimmed = text.trim();
+  if (trimmed === 'true') return true;
+  if (trimmed === 'false') return false;
+  if (isJsonNumber(trimmed)) return isCarriedExactly(trimmed) ? Number(trimmed) : text;
+  if (!/^[[{"]/.test(trimmed)) return text;
+  try {
+    return exactJson(trimmed);
+  } catch {
+    return text;
+  }
+}
+
+function exactJson(text: string): Value {
+  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
+    if (typeof value === 'number') return context?.source === undefined || isCarriedExactly(context.source) ? value : context.source;
+    return isTable(value) ? Object.assign(emptyTable(), value) : value;
+  };
+  return JSON.parse(text, reviver) as Value;
+}
+
+/** The variable that answers for a path: the last one that set it, set a table around it, or set something below it. */
+export function overrideAt(overrides: readonly Override[], path: readonly string[]): Override | undefined {
+  return overrides.findLast((override) => {
+    const shared = Math.min(path.length, override.path.length);
+    for (let index = 0; index < shared; index++) if (path[index] !== override.path[index]) return false;
+    if (path.length <= override.path.length) return true;
+    return isTable(override.value) && valueAt(override.value, path.slice(override.path.length)) !== undefined;
+  });
+}

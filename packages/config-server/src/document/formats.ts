@@ -1,0 +1,122 @@
+import { extname } from 'node:path';
+import { parse as parseToml, TomlDate, TomlError } from 'smol-toml';
+import { parseDocument as parseYaml } from 'yaml';
+import { LoadFailure } from './load-failure.ts';
+import { joinKeyPath } from './key-path.ts';
+import { emptyTable, type Table, type Value } from './value.ts';
+
+export const FILE_EXTENSIONS: readonly string[] = ['.toml', '.yaml', '.yml', '.json'];
+
+/** Nesting beyond this is refused, so that no later walk over a document can exhaust the stack. */
+const DEPTH_MAX = 128;
+
+export function isSupportedExtension(path: string): boolean {
+  return FILE_EXTENSIONS.includes(extname(path).toLowerCase());
+}
+
+/** What a parser made of a file, not yet reduced to JSON values: an integer may be a bigint, a date a TomlDate. */
+export type RawTable = Record<string, unknown>;
+
+export function parseFile(path: string, bytes: Uint8Array, origin: string): RawTable {
+  const text = decodeUtf8(bytes, origin);
+  const raw = parseText(extname(path).toLowerCase(), text, origin);
+  if (raw === null || raw === undefined) return {};
+  if (typeof raw !== 'object' || Array.isArray(raw) || raw instanceof Date) {
+    throw new LoadFailure('parse', origin, 'the top level of the file must be a table');
+  }
+  return raw as RawTable;
+}
+
+function decodeUtf8(bytes: Uint8Array, origin: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new LoadFailure('parse', origin, 'the file is not valid UTF-8');
+  }
+}
+
+function parseText(extension: string, text: string, origin: string): unknown {
+  try {
+    if (extension === '.toml') return parseToml(text, { integersAsBigInt: 'asNeeded', maxDepth: DEPTH_MAX });
+    if (extension === '.json') return parseJson(text);
+    return parseYamlText(text, origin);
+  } catch (error) {
+    if (error instanceof LoadFailure) throw error;
+    throw new LoadFailure(
+      'parse',
+      origin,
+      `the file is not valid ${extension === '.toml' ? 'TOML' : extension === '.json' ? 'JSON' : 'YAML'}${place(error, text)}`,
+    );
+  }
+}
+
+function parseYamlText(text: string, origin: string): unknown {
+  const document = parseYaml(text, { intAsBigInt: true, merge: true, prettyErrors: true, logLevel: 'silent' });
+  const [problem] = document.errors;
+  if (problem !== undefined) {
+    const line = problem.linePos?.[0];
+    throw new LoadFailure('parse', origin, `the file is not valid YAML${line ? ` (line ${line.line}, column ${line.col})` : ''}`);
+  }
+  return document.toJS({ maxAliasCount: 100 });
+}
+
+/** Integers that a double cannot hold come back as bigint, so that the key that holds one can be named. */
+function parseJson(text: string): unknown {
+  // The reviver costs more than the parse, and only a run of sixteen digits can be beyond 2^53 - 1.
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
+    const source = context?.source;
+    if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !/^-?\d+$/.test(source)) return value;
+    return BigInt(source);
+  };
+  return JSON.parse(text, reviver);
+}
+
+function place(error: unknown, text: string): string {
+  if (error instanceof TomlError) return ` (line ${error.line}, column ${error.column})`;
+  const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
+  if (position === undefined) return '';
+  const before = text.slice(0, Number(position)).split('\n');
+  return ` (line ${before.length}, column ${before.at(-1)!.length + 1})`;
+}
+
+/** Reduces a parsed table to JSON values, refusing what JSON cannot carry and naming the key that holds it. */
+export function toDocumentTable(raw: RawTable, origin: string): Table {
+  return reduceTable(raw, [], origin);
+}
+
+function reduceTable(raw: RawTable, path: readonly string[], origin: string): Table {
+  if (path.length > DEPTH_MAX) throw new LoadFailure('parse', origin, `tables and arrays nest deeper than ${DEPTH_MAX} levels`);
+  const table = emptyTable();
+  for (const key of Object.keys(raw)) table[key] = reduce(raw[key], key, path, origin);
+  return table;
+}
+
+function reduce(raw: unknown, key: string, parent: readonly string[], origin: string): Value {
+  switch (typeof raw) {
+    case 'string':
+    case 'boolean':
+      return raw;
+    case 'number':
+      if (Number.isFinite(raw)) return raw;
+      throw unrepresentable(key, parent, origin, 'is not a finite number');
+    case 'bigint':
+      if (raw >= BigInt(Number.MIN_SAFE_INTEGER) && raw <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(raw);
+      throw unrepresentable(key, parent, origin, 'is an integer beyond ±(2^53−1), which JSON cannot carry exactly; write it as a string');
+    case 'undefined':
+      return null;
+    default:
+  }
+  if (raw === null) return null;
+  if (raw instanceof Date) return raw instanceof TomlDate || !Number.isNaN(raw.getTime()) ? raw.toISOString() : null;
+  if (Array.isArray(raw)) {
+    const path = [...parent, key];
+    if (path.length > DEPTH_MAX) throw new LoadFailure('parse', origin, `tables and arrays nest deeper than ${DEPTH_MAX} levels`);
+    return raw.map((item, index) => reduce(item, String(index), path, origin));
+  }
+  return reduceTable(raw as RawTable, [...parent, key], origin);
+}
+
+function unrepresentable(key: string, parent: readonly string[], origin: string, what: string): LoadFailure {
+  return new LoadFailure('parse', origin, `key ${joinKeyPath([...parent, key])} ${what}`);
+}

@@ -1,0 +1,35 @@
+// A configuration value is exactly what JSON can carry. Tables have no prototype, so `__proto__`, `constructor` and the
+// like are ordinary keys: assigning one can neither reach Object.prototype nor read from it.
+
+export type Value = string | number | boolean | null | Value[] | Table;
+export interface Table {
+  [key: string]: Value;
+}
+
+export function emptyTable(): Table {
+  return Object.create(null) as Table;
+}
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function copyValue(value: Value): Value {
+  if (Array.isArray(value)) return value.map(copyValue);
+  if (!isTable(value)) return value;
+  const copy = emptyTable();
+  for (const key of Object.keys(value)) copy[key] = copyValue(value[key]!);
+  return copy;
+}
+
+/** Equality of documents: the order of keys does not count, the order of array elements does. */
+export function sameValue(a: Value, b: Value): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameValue(item, b[index]!));
+  }
+  if (!isTable(a) || !isTable(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => b[key] !== undefined && sameValue(a[key]!, b[key]));
+}

@@ -1,0 +1,68 @@
+import { isSegment } from '../config/segment-shape.ts';
+
+export type SectionEndpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream';
+
+/** A path of a shape the server has. The segments are still as they were sent: nothing in them was checked or decoded. */
+export type Route =
+  | { readonly endpoint: 'metrics' | 'healthz' | 'readyz' }
+  | { readonly endpoint: SectionEndpoint; readonly application: string; readonly profile: string; readonly path: string };
+
+const FIXED: ReadonlyMap<string, Route> = new Map([
+  ['/metrics', { endpoint: 'metrics' }],
+  ['/healthz', { endpoint: 'healthz' }],
+  ['/readyz', { endpoint: 'readyz' }],
+]);
+
+const BELOW_SECTION: ReadonlyMap<string, SectionEndpoint> = new Map([
+  ['paths', 'paths'],
+  ['check', 'check'],
+  ['status', 'status'],
+  ['stream', 'stream'],
+]);
+
+/** The route of a request target, or undefined for a path the server does not have. Nothing is normalised. */
+export function routeOf(target: string): Route | undefined {
+  const query = target.indexOf('?');
+  const path = query === -1 ? target : target.slice(0, query);
+  if (path.charCodeAt(0) !== 47) return undefined;
+  const second = path.indexOf('/', 1);
+  if (second === -1) return FIXED.get(path);
+  const application = path.slice(1, second);
+  const third = path.indexOf('/', second + 1);
+  const profile = third === -1 ? path.slice(second + 1) : path.slice(second + 1, third);
+  if (isNoSegment(application) || isNoSegment(profile)) return undefined;
+  if (third === -1) return { endpoint: 'document', application, profile, path: '' };
+  const rest = path.slice(third + 1);
+  const endpoint = BELOW_SECTION.get(rest);
+  if (endpoint !== undefined) return { endpoint, application, profile, path: '' };
+  if (!rest.startsWith('explain/')) return undefined;
+  const key = rest.slice('explain/'.length);
+  if (isNoSegment(key) || key.includes('/')) return undefined;
+  return { endpoint: 'explain', application, profile, path: key };
+}
+
+function isNoSegment(segment: string): boolean {
+  return segment === '' || segment === '.' || segment === '..';
+}
+
+const EXPLAIN_PATH_BYTES_MAX = 512;
+
+/** A decoded application or profile, or undefined when it fails the shape check. */
+export function decodeSegment(segment: string): string | undefined {
+  const decoded = decode(segment);
+  return decoded !== undefined && isSegment(decoded) ? decoded : undefined;
+}
+
+export function decodeKeyPath(segment: string): string | undefined {
+  const decoded = decode(segment);
+  return decoded !== undefined && Buffer.byteLength(decoded) <= EXPLAIN_PATH_BYTES_MAX ? decoded : undefined;
+}
+
+function decode(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,23 @@
+import type { AuditRecorder } from '../audit/recorder.ts';
+import type { Section } from '../section/section.ts';
+import type { StreamHub } from './stream-hub.ts';
+import type { TokenTable } from './token-table.ts';
+
+/** Who may ask and what is served. Replaced as a whole when server.toml changes, so a request never sees half of an edit. */
+export interface Roster {
+  readonly tokens: TokenTable;
+  readonly sections: ReadonlyMap<string, Section>;
+  readonly maxStreamConnections: number;
+}
+
+/** What the request listener needs of a running server. */
+export interface Service {
+  readonly roster: Roster;
+  readonly audit: AuditRecorder;
+  readonly streams: StreamHub;
+  readonly ready: boolean;
+  readonly stopping: boolean;
+  now(): number;
+  /** Runs a re-read of a section's sources when its turn comes. */
+  rehearse<Result>(work: () => Promise<Result>): Promise<Result>;
+}

@@ -1,0 +1,89 @@
+import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import type { AuditRecorder } from '../audit/recorder.ts';
+import type { TlsMaterial } from '../tls/tls-material.ts';
+import type { Answer } from './answer.ts';
+import type { RequestListener } from './listener.ts';
+import { BAD_REQUEST, HEADERS_TOO_LARGE, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
+
+/** How long slow or silent peers may hold a connection. */
+export interface Deadlines {
+  readonly headersMs: number;
+  readonly handshakeMs: number;
+  readonly keepAliveMs: number;
+}
+
+export const DEADLINES: Deadlines = { headersMs: 15_000, handshakeMs: 10_000, keepAliveMs: 65_000 };
+
+const HEADER_BYTES_MAX = 16 * 1024;
+const LINGER_MS = 500;
+
+/** A server socket with every limit set. Not listening yet. */
+export function createSocket(listener: RequestListener, tls: TlsMaterial | undefined, audit: AuditRecorder, deadlines: Deadlines): Server {
+  const options: ServerOptions = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: deadlines.headersMs,
+    // Bodies are never read, so a request gets little longer than its headers.
+    requestTimeout: deadlines.headersMs * 2,
+    keepAliveTimeout: deadlines.keepAliveMs,
+    // Deadlines are enforced when connections are checked; node's default of 30 s would double the shorter ones.
+    connectionsCheckingInterval: Math.min(1000, deadlines.headersMs),
+    // Finds peers that vanished without a word, which a stream would otherwise keep forever.
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000,
+  };
+  const server = tls
+    ? createHttpsServer({ ...options, ...tls.options, handshakeTimeout: deadlines.handshakeMs }, listener)
+    : createHttpServer(options, listener);
+  // Without these listeners node would answer such requests itself, without an audit line.
+  server.on('checkContinue', listener);
+  server.on('checkExpectation', listener);
+  const refused = new WeakSet<Duplex>();
+  // Before the listener of https.Server, which turns a failed handshake into a clientError.
+  server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    audit.record('tls', 'unauthenticated');
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (refused.has(socket)) socket.destroy();
+    else refuse(error, socket, audit);
+  });
+  return server;
+}
+
+interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}
+
+/** Answers what node's parser could not read as a request. */
+function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const answer = answerTo(error);
+  audit.record('none', 'malformed');
+  audit.thenAnswer(() => {
+    if (!socket.writable) return socket.destroy();
+    socket.end(rawAnswer(answer));
+    // Closing with unread bytes resets the connection and may take the answer with it, so what still comes is thrown away for a moment.
+    socket.resume();
+    return setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  });
+}
+
+function answerTo(error: ParseError): Answer {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return REQUEST_TIMEOUT;
+  if (error.code !== 'HPE_HEADER_OVERFLOW') return BAD_REQUEST;
+  // The parser counts the request line as header; when the packet is still in it, the URL is what is too long.
+  const start = error.rawPacket?.subarray(0, HEADER_BYTES_MAX).toString('latin1') ?? '';
+  return /^[A-Z]+ [^\r\n]*$/.test(start) ? URI_TOO_LONG : HEADERS_TOO_LARGE;
+}
+
+function rawAnswer({ status, headers, body }: Answer): Buffer {
+  const lines = [`HTTP/1.1 ${status} ${JSON.parse(body.toString()).title as string}`, 'Connection: close'];
+  for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]);
+}

@@ -1,0 +1,129 @@
+import type { ServerResponse } from 'node:http';
+import type { Section } from '../section/section.ts';
+import { EVERY_ANSWER } from './answer.ts';
+import type { Credential } from './token-table.ts';
+
+const HEARTBEAT_MS = 15_000;
+const HEARTBEAT = Buffer.from(': \n\n');
+const RETRY = 'retry: 3000\n';
+
+/** Proxies that buffer answers would hold events back; this header is how they are asked not to. */
+export const STREAM_HEADERS: readonly string[] = ['Content-Type', 'text/event-stream', ...EVERY_ANSWER, 'X-Accel-Buffering', 'no'];
+
+/** An open stream. It holds no document and no queue: while a write is on its way, all it remembers is the last number written. */
+class Subscriber {
+  readonly section: Section;
+  readonly digest: string;
+  readonly response: ServerResponse;
+  sentGeneration = 0;
+  /** True while an event is on its way, and until the first one was sent. */
+  writing = true;
+  readonly onWritten: () => void;
+
+  constructor(section: Section, digest: string, response: ServerResponse, onWritten: (subscriber: Subscriber) => void) {
+    this.section = section;
+    this.digest = digest;
+    this.response = response;
+    this.onWritten = () => onWritten(this);
+  }
+}
+
+/** Every open stream of the process. */
+export class StreamHub {
+  readonly #bySection = new Map<string, Set<Subscriber>>();
+  #open = 0;
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /**
+   * Takes a place under the ceiling at once and returns what starts the stream: headers, the current generation, then every
+   * later one until either side ends.
+   */
+  reserve(section: Section, credential: Credential, response: ServerResponse): () => void {
+    const subscriber = new Subscriber(section, credential.digest, response, this.#written);
+    let subscribers = this.#bySection.get(section.key);
+    if (subscribers === undefined) this.#bySection.set(section.key, (subscribers = new Set()));
+    subscribers.add(subscriber);
+    this.#open++;
+    response.once('close', () => this.#remove(subscriber));
+    response.on('error', ignoreError);
+    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref();
+    return () => this.#start(subscriber);
+  }
+
+  /** Tells every stream of a section about the document it serves now. */
+  publish(section: Section): void {
+    const subscribers = this.#bySection.get(section.key);
+    if (subscribers === undefined) return;
+    const event = Buffer.from(eventOf(section));
+    for (const subscriber of subscribers) if (!subscriber.writing) this.#write(subscriber, event);
+  }
+
+  /** Ends the streams for which `keep` says no. */
+  closeUnless(keep: (section: Section, digest: string) => boolean): void {
+    for (const subscribers of this.#bySection.values()) {
+      for (const subscriber of subscribers) if (!keep(subscriber.section, subscriber.digest)) subscriber.response.end();
+    }
+  }
+
+  closeAll(): void {
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+    this.closeUnless(() => false);
+  }
+
+  #start(subscriber: Subscriber): void {
+    const { response, section } = subscriber;
+    if (response.destroyed || response.writableEnded) return;
+    response.writeHead(200, STREAM_HEADERS as string[]);
+    this.#write(subscriber, Buffer.from(RETRY + eventOf(section)));
+  }
+
+  #write(subscriber: Subscriber, bytes: Buffer): void {
+    subscriber.writing = true;
+    subscriber.sentGeneration = subscriber.section.installed.generation;
+    subscriber.response.write(bytes, subscriber.onWritten);
+  }
+
+  /** The peer took the last event. If generations passed meanwhile, only the newest is worth sending. */
+  readonly #written = (subscriber: Subscriber): void => {
+    subscriber.writing = false;
+    const { response, section } = subscriber;
+    if (response.writableEnded || response.destroyed) return;
+    if (subscriber.sentGeneration < section.installed.generation) this.#write(subscriber, Buffer.from(eventOf(section)));
+  };
+
+  #beat(): void {
+    for (const subscribers of this.#bySection.values()) {
+      for (const subscriber of subscribers) {
+        if (subscriber.writing) continue;
+        subscriber.writing = true;
+        subscriber.response.write(HEARTBEAT, subscriber.onWritten);
+      }
+    }
+  }
+
+  #remove(subscriber: Subscriber): void {
+    const subscribers = this.#bySection.get(subscriber.section.key);
+    if (!subscribers?.delete(subscriber)) return;
+    this.#open--;
+    if (subscribers.size === 0) this.#bySection.delete(subscriber.section.key);
+    if (this.#open === 0) {
+      clearInterval(this.#heartbeat);
+      this.#heartbeat = undefined;
+    }
+  }
+}
+
+function eventOf(section: Section): string {
+  const { application, profile } = section.definition;
+  const { generation } = section.installed;
+  return `id: ${generation}\nevent: generation\ndata: ${JSON.stringify({ application, profile, generation })}\n\n`;
+}
+
+function ignoreError(): void {
+  // A peer that vanished; 'close' follows and does the work.
+}

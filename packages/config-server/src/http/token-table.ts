@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import type { Client } from '../config/read-clients.ts';
+
+const DIGEST_WORDS = 8;
+
+/** A token that matched: who presented it and which token it was, so that a stream can be closed when that token goes. */
+export interface Credential {
+  readonly name: string;
+  readonly applications: ReadonlySet<string>;
+  readonly digest: string;
+}
+
+/**
+ * Finds the caller of a token. Tokens are compared by SHA-256 digest, the presented one against every configured one, without
+ * a branch that depends on the bytes: neither a partial match nor the position of a match changes the time taken.
+ */
+export class TokenTable {
+  readonly #words: Int32Array;
+  readonly #credentials: readonly Credential[];
+
+  constructor(clients: readonly Client[]) {
+    const entries = clients.flatMap((client) => client.digests.map((digest) => ({ client, digest })));
+    this.#words = new Int32Array(entries.length * DIGEST_WORDS);
+    for (const [index, { digest }] of entries.entries()) this.#words.set(wordsOf(digest), index * DIGEST_WORDS);
+    this.#credentials = entries.map(({ client, digest }) => ({
+      name: client.name,
+      applications: client.applications,
+      digest: digest.toString('hex'),
+    }));
+  }
+
+  /** The credential of an Authorization header value, or undefined. */
+  find(authorization: string | undefined): Credential | undefined {
+    const presented = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1];
+    if (presented === undefined) return undefined;
+    // Header text is Latin-1: this gives back the bytes that were sent, which are the token's UTF-8 bytes.
+    return this.#credentials[this.#position(wordsOf(hash('sha256', Buffer.from(presented, 'latin1'), 'buffer')))];
+  }
+
+  findDigest(digest: string): Credential | undefined {
+    return this.#credentials.find((credential) => credential.digest === digest);
+  }
+
+  #position(presented: Int32Array): number {
+    const words = this.#words;
+    let found = -1;
+    for (let entry = 0; entry < this.#credentials.length; entry++) {
+      let difference = 0;
+      for (let word = 0; word < DIGEST_WORDS; word++) difference |= words[entry * DIGEST_WORDS + word]! ^ presented[word]!;
+      // All ones when equal, zero otherwise, by arithmetic instead of a branch.
+      const equal = ((difference | -difference) >>> 31) - 1;
+      found = (found & ~equal) | (entry & equal);
+    }
+    return found;
+  }
+}
+
+function wordsOf(digest: Buffer): Int32Array {
+  // A pooled buffer's offset need not be a multiple of four, so the bytes are copied.
+  return new Int32Array(Uint8Array.from(digest).buffer);
+}

@@ -1,0 +1,29 @@
+export interface FileSource {
+  /** As the operator wrote it: what origins and messages show. */
+  readonly listed: string;
+  readonly path: string;
+  readonly optional: boolean;
+}
+
+/** One section as server.toml describes it. */
+export interface SectionDefinition {
+  readonly application: string;
+  readonly profile: string;
+  readonly files: readonly FileSource[];
+  readonly wholeDocument: boolean;
+  readonly envPrefix: string;
+  readonly schema: FileSource | undefined;
+}
+
+export function sectionKey(application: string, profile: string): string {
+  return `${application}/${profile}`;
+}
+
+/** Every file whose change may change the section. */
+export function watchedPaths(definition: SectionDefinition): string[] {
+  return [...definition.files, ...(definition.schema ? [definition.schema] : [])].map((file) => file.path);
+}
+
+export function sameDefinition(a: SectionDefinition, b: SectionDefinition): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,70 @@
+import { EncodedDocument } from '../document/encode.ts';
+import { applyEnvironment, type Variable } from '../document/environment.ts';
+import type { FileLayer, Layers } from '../document/explain.ts';
+import { parseFile, toDocumentTable, type RawTable } from '../document/formats.ts';
+import { LoadFailure } from '../document/load-failure.ts';
+import { mergeInto } from '../document/merge.ts';
+import { checkSchema } from '../document/schema-gate.ts';
+import { emptyTable, type Table } from '../document/value.ts';
+import type { FileSource, SectionDefinition } from './definition.ts';
+import { readSources, type Sources } from './read-sources.ts';
+
+/** A document that was resolved and passed every gate, ready to be installed. */
+export interface LoadedDocument {
+  readonly document: Table;
+  readonly layers: Layers;
+  readonly encoded: EncodedDocument;
+}
+
+/** Files in listed order, then environment, then the schema. Throws a LoadFailure and nothing else. */
+export async function loadDocument(definition: SectionDefinition, variables: readonly Variable[]): Promise<LoadedDocument> {
+  const { schema } = definition;
+  const sources = await readSources(schema ? [...definition.files, schema] : definition.files);
+  try {
+    return resolveDocument(definition, variables, sources);
+  } catch (error) {
+    if (error instanceof LoadFailure) throw error;
+    // What is left is a parser or walk that gave up (a stack limit, for one); its message may quote the file.
+    throw new LoadFailure('parse', `file ${definition.files[0]!.listed}`, 'the files of this section cannot be turned into a document');
+  }
+}
+
+function resolveDocument(definition: SectionDefinition, variables: readonly Variable[], sources: Sources): LoadedDocument {
+  const files = fileLayers(definition, sources);
+  const document = emptyTable();
+  for (const layer of files) mergeInto(document, layer.table);
+  const overrides = applyEnvironment(document, variables);
+  const { schema } = definition;
+  if (schema !== undefined) checkSchema(document, sources.get(schema)!.toString(), `schema ${schema.listed}`);
+  return { document, layers: { files, overrides }, encoded: new EncodedDocument(document) };
+}
+
+function fileLayers(definition: SectionDefinition, sources: Sources): FileLayer[] {
+  const layers: FileLayer[] = [];
+  for (const file of definition.files) {
+    const bytes = sources.get(file);
+    if (bytes === undefined) continue;
+    const origin = `file ${file.listed}`;
+    const raw = parseFile(file.path, bytes, origin);
+    const chosen = definition.wholeDocument ? raw : applicationTable(raw, definition.application, origin);
+    if (chosen !== undefined) layers.push({ origin, table: toDocumentTable(chosen, origin) });
+  }
+  if (layers.length === 0 && !definition.wholeDocument) throw noTable(definition);
+  return layers;
+}
+
+function applicationTable(raw: RawTable, application: string, origin: string): RawTable | undefined {
+  if (!Object.hasOwn(raw, application)) return undefined;
+  const table = raw[application];
+  if (typeof table === 'object' && table !== null && !Array.isArray(table) && !(table instanceof Date)) return table as RawTable;
+  throw new LoadFailure('parse', origin, `key ${application} is not a table`);
+}
+
+function noTable(definition: SectionDefinition): LoadFailure {
+  const [first] = definition.files as [FileSource, ...FileSource[]];
+  return new LoadFailure(
+    'missing',
+    `file ${first.listed}`,
+    `no listed file has a table named ${definition.application}; add one, or set whole_document = true to serve the files as they are`,
+  );
+}

@@ -1,0 +1,37 @@
+import type { ServerConfig } from '../config/config.ts';
+import type { Problem } from '../config/problem.ts';
+import { LoadFailure } from '../document/load-failure.ts';
+import { sectionKey, type SectionDefinition } from './definition.ts';
+import { Limiter } from './limiter.ts';
+import { prepareSection, type PreparedSection } from './section.ts';
+
+/** Enough to keep node's four I/O threads busy, few enough that 1,000 sections do not open 1,000 files at once. */
+const LOADS_MAX = 32;
+
+export interface Preparation {
+  readonly prepared: ReadonlyMap<string, PreparedSection>;
+  readonly problems: readonly Problem[];
+}
+
+/** Loads the given sections of a configuration; those that fail become problems that name the section and the source. */
+export async function prepareSections(config: ServerConfig, definitions: readonly SectionDefinition[]): Promise<Preparation> {
+  const limiter = new Limiter(LOADS_MAX);
+  const prepared = new Map<string, PreparedSection>();
+  const failed = new Map<SectionDefinition, LoadFailure>();
+  const load = async (definition: SectionDefinition): Promise<void> => {
+    try {
+      prepared.set(sectionKey(definition.application, definition.profile), await prepareSection(definition, config.environment));
+    } catch (error) {
+      if (!(error instanceof LoadFailure)) throw error;
+      failed.set(definition, error);
+    }
+  };
+  await Promise.all(definitions.map((definition) => limiter.run(() => load(definition))));
+  return { prepared, problems: [...failed].map(([definition, failure]) => sectionProblem(config, definition, failure)) };
+}
+
+function sectionProblem(config: ServerConfig, definition: SectionDefinition, failure: LoadFailure): Problem {
+  const index = config.sections.indexOf(definition);
+  const section = sectionKey(definition.application, definition.profile);
+  return { key: `server.sections[${index}]`, message: `section ${section} cannot load: ${failure.origin}: ${failure.message}` };
+}

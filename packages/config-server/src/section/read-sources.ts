@@ -1,0 +1,80 @@
+import { readFile, stat, type Stats } from 'node:fs';
+import { promisify } from 'node:util';
+import { LoadFailure } from '../document/load-failure.ts';
+import type { FileSource } from './definition.ts';
+
+const readAll = promisify(readFile) as (path: string) => Promise<Buffer>;
+const statFile = promisify(stat) as (path: string) => Promise<Stats>;
+
+/**
+ * A save in place truncates and then writes; a ConfigMap swap moves all files at once. Reading in the middle of either gives
+ * a document nobody wrote, and a truncated TOML file even parses. So a set of files counts as read when none of them changed
+ * between the first byte of the first and the last byte of the last, and none was written within the last SETTLE_MS.
+ */
+const SETTLE_MS = 20;
+const ATTEMPTS_MAX = 10;
+
+export type Sources = ReadonlyMap<FileSource, Buffer>;
+
+/** Reads files as one consistent set. An optional file that does not exist is absent from the result. */
+export async function readSources(files: readonly FileSource[]): Promise<Sources> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await Promise.all(files.map(identity));
+    const contents = await Promise.all(files.map(contentOf));
+    const after = await Promise.all(files.map(identity));
+    const now = Date.now();
+    const settled = after.every((stats, index) => sameStats(before[index], stats) && !justWritten(stats, now));
+    if (settled || attempt === ATTEMPTS_MAX) return collect(files, contents);
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  }
+}
+
+function collect(files: readonly FileSource[], contents: readonly (Buffer | undefined)[]): Sources {
+  const sources = new Map<FileSource, Buffer>();
+  for (const [index, file] of files.entries()) {
+    const content = contents[index];
+    if (content !== undefined) sources.set(file, content);
+    else if (!file.optional) throw missing(file);
+  }
+  return sources;
+}
+
+async function identity(file: FileSource): Promise<Stats | undefined> {
+  try {
+    return await statFile(file.path);
+  } catch (error) {
+    return absentOrThrow(file, error);
+  }
+}
+
+async function contentOf(file: FileSource): Promise<Buffer | undefined> {
+  try {
+    return await readAll(file.path);
+  } catch (error) {
+    return absentOrThrow(file, error);
+  }
+}
+
+function absentOrThrow(file: FileSource, error: unknown): undefined {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+  throw new LoadFailure('io', `file ${file.listed}`, `the file cannot be read (${code})`);
+}
+
+function missing(file: FileSource): LoadFailure {
+  return new LoadFailure(
+    'missing',
+    `file ${file.listed}`,
+    'the file does not exist; create it, or list it as { path = "…", optional = true }',
+  );
+}
+
+function sameStats(a: Stats | undefined, b: Stats | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
+}
+
+function justWritten(stats: Stats | undefined, now: number): boolean {
+  const age = stats === undefined ? SETTLE_MS : now - stats.mtimeMs;
+  return age >= 0 && age < SETTLE_MS;
+}

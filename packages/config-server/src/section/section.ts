@@ -1,0 +1,164 @@
+import { variablesOf, type Environment, type Variable } from '../document/environment.ts';
+import type { FailureKind, LoadFailure } from '../document/load-failure.ts';
+import type { EncodedDocument } from '../document/encode.ts';
+import type { Layers } from '../document/explain.ts';
+import { sameValue, type Table } from '../document/value.ts';
+import { sectionKey, type SectionDefinition } from './definition.ts';
+import { loadDocument, type LoadedDocument } from './load.ts';
+
+export type Reason = 'initial' | 'file-changed' | 'manual' | 'recovered';
+
+export interface RecordedFailure {
+  readonly kind: FailureKind;
+  readonly origin: string;
+  readonly at: number;
+}
+
+/** A document in service. Requests hold on to one of these, so a reload in between cannot mix two documents in one answer. */
+export interface Installed {
+  readonly generation: number;
+  readonly document: Table;
+  readonly encoded: EncodedDocument;
+  readonly installedAt: number;
+}
+
+export interface SectionStatus {
+  readonly generation: number;
+  readonly healthy: boolean;
+  readonly consecutiveFailures: number;
+  readonly staleForMs: number;
+  readonly installedAt: number;
+  readonly lastReason: Reason;
+  readonly lastFailure: RecordedFailure | null;
+}
+
+/** A section's document loaded under a definition, not in service yet. */
+export interface PreparedSection {
+  readonly definition: SectionDefinition;
+  readonly variables: readonly Variable[];
+  readonly loaded: LoadedDocument;
+}
+
+/** Loads a section for the first time, or under a new definition. A LoadFailure here means it cannot be served as defined. */
+export async function prepareSection(definition: SectionDefinition, environment: Environment): Promise<PreparedSection> {
+  const variables = variablesOf(environment, definition.envPrefix);
+  return { definition, variables, loaded: await loadDocument(definition, variables) };
+}
+
+export type ReloadOutcome = { readonly installed: boolean } | { readonly failure: LoadFailure };
+
+/** One served section: its document, how it got here and how its last reloads went. Holds the last good document whatever happens. */
+export class Section {
+  readonly key: string;
+  #definition: SectionDefinition;
+  #variables: readonly Variable[];
+  #installed: Installed;
+  #layers: Layers;
+  #lastReason: Reason;
+  #lastFailure: RecordedFailure | null = null;
+  #consecutiveFailures = 0;
+  #staleSince: number | undefined;
+  #installsTotal = 1;
+  #failuresTotal = 0;
+  #loading: Promise<unknown> = Promise.resolve();
+
+  constructor({ definition, variables, loaded }: PreparedSection, generation: number, now: number) {
+    this.key = sectionKey(definition.application, definition.profile);
+    this.#definition = definition;
+    this.#variables = variables;
+    this.#installed = { generation, document: loaded.document, encoded: loaded.encoded, installedAt: now };
+    this.#layers = loaded.layers;
+    this.#lastReason = 'initial';
+  }
+
+  get definition(): SectionDefinition {
+    return this.#definition;
+  }
+
+  get installed(): Installed {
+    return this.#installed;
+  }
+
+  get layers(): Layers {
+    return this.#layers;
+  }
+
+  get healthy(): boolean {
+    return this.#consecutiveFailures === 0;
+  }
+
+  get installsTotal(): number {
+    return this.#installsTotal;
+  }
+
+  get failuresTotal(): number {
+    return this.#failuresTotal;
+  }
+
+  status(now: number): SectionStatus {
+    return {
+      generation: this.#installed.generation,
+      healthy: this.healthy,
+      consecutiveFailures: this.#consecutiveFailures,
+      staleForMs: this.#staleSince === undefined ? 0 : Math.max(0, now - this.#staleSince),
+      installedAt: this.#installed.installedAt,
+      lastReason: this.#lastReason,
+      lastFailure: this.#lastFailure,
+    };
+  }
+
+  /** What the next load would give, from the sources as they are now; installs nothing. */
+  rehearse(): Promise<LoadedDocument> {
+    return loadDocument(this.#definition, this.#variables);
+  }
+
+  /** Reloads one at a time: two reloads that overlapped could install the older reading last. */
+  reload(reason: 'file-changed' | 'manual', changedAt: number, now: () => number): Promise<ReloadOutcome> {
+    const reloaded = this.#loading.then(() => this.#reload(reason, changedAt, now));
+    this.#loading = reloaded;
+    return reloaded;
+  }
+
+  /** Goes on under a new definition of the same section. Returns whether a new document went into service. */
+  adopt({ definition, variables, loaded }: PreparedSection, now: number): boolean {
+    this.#definition = definition;
+    this.#variables = variables;
+    return this.#accept(loaded, 'file-changed', now);
+  }
+
+  async #reload(reason: Reason, changedAt: number, now: () => number): Promise<ReloadOutcome> {
+    const definition = this.#definition;
+    let loaded: LoadedDocument;
+    try {
+      loaded = await loadDocument(definition, this.#variables);
+    } catch (error) {
+      if (definition !== this.#definition) return { installed: false };
+      const failure = error as LoadFailure;
+      this.#consecutiveFailures++;
+      this.#failuresTotal++;
+      this.#staleSince ??= changedAt;
+      this.#lastFailure = { kind: failure.kind, origin: failure.origin, at: now() };
+      return { failure };
+    }
+    // Adopted a new definition meanwhile: what was read belongs to the old one.
+    if (definition !== this.#definition) return { installed: false };
+    return { installed: this.#accept(loaded, reason, now()) };
+  }
+
+  #accept(loaded: LoadedDocument, reason: Reason, now: number): boolean {
+    const recovered = !this.healthy;
+    this.#consecutiveFailures = 0;
+    this.#staleSince = undefined;
+    // Origins may have moved although no value did.
+    this.#layers = loaded.layers;
+    const changed = !sameValue(this.#installed.document, loaded.document);
+    if (changed) {
+      const generation = this.#installed.generation + 1;
+      this.#installed = { generation, document: loaded.document, encoded: loaded.encoded, installedAt: now };
+      this.#installsTotal++;
+    }
+    if (recovered) this.#lastReason = 'recovered';
+    else if (changed) this.#lastReason = reason;
+    return changed;
+  }
+}

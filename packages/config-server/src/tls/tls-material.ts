@@ -1,0 +1,61 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import type { TlsOptions } from 'node:tls';
+
+/** Checked certificate, key and client authority. Private fields, so that printing a configuration cannot show key bytes. */
+export class TlsMaterial {
+  readonly requiresClientCertificate: boolean;
+  readonly #certificate: string;
+  readonly #key: string;
+  readonly #clientCa: string | undefined;
+
+  constructor(certificate: string, key: string, clientCa: string | undefined) {
+    this.#certificate = certificate;
+    this.#key = key;
+    this.#clientCa = clientCa;
+    this.requiresClientCertificate = clientCa !== undefined;
+  }
+
+  /** Versions and cipher suites stay the library's defaults. With an authority, a peer without a certificate from it gets no connection. */
+  get options(): TlsOptions {
+    return {
+      cert: this.#certificate,
+      key: this.#key,
+      ALPNProtocols: ['http/1.1'],
+      ...(this.#clientCa === undefined
+        ? {}
+        : // An intermediate authority listed alone is an anchor too: the operator named whom to trust.
+          { ca: this.#clientCa, requestCert: true, rejectUnauthorized: true, allowPartialTrustChain: true }),
+    };
+  }
+
+  equals(other: TlsMaterial): boolean {
+    return this.#certificate === other.#certificate && this.#key === other.#key && this.#clientCa === other.#clientCa;
+  }
+}
+
+const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Every certificate of a PEM file, in order; undefined when there is none or one of them is not a certificate. */
+export function parseCertificates(pem: string): X509Certificate[] | undefined {
+  const blocks = pem.match(CERTIFICATE_BLOCK);
+  if (blocks === null) return undefined;
+  try {
+    return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    return undefined;
+  }
+}
+
+export type KeyReading = { readonly key: KeyObject } | { readonly problem: string };
+
+/** A private key as PKCS#8, PKCS#1 or SEC1. The sentence of a failed reading holds no part of the file. */
+export function parsePrivateKey(pem: string): KeyReading {
+  if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type:\s*4,ENCRYPTED/.test(pem)) {
+    return { problem: 'is encrypted; the server has no one to ask for a passphrase, so store it unencrypted with mode 0400' };
+  }
+  try {
+    return { key: createPrivateKey(pem) };
+  } catch {
+    return { problem: 'is not a private key in PEM form (PKCS#8, PKCS#1 or SEC1)' };
+  }
+}
