@@ -1,0 +1,27 @@
+import { coreErrors } from '../errors/core-errors.ts';
+import type { Middleware } from '../http/middleware.ts';
+
+export interface ContentTypeOptions {
+  /** Media types a body may have, without parameters: `application/json`, `application/*`. */
+  readonly allow: readonly string[];
+}
+
+/** Refuses a body of another media type before anything else is done with the request: 415 `unsupported_media_type`. */
+export function contentType({ allow }: ContentTypeOptions): Middleware {
+  const exact = new Set(allow.map((type) => type.toLowerCase()));
+  const families = [...exact].filter((type) => type.endsWith('/*')).map((type) => type.slice(0, -1));
+  return {
+    name: 'content_type',
+    onRequest({ headers }) {
+      const length = headers['content-length'];
+      const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+      if (!hasBody) return;
+      const type = String(headers['content-type'] ?? '')
+        .split(';', 1)[0]!
+        .trim()
+        .toLowerCase();
+      if (exact.has(type) || families.some((family) => type.startsWith(family))) return;
+      throw coreErrors.unsupported_media_type({ extensions: { allowed: [...exact] } });
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import type { Database } from '../db/db.ts';
+import { Controller } from '../http/controller.ts';
+import { route } from '../http/route.ts';
+import type { JsonSchema, Schema } from '../http/schema.ts';
+import { allowAny } from '../permissions/built-ins.ts';
+
+export interface HealthContext {
+  /** Aborted at the deadline: pass it on, so that a stuck check stops using what it waits for. */
+  readonly signal: AbortSignal;
+  readonly databases: Readonly<Record<string, Database>>;
+}
+
+/** Resolves when the thing works; throws, or takes too long, when it does not. */
+export type HealthCheck = (context: HealthContext) => unknown;
+
+export interface HealthOptions {
+  /** By name. Every database of the application is checked without being named. */
+  readonly checks?: Readonly<Record<string, HealthCheck>>;
+  /** All checks run at once and share it. 2 s is below the probe timeouts orchestrators use. */
+  readonly deadlineMs?: number;
+}
+
+export interface HealthReport {
+  readonly status: 'ok' | 'unavailable';
+  readonly checks: Readonly<Record<string, { readonly status: 'ok' | 'failed' | 'timeout' }>>;
+}
+
+const LIVE: JsonSchema = { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'], additionalProperties: false };
+const READY: JsonSchema = {
+  type: 'object',
+  properties: {
+    status: { enum: ['ok', 'unavailable'] },
+    checks: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: { status: { enum: ['ok', 'failed', 'timeout'] } },
+        required: ['status'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['status', 'checks'],
+  additionalProperties: false,
+};
+
+/** A schema of our own answers: described for the documents, true by construction. */
+function described<T>(json: JsonSchema): Schema<T> {
+  const convert = () => ({ ...json });
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'kit',
+      validate: (value) => ({ value: value as T }),
+      jsonSchema: { input: convert, output: convert },
+    },
+  };
+}
+
+/** Runs every check against one deadline. A check that ignores the signal is left behind, not waited for. */
+export async function runHealthChecks(
+  checks: Readonly<Record<string, HealthCheck>>,
+  context: Omit<HealthContext, 'signal'>,
+  deadlineMs: number,
+  onFailure: (name: string, error: unknown) => void = () => {},
+): Promise<HealthReport> {
+  const aborter = new AbortController();
+  const deadline = Promise.withResolvers<'timeout'>();
+  const timer = setTimeout(() => {
+    deadline.resolve('timeout');
+    aborter.abort(new DOMException('The health check took too long.', 'TimeoutError'));
+  }, deadlineMs);
+  const run = async (name: string, check: HealthCheck): Promise<'ok' | 'failed'> => {
+    try {
+      await check({ ...context, signal: aborter.signal });
+      return 'ok';
+    } catch (error) {
+      onFailure(name, error);
+      return 'failed';
+    }
+  };
+  const results = await Promise.all(
+    Object.entries(checks).map(
+      async ([name, check]) => [name, { status: await Promise.race([run(name, check), deadline.promise]) }] as const,
+    ),
+  );
+  clearTimeout(timer);
+  return { status: results.every(([, { status }]) => status === 'ok') ? 'ok' : 'unavailable', checks: Object.fromEntries(results) };
+}
+
+/**
+ * `GET live` answers as long as the process does; `GET ready` answers 503 while something it needs does not work.
+ * Which check failed is told, why is only logged: the reason may name hosts and users.
+ */
+export class HealthController extends Controller {
+  static override readonly tags = ['health'];
+  readonly #checks: Readonly<Record<string, HealthCheck>>;
+  readonly #deadlineMs: number;
+
+  constructor(options: HealthOptions = {}) {
+    super();
+    this.#checks = options.checks ?? {};
+    this.#deadlineMs = options.deadlineMs ?? 2000;
+  }
+
+  live = route.get(
+    '/live',
+    { response: described<{ status: 'ok' }>(LIVE), permission: allowAny, auth: [], summary: 'Whether the process answers' },
+    () => ({ status: 'ok' as const }),
+  );
+
+  ready = route.get(
+    '/ready',
+    {
+      response: described<HealthReport>(READY),
+      permission: allowAny,
+      auth: [],
+      summary: 'Whether it can do its work',
+      description: '503 with the same body while a check fails.',
+    },
+    async ({ databases, reply, log }) => {
+      const own = Object.keys(databases).map((name): [string, HealthCheck] => [
+        name === 'default' ? 'database' : `database_${name}`,
+        () => databases[name]?.query('select 1'),
+      ]);
+      const checks = { ...Object.fromEntries(own), ...this.#checks };
+      const report = await runHealthChecks(checks, { databases }, this.#deadlineMs, (name, error) =>
+        log.warn({ err: error, check: name }, `health check ${name} failed`),
+      );
+      reply.header('cache-control', 'no-store');
+      if (report.status !== 'ok') reply.code(503);
+      return report;
+    },
+  );
+}

@@ -1,0 +1,7 @@
+export { contentType, type ContentTypeOptions } from './content-type.ts';
+export { deprecation } from './deprecation.ts';
+export { HealthController, type HealthCheck, type HealthOptions } from './health.ts';
+export { requestId, type RequestIdOptions } from './request-id.ts';
+export { requestLog, type RequestLogOptions } from './request-log.ts';
+export { securityHeaders, type SecurityHeadersOptions } from './security-headers.ts';
+export { serverTiming } from './server-timing.ts';

@@ -1,0 +1,37 @@
+import type { RouteSchema } from '../http/compiled-route.ts';
+
+export const MASK = '[masked]';
+
+/** Names that hold credentials wherever they appear; a schema marks its own with `x-sensitive`. */
+const SENSITIVE =
+  /pass(word|phrase|wd)?|secret|token|credential|authorization|cookie|session|signature|api[-_]?key|private[-_]?key|^(code|key|sig|otp|pin)$/i;
+
+export function isSensitiveName(name: string): boolean {
+  return SENSITIVE.test(name);
+}
+
+type Properties = Readonly<Record<string, { readonly 'x-sensitive'?: boolean }>>;
+
+function propertiesOf(schema: RouteSchema | undefined): Properties {
+  return (schema?.json['properties'] as Properties | undefined) ?? {};
+}
+
+/** The path that was asked for, with the values of sensitive parameters masked. A pattern without any is returned as it came. */
+export function maskedPath(path: string, pattern: string, params: RouteSchema | undefined): string {
+  const described = propertiesOf(params);
+  const sensitive = (name: string): boolean => isSensitiveName(name) || described[name]?.['x-sensitive'] === true;
+  const parts = pattern.split('/');
+  if (!parts.some((part) => part.startsWith(':') && sensitive(part.slice(1).replace(/\W.*$/, '')))) return path;
+  const actual = path.split('/');
+  return actual
+    .map((text, index) => (parts[index]?.startsWith(':') === true && sensitive(parts[index].slice(1).replace(/\W.*$/, '')) ? MASK : text))
+    .join('/');
+}
+
+/** Which declared query parameters were given. Values, and names nobody declared, may be credentials: they are left out. */
+export function declaredQueryNames(url: string, query: RouteSchema | undefined): string[] {
+  const start = url.indexOf('?');
+  if (start < 0) return [];
+  const declared = propertiesOf(query);
+  return [...new Set(new URLSearchParams(url.slice(start + 1)).keys())].filter((name) => Object.hasOwn(declared, name)).sort();
+}

@@ -1,0 +1,98 @@
+import { isKitError } from '../errors/kit-error.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Middleware } from '../http/middleware.ts';
+import { declaredQueryNames, maskedPath } from './masking.ts';
+
+export interface RequestLogOptions {
+  /** `flat` (default): short names. `otel`: the names of OpenTelemetry's semantic conventions. */
+  readonly names?: 'flat' | 'otel';
+  /** Routes whose successful requests are written at `debug`: probes that come every second. */
+  readonly quiet?: readonly string[];
+}
+
+/** A longer path or user agent is cut: it is the client's text and would be stored as often as the client likes. */
+const TEXT_MAX = 256;
+
+interface RequestRecord {
+  readonly method: string;
+  readonly route: string | null;
+  readonly path: string;
+  readonly query: readonly string[] | undefined;
+  readonly status: number;
+  readonly duration_ms: number;
+  readonly client_address: string;
+  readonly user_agent: string | undefined;
+  readonly user_id: string | undefined;
+  readonly scheme: string | undefined;
+  readonly credential_id: string | undefined;
+  readonly code: string | undefined;
+  /** The connection died before the answer was complete. */
+  readonly aborted: true | undefined;
+}
+
+const cut = (text: string): string => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text);
+
+/** Everything known of a request except what it carried: no body, no header values but the user agent, no query values. */
+function recordOf(exchange: Exchange): RequestRecord {
+  const { route, url, reply, principal, error } = exchange;
+  const queryStart = url.indexOf('?');
+  const path = queryStart < 0 ? url : url.slice(0, queryStart);
+  const names = declaredQueryNames(url, route?.query);
+  const agent = exchange.headers['user-agent'];
+  return {
+    method: exchange.method,
+    route: route?.path ?? null,
+    path: cut(route === null ? path : maskedPath(path, route.path, route.params)),
+    query: names.length > 0 ? names : undefined,
+    status: reply.statusCode,
+    duration_ms: Math.round((performance.now() - exchange.startedAt) * 100) / 100,
+    client_address: exchange.clientAddress,
+    user_agent: typeof agent === 'string' ? cut(agent) : undefined,
+    user_id: principal?.user.id,
+    scheme: principal?.scheme,
+    credential_id: principal?.credentialId,
+    code: isKitError(error) ? error.code : error === undefined ? undefined : 'internal_error',
+    aborted: reply.raw.writableFinished ? undefined : true,
+  };
+}
+
+const OTEL_NAMES: Readonly<Record<Exclude<keyof RequestRecord, 'duration_ms'>, string>> = {
+  method: 'http.request.method',
+  route: 'http.route',
+  path: 'url.path',
+  query: 'kit.query_names',
+  status: 'http.response.status_code',
+  client_address: 'client.address',
+  user_agent: 'user_agent.original',
+  user_id: 'user.id',
+  scheme: 'kit.auth.scheme',
+  credential_id: 'kit.auth.credential_id',
+  code: 'error.type',
+  aborted: 'kit.aborted',
+};
+
+/** OpenTelemetry counts durations in seconds. */
+function otelRecord(record: RequestRecord): Record<string, unknown> {
+  const renamed: Record<string, unknown> = { 'http.server.request.duration': record.duration_ms / 1000 };
+  for (const [name, target] of Object.entries(OTEL_NAMES)) {
+    const value = record[name as keyof RequestRecord];
+    if (value !== undefined && value !== null) renamed[target] = value;
+  }
+  return renamed;
+}
+
+/** One record per request, when it is over. Its id is on every other record of the request as well. */
+export function requestLog(options: RequestLogOptions = {}): Middleware {
+  const quiet = new Set(options.quiet ?? []);
+  const shape = options.names === 'otel' ? otelRecord : (record: RequestRecord): object => record;
+  return {
+    name: 'request_log',
+    onFinish(exchange) {
+      const record = recordOf(exchange);
+      const message = `${record.method} ${record.route ?? record.path} ${record.status}`;
+      if (record.status >= 500) exchange.log.error(shape(record), message);
+      else if (record.status < 400 && record.route !== null && quiet.has(record.route)) exchange.log.debug(shape(record), message);
+      else exchange.log.info(shape(record), message);
+    },
+  };
+}

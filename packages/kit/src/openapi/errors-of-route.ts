@@ -1,0 +1,30 @@
+import { coreErrors } from '../errors/core-errors.ts';
+import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
+import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
+
+/** Every error the operation is known to answer with: those it declares and those its own options imply. */
+export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
+  const found: RaisedError[] = [...route.raises];
+  const add = (when: boolean, ...definitions: RaisedError[]): void => {
+    if (when) found.push(...definitions);
+  };
+  const open = admitsAnonymous(route);
+  const { params, query, headers, body } = route;
+  add(true, coreErrors.malformed_url, coreErrors.malformed_body);
+  add(body === undefined, coreErrors.unexpected_body);
+  add(body !== undefined, coreErrors.too_deep, coreErrors.unsupported_media_type);
+  add(true, coreErrors.body_too_large);
+  add([params, query, headers, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
+  add(route.authenticators.length > 0, coreErrors.invalid_credentials);
+  add(!open, coreErrors.not_authenticated, coreErrors.permission_denied);
+  add(open && route.permission.kind !== 'allow_any', coreErrors.permission_denied);
+  add(needsScope(route), coreErrors.scope_required, coreErrors.insufficient_scope);
+  add(needsCsrfProof(route), coreErrors.csrf_failed);
+  add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);
+  add(route.throttles.length > 0, coreErrors.throttled);
+  const seen = new Set<string>();
+  return found
+    .map(({ status, code, detail }) => ({ status, code, detail }))
+    .filter(({ status, code }) => !seen.has(`${status} ${code}`) && seen.add(`${status} ${code}`))
+    .sort((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1));
+}

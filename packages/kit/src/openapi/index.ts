@@ -1,0 +1,1 @@
+export { openApiDocument, openApiText, type OpenApiDocument, type OpenApiOptions } from './document.ts';

@@ -1,0 +1,135 @@
+import type { ErrorFormat } from '../errors/render.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { JsonSchema } from '../http/schema.ts';
+import { securityOf } from './access.ts';
+import { errorResponses } from './error-responses.ts';
+import { errorsOfRoute } from './errors-of-route.ts';
+import type { SchemaComponents } from './schema-components.ts';
+
+export interface OperationContext {
+  readonly components: SchemaComponents;
+  readonly errorFormat: ErrorFormat;
+  /** OpenAPI 3.2 can describe the items of a stream. */
+  readonly describesStreams: boolean;
+}
+
+/** `/orders/:id` as `/orders/{id}`. */
+export function openApiPath(path: string): string {
+  const named = path.replaceAll(/:(\w+)(?:\([^)]*\))?\??/g, '{$1}').replaceAll('*', '{wildcard}');
+  return named === '' ? '/' : named;
+}
+
+const namesIn = (path: string): string[] => [...openApiPath(path).matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+}
+
+/** Properties of an object schema, also when it is composed of several. */
+function fieldsOf(json: JsonSchema, components: SchemaComponents): [name: string, schema: JsonSchema, required: boolean][] {
+  const resolved = components.resolve(json);
+  const composed = (resolved['allOf'] as readonly JsonSchema[] | undefined) ?? [];
+  const { properties = {}, required = [] } = resolved as ObjectSchema;
+  const own = Object.entries(properties).map(([name, schema]): [string, JsonSchema, boolean] => [name, schema, required.includes(name)]);
+  return [...composed.flatMap((part) => fieldsOf(part, components)), ...own];
+}
+
+function parameter(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema, required: boolean): object {
+  const { description, deprecated, example, ...rest } = schema;
+  return {
+    name,
+    in: place,
+    ...(required ? { required: true } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(deprecated === undefined ? {} : { deprecated }),
+    ...(example === undefined ? {} : { example }),
+    schema: rest,
+  };
+}
+
+function parametersOf(route: CompiledRoute, { components }: OperationContext): object[] {
+  const placed = (role: 'params' | 'query' | 'headers') => {
+    const json = route[role]?.json;
+    return json === undefined ? [] : fieldsOf(components.place(json, `${route.operationId}_${role}`), components);
+  };
+  const described = new Map(placed('params').map(([name, schema]) => [name, schema]));
+  return [
+    ...namesIn(route.path).map((name) => parameter('path', name, described.get(name) ?? { type: 'string' }, true)),
+    ...placed('query').map(([name, schema, required]) => parameter('query', name, schema, required)),
+    ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
+  ];
+}
+
+/** An example the author gave for the whole schema moves to where tools look for it. */
+function mediaOf(schema: JsonSchema, components: SchemaComponents): object {
+  const examples = components.resolve(schema)['examples'];
+  return { schema, ...(Array.isArray(examples) && examples.length > 0 ? { example: examples[0] as unknown } : {}) };
+}
+
+function requestBodyOf(route: CompiledRoute, { components }: OperationContext): object {
+  if (route.body === undefined) return {};
+  const schema = components.place(route.body.json, `${route.operationId}_body`);
+  return { requestBody: { required: true, content: { 'application/json': mediaOf(schema, components) } } };
+}
+
+function successOf(route: CompiledRoute, context: OperationContext): object {
+  const headers = {
+    'X-Request-ID': { $ref: '#/components/headers/RequestId' },
+    ...(route.throttles.length > 0
+      ? { RateLimit: { $ref: '#/components/headers/RateLimit' }, 'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' } }
+      : {}),
+  };
+  const description = route.status === 204 ? 'Done; there is nothing to return.' : route.status === 201 ? 'Created.' : 'OK.';
+  const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
+  if (route.kind === 'stream') {
+    const event: JsonSchema = { type: 'object', properties: { event: { type: 'string' }, id: { type: 'string' }, data: { type: 'string', contentMediaType: 'application/json', ...(schema === undefined ? {} : { contentSchema: schema }) } }, required: ['data'] }; // prettier-ignore
+    const media = context.describesStreams ? { itemSchema: event } : { schema: { type: 'string' }, 'x-item-schema': event };
+    return {
+      description: 'A stream of events; an `error` event ends it when something fails on the way.',
+      headers,
+      content: { 'text/event-stream': media },
+    };
+  }
+  if (schema === undefined && route.mediaType === undefined) return { description, headers };
+  return {
+    description,
+    headers,
+    content: { [route.mediaType ?? 'application/json']: schema === undefined ? {} : mediaOf(schema, context.components) },
+  };
+}
+
+const isoDate = (value: string | Date): string => new Date(value).toISOString();
+
+function deprecationOf({ deprecated }: CompiledRoute): object {
+  if (deprecated === false) return {};
+  if (deprecated === true) return { deprecated: true };
+  const { since, sunset, link } = deprecated;
+  return {
+    deprecated: true,
+    'x-deprecated-since': isoDate(since),
+    ...(sunset === undefined ? {} : { 'x-sunset': isoDate(sunset) }),
+    ...(link === undefined ? {} : { externalDocs: { url: link } }),
+  };
+}
+
+export function operationOf(route: CompiledRoute, context: OperationContext): object {
+  const parameters = parametersOf(route, context);
+  return {
+    operationId: route.operationId,
+    ...(route.tags.length > 0 ? { tags: route.tags } : {}),
+    ...(route.summary === undefined ? {} : { summary: route.summary }),
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...deprecationOf(route),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...requestBodyOf(route, context),
+    responses: {
+      [route.status]: successOf(route, context),
+      ...errorResponses(errorsOfRoute(route), context.errorFormat),
+      default: { $ref: '#/components/responses/Unexpected' },
+    },
+    security: securityOf(route),
+    'x-permission': String(route.permission),
+    ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),
+  };
+}
