@@ -1,18 +1,63 @@
+import type { Kysely } from 'kysely';
+import type { Clock } from './clock.ts';
 import type { Dialect } from './dialect.ts';
+import type { ListenOptions, NotificationListener, TransactionOptions } from './engine.ts';
 
-/** A database handle or the caller's own transaction. */
-export interface Db {
-  readonly dialect: Dialect;
-  /** The database's alias, `default` unless named. */
-  readonly using: string;
-  readonly isTransaction: boolean;
-  transaction<R>(work: (tx: Db) => Promise<R>): Promise<R>;
-  /** Belongs to the outermost transaction; dropped with a rolled-back savepoint. */
-  afterCommit(callback: () => unknown): void;
-  query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
+/** Tables nobody has described: every name is allowed. Modules that want checking use `tables<…>()`. */
+// oxlint-disable-next-line typescript/no-explicit-any -- `any` is Kysely's own way to say "unchecked"
+export type AnyTables = any;
+
+export interface ExecuteResult<R> {
+  readonly rows: R[];
+  /** Rows returned or, for statements that return none, changed. */
+  readonly count: number;
 }
 
-export interface Database extends Db {
+type Builders<T> = Pick<
+  Kysely<T>,
+  'selectFrom' | 'selectNoFrom' | 'insertInto' | 'updateTable' | 'deleteFrom' | 'with' | 'withRecursive' | 'fn' | 'case' | 'dynamic'
+>;
+
+/** A database, or a transaction on it: functions that take a `Db` run in whatever their caller has open. */
+export interface Db<T = AnyTables> extends Builders<T> {
+  readonly kysely: Kysely<T>;
+  readonly dialect: Dialect;
+  /** The alias of the database, `default` unless the application named it. */
+  readonly using: string;
+  readonly clock: Clock;
+  readonly isTransaction: boolean;
+
+  /** Runs `work` in one transaction; inside a transaction, in a savepoint. Rejection rolls back and is passed on. */
+  transaction<R>(work: (tx: Db<T>) => Promise<R>, options?: TransactionOptions): Promise<R>;
+
+  /**
+   * Runs `callback` after the outermost transaction has committed; never, if it or the savepoint it was registered in
+   * rolls back. Outside a transaction it runs at once. A callback that fails is logged and hurts nobody else.
+   */
+  afterCommit(callback: () => unknown): void;
+
+  /** The same handle under another table map. Types only. */
+  tables<U>(): Db<U>;
+
+  /** Visible SQL with `$1` placeholders on both databases. */
+  query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
+  /** Like `query`, with the number of changed rows. */
+  execute<R>(text: string, parameters?: readonly unknown[]): Promise<ExecuteResult<R>>;
+  /** The rows of one query, chunk by chunk, in flat memory. */
+  stream<R>(text: string, parameters?: readonly unknown[], chunkSize?: number): AsyncIterableIterator<R[]>;
+}
+
+export interface Database<T = AnyTables> extends Db<T> {
+  /** The address it was opened with, the password masked. */
   readonly url: string;
+  tables<U>(): Database<U>;
+  /**
+   * Calls `listener` for every notification on `channel`: from every process on PostgreSQL, from this process on SQLite.
+   * Resolves, once listening, to the function that stops it.
+   */
+  listen(channel: string, listener: NotificationListener, options?: ListenOptions): Promise<() => Promise<void>>;
+  /** Sent when the transaction of `db` commits; at once outside one. At most 7,999 bytes. */
+  notify(db: Db, channel: string, payload?: string): Promise<void>;
+  /** Waits for the transaction under way, then closes every connection. */
   close(): Promise<void>;
 }

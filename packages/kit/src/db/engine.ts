@@ -1,0 +1,51 @@
+import type { Dialect } from './dialect.ts';
+
+/** What one statement gave back. `count` is the number of rows returned or changed. */
+export interface StatementResult {
+  readonly rows: unknown[];
+  readonly count: number;
+}
+
+export interface TransactionOptions {
+  /** PostgreSQL isolation level. SQLite transactions are always serializable. */
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
+  /** A read-only transaction sees one snapshot and never waits for a writer. */
+  readonly readOnly?: boolean;
+  /** How often the work is run again after a serialization failure or a deadlock. The work must be repeatable. */
+  readonly retries?: number;
+}
+
+/** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
+export interface StatementRunner {
+  run(text: string, parameters: readonly unknown[]): Promise<StatementResult>;
+  stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult>;
+}
+
+/** One open transaction, bound to one connection. */
+export interface EngineTransaction extends StatementRunner {
+  savepoint(name: string): Promise<void>;
+  releaseSavepoint(name: string): Promise<void>;
+  rollbackToSavepoint(name: string): Promise<void>;
+  /** Rejects when the database rolled back instead: a caught statement error must not look like a commit. */
+  commit(): Promise<void>;
+  /** Never rejects: a connection that cannot roll back is thrown away, which rolls back too. */
+  rollback(): Promise<void>;
+}
+
+export type NotificationListener = (payload: string) => void;
+
+export interface ListenOptions {
+  /** Called after the connection was lost and is back: notifications in between were missed, so look for yourself. */
+  readonly onReconnect?: () => void;
+}
+
+/** A database as the rest of the layer sees it; everything outside a transaction commits at once. */
+export interface Engine extends StatementRunner {
+  readonly dialect: Dialect;
+  begin(options: TransactionOptions): Promise<EngineTransaction>;
+  isRetryable(error: unknown): boolean;
+  listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;
+  /** Statement and row-shape caches are dropped: the tables have changed. */
+  forgetStatements(): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,39 @@
+import { defineErrors } from '../errors/catalog.ts';
+
+export const dbErrors = defineErrors('db', {
+  database_busy: {
+    status: 503,
+    detail: 'The database is busy. Try again shortly.',
+    remedy: 'Another writer held the database longer than the deadline. Retry; if it persists, look for long transactions.',
+  },
+  database_unavailable: {
+    status: 503,
+    detail: 'The database cannot be reached. Try again shortly.',
+    remedy: 'The connection was refused, lost or not free in time. Retry; check the server and the pool size.',
+  },
+  commit_unknown: {
+    status: 503,
+    detail: 'The connection was lost while the change was being saved. It may or may not have been saved.',
+    remedy: 'Read the state back before repeating the request, or send an idempotency key.',
+  },
+  value_not_storable: {
+    status: 422,
+    detail: 'A value cannot be stored in its column.',
+    remedy: 'The detail names the column and the rule: range, scale, length, characters or form.',
+  },
+  outer_handle_in_transaction: {
+    status: 500,
+    detail: 'An internal error occurred.',
+    remedy: 'Use the handle that the transaction passed to its callback, not the database handle around it.',
+  },
+  transaction_finished: {
+    status: 500,
+    detail: 'An internal error occurred.',
+    remedy: 'A transaction handle was used after its callback ended. Await everything inside the callback.',
+  },
+  transaction_aborted: {
+    status: 500,
+    detail: 'An internal error occurred.',
+    remedy: 'A statement failed earlier in this transaction. Wrap statements that may fail in a savepoint: tx.transaction(…).',
+  },
+});

@@ -1,0 +1,230 @@
+import { Kysely, type KyselyProps, Transaction } from 'kysely';
+import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambient.ts';
+import type { Clock } from './clock.ts';
+import type { AnyTables, Db, ExecuteResult } from './db.ts';
+import type { Dialect } from './dialect.ts';
+import type { Engine, EngineTransaction, TransactionOptions } from './engine.ts';
+import { dbErrors } from './errors.ts';
+import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
+import type { DbLog } from './log.ts';
+import type { ObservedRunner } from './observed-runner.ts';
+import { reorder, toPositional } from './sqlite/statement-text.ts';
+
+const BUILDERS = ['selectFrom', 'selectNoFrom', 'insertInto', 'updateTable', 'deleteFrom', 'with', 'withRecursive', 'case'] as const;
+const STREAM_CHUNK = 200;
+
+/** What every handle on one database shares. */
+export interface HandleContext {
+  readonly engine: Engine;
+  readonly kysely: Kysely<AnyTables>;
+  readonly kyselyProps: Omit<KyselyProps, 'executor'>;
+  readonly using: string;
+  readonly clock: Clock;
+  readonly log: DbLog;
+}
+
+/** The database handle and, with a scope, the handle of one transaction or savepoint. */
+export class Handle {
+  readonly context: HandleContext;
+  readonly runner: ObservedRunner;
+  readonly #scope: TransactionScope | undefined;
+  #kysely: Kysely<AnyTables> | undefined;
+
+  constructor(context: HandleContext, runner: ObservedRunner, scope?: TransactionScope) {
+    this.context = context;
+    this.runner = runner;
+    this.#scope = scope;
+  }
+
+  get dialect(): Dialect {
+    return this.context.engine.dialect;
+  }
+
+  get using(): string {
+    return this.context.using;
+  }
+
+  get clock(): Clock {
+    return this.context.clock;
+  }
+
+  get isTransaction(): boolean {
+    return this.#scope !== undefined;
+  }
+
+  get kysely(): Kysely<AnyTables> {
+    if (this.#scope === undefined) return this.context.kysely;
+    return (this.#kysely ??= this.#boundKysely());
+  }
+
+  get fn(): Db['fn'] {
+    return this.context.kysely.fn;
+  }
+
+  get dynamic(): Db['dynamic'] {
+    return this.context.kysely.dynamic;
+  }
+
+  tables<U>(): Db<U> {
+    return this as unknown as Db<U>;
+  }
+
+  async query<R>(text: string, parameters: readonly unknown[] = []): Promise<R[]> {
+    return (await this.execute<R>(text, parameters)).rows;
+  }
+
+  execute<R>(text: string, parameters: readonly unknown[] = []): Promise<ExecuteResult<R>> {
+    if (this.dialect === 'postgres') return this.runner.run(text, parameters) as Promise<ExecuteResult<R>>;
+    const positional = toPositional(text);
+    return this.runner.run(positional.text, reorder(parameters, positional.order)) as Promise<ExecuteResult<R>>;
+  }
+
+  async *stream<R>(text: string, parameters: readonly unknown[] = [], chunkSize = STREAM_CHUNK): AsyncIterableIterator<R[]> {
+    const positional = this.dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
+    for await (const { rows } of this.runner.stream(positional.text, reorder(parameters, positional.order), chunkSize)) yield rows as R[];
+  }
+
+  afterCommit(callback: () => unknown): void {
+    // The outer handle used inside a transaction still means "when this is saved".
+    const scope = this.#scope ?? (openScopeOf(this.context.engine) as TransactionScope | undefined);
+    if (scope === undefined) void runCallbacks([callback], this.context.log);
+    else scope.callbacks.push(callback);
+  }
+
+  async transaction<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
+    if (this.#scope !== undefined) return innermost(this.#scope).savepoint(work);
+    for (let retriesLeft = options.retries ?? 0; ; retriesLeft--) {
+      try {
+        return await this.#attempt(work, options);
+      } catch (error) {
+        if (retriesLeft <= 0 || !this.context.engine.isRetryable(error)) throw error;
+      }
+    }
+  }
+
+  async #attempt<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions): Promise<R> {
+    const transaction = await this.context.engine.begin(options);
+    const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
+    let result: R;
+    try {
+      result = await scope.run(work);
+      await transaction.commit();
+    } catch (error) {
+      scope.close();
+      await transaction.rollback();
+      throw error;
+    }
+    await runCallbacks(scope.callbacks, this.context.log);
+    return result;
+  }
+
+  #boundKysely(): Kysely<AnyTables> {
+    const connection = new EngineConnection(this.runner);
+    const executor = this.context.kysely.getExecutor().withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
+    return new Transaction<AnyTables>({ ...this.context.kyselyProps, executor });
+  }
+}
+
+for (const name of BUILDERS) {
+  Object.defineProperty(Handle.prototype, name, {
+    value(this: Handle, ...values: unknown[]): unknown {
+      return (this.kysely[name] as (...values: unknown[]) => unknown)(...values);
+    },
+  });
+}
+
+/** A transaction or one of its savepoints: its handle, its callbacks and whether it is still open. */
+class TransactionScope implements AmbientScope {
+  readonly engine: Engine;
+  readonly handle: Db;
+  readonly outer: AmbientScope | undefined;
+  readonly callbacks: (() => unknown)[] = [];
+  readonly parent: TransactionScope | undefined;
+  readonly #context: HandleContext;
+  readonly #transaction: EngineTransaction;
+  readonly #runner: ObservedRunner;
+  readonly #depth: number;
+  #open = true;
+  #count = 0;
+  /** Savepoints of one parent follow one another, however many are started at once: they nest on one connection. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: HandleContext, transaction: EngineTransaction, runner: ObservedRunner, parent: TransactionScope | undefined) {
+    this.#context = context;
+    this.engine = context.engine;
+    this.#transaction = transaction;
+    this.#runner = runner;
+    this.parent = parent;
+    this.#depth = parent === undefined ? 0 : parent.#depth + 1;
+    this.outer = ambientScope();
+    const admitted = runner.over(transaction, () => {
+      if (!this.#open)
+        throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
+    });
+    this.handle = new Handle(context, admitted, this) as unknown as Db;
+  }
+
+  isOpen(): boolean {
+    return this.#open;
+  }
+
+  close(): void {
+    this.#open = false;
+  }
+
+  async run<R>(work: (tx: Db) => Promise<R>): Promise<R> {
+    try {
+      return await runInScope(this, () => work(this.handle));
+    } finally {
+      this.close();
+    }
+  }
+
+  savepoint<R>(work: (tx: Db) => Promise<R>): Promise<R> {
+    const turn = this.#last.then(() => this.#savepoint(work));
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #savepoint<R>(work: (tx: Db) => Promise<R>): Promise<R> {
+    const name = `kit_${this.#depth}_${++this.#count}`;
+    await this.#transaction.savepoint(name);
+    const child = new TransactionScope(this.#context, this.#transaction, this.#runner, this);
+    try {
+      const result = await child.run(work);
+      await this.#transaction.releaseSavepoint(name);
+      this.callbacks.push(...child.callbacks);
+      return result;
+    } catch (error) {
+      // Without a connection there is nothing to roll back to; the caller needs the first error, not this one.
+      await this.#transaction.rollbackToSavepoint(name).catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** Inside a savepoint's callback the transaction's own handle means the savepoint: waiting for it to end would never end. */
+function innermost(scope: TransactionScope): TransactionScope {
+  const ambient = openScopeOf(scope.engine);
+  if (!(ambient instanceof TransactionScope)) return scope;
+  for (let each: TransactionScope | undefined = ambient; each !== undefined; each = each.parent) if (each === scope) return ambient;
+  return scope;
+}
+
+async function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Promise<void> {
+  for (const callback of callbacks) {
+    try {
+      await callback();
+    } catch (error) {
+      log.error({ err: error }, 'an after-commit callback failed');
+    }
+  }
+}
+
+export function kyselyOf(
+  engine: Engine,
+  runner: ObservedRunner,
+): { kysely: Kysely<AnyTables>; kyselyProps: Omit<KyselyProps, 'executor'> } {
+  const dialect = new EngineDialect(engine, runner);
+  return { kysely: new Kysely<AnyTables>({ dialect }), kyselyProps: { config: { dialect }, driver: dialect.createDriver(), dialect } };
+}

@@ -1,0 +1,11 @@
+export { currentTransaction } from './ambient.ts';
+export { systemClock, type Clock } from './clock.ts';
+export type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
+export type { Dialect } from './dialect.ts';
+export type { ListenOptions, NotificationListener, TransactionOptions } from './engine.ts';
+export { dbErrors } from './errors.ts';
+export { json, JsonParameter } from './json-parameter.ts';
+export type { DbLog } from './log.ts';
+export { openDatabase, type DatabaseOptions } from './open-database.ts';
+export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './query-observer.ts';
+export { uuidv7 } from './uuidv7.ts';

@@ -1,0 +1,64 @@
+import type { StatementResult, StatementRunner } from './engine.ts';
+import { isObserved, type QueryEvent, type QueryObserver, reportQuery } from './query-observer.ts';
+
+/** Runs statements and tells whoever listens: the database's own observer and those of the async context. */
+export class ObservedRunner implements StatementRunner {
+  readonly runner: StatementRunner;
+  readonly #using: string;
+  readonly #observer: QueryObserver | undefined;
+  readonly #admit: (() => void) | undefined;
+
+  constructor(runner: StatementRunner, using: string, observer?: QueryObserver, admit?: () => void) {
+    this.runner = runner;
+    this.#using = using;
+    this.#observer = observer;
+    this.#admit = admit;
+  }
+
+  /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
+  over(runner: StatementRunner, admit?: () => void): ObservedRunner {
+    return new ObservedRunner(runner, this.#using, this.#observer, admit);
+  }
+
+  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    this.#admit?.();
+    if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters);
+    return this.#measured(text, parameters);
+  }
+
+  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+    this.#admit?.();
+    const started = performance.now();
+    let rowCount = 0;
+    for await (const chunk of this.runner.stream(text, parameters, chunkSize)) {
+      rowCount += chunk.count;
+      yield chunk;
+    }
+    this.#report(text, parameters, rowCount, started, false);
+  }
+
+  async #measured(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    const started = performance.now();
+    try {
+      const result = await this.runner.run(text, parameters);
+      this.#report(text, parameters, result.count, started, false);
+      return result;
+    } catch (error) {
+      this.#report(text, parameters, 0, started, true);
+      throw error;
+    }
+  }
+
+  #report(sql: string, parameters: readonly unknown[], rowCount: number, started: number, failed: boolean): void {
+    const event: QueryEvent = {
+      using: this.#using,
+      sql,
+      parameterCount: parameters.length,
+      rowCount,
+      durationMs: performance.now() - started,
+      failed,
+    };
+    this.#observer?.(event);
+    reportQuery(event);
+  }
+}

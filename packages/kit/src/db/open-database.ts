@@ -1,0 +1,106 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type Clock, systemClock } from './clock.ts';
+import type { Database, Db } from './db.ts';
+import type { Engine, ListenOptions, NotificationListener } from './engine.ts';
+import { Handle, kyselyOf, type HandleContext } from './handle.ts';
+import { type DbLog, silentLog } from './log.ts';
+import { ObservedRunner } from './observed-runner.ts';
+import { PostgresEngine } from './postgres/engine.ts';
+import type { QueryObserver } from './query-observer.ts';
+import { SqliteEngine } from './sqlite/engine.ts';
+
+export interface DatabaseOptions {
+  /** The alias under which code finds it: `currentTransaction('reports')`. */
+  readonly name?: string;
+  /** PostgreSQL connections at most. */
+  readonly poolMax?: number;
+  /**
+   * What a commit on SQLite survives. `normal` (default): a crash of the process; a power loss may take the last commits.
+   * `full`: a power loss too, at the price of one sync to disk per commit.
+   */
+  readonly durability?: 'normal' | 'full';
+  /** False: no named prepared statements, for poolers that cannot keep them. */
+  readonly prepare?: boolean;
+  /** How long a statement waits for the writer (SQLite) or a free connection (PostgreSQL) before it is refused. */
+  readonly waitMsMax?: number;
+  readonly clock?: Clock;
+  readonly onQuery?: QueryObserver;
+  readonly log?: DbLog;
+}
+
+const WAIT_MS_MAX = 10_000;
+const POOL_MAX = 10;
+const PAYLOAD_BYTES_MAX = 7999;
+
+/** Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached. */
+export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
+  const engine = await openEngine(url, options);
+  return new OpenedDatabase(url, engine, options) as unknown as Database;
+}
+
+async function openEngine(url: string, options: DatabaseOptions): Promise<Engine> {
+  const waitMsMax = options.waitMsMax ?? WAIT_MS_MAX;
+  if (url.startsWith('sqlite:')) {
+    const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
+    if (path === '') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
+    const file = path === ':memory:' ? path : resolve(path);
+    if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
+    return SqliteEngine.open(file, { durability: options.durability ?? 'normal', busyDeadlineMs: waitMsMax });
+  }
+  if (!/^postgres(ql)?:\/\//.test(url)) {
+    throw new Error(`A database URL starts with sqlite: or postgres://, this one with "${url.slice(0, url.indexOf(':') + 1)}".`);
+  }
+  const engine = new PostgresEngine(url, {
+    poolMax: options.poolMax ?? POOL_MAX,
+    prepare: options.prepare ?? true,
+    acquireDeadlineMs: waitMsMax,
+    log: options.log ?? silentLog,
+  });
+  try {
+    await engine.run('select 1', []);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+  return engine;
+}
+
+/** The handle outside any transaction, which also owns the connections. */
+class OpenedDatabase extends Handle {
+  readonly url: string;
+
+  constructor(url: string, engine: Engine, options: DatabaseOptions) {
+    const using = options.name ?? 'default';
+    const runner = new ObservedRunner(engine, using, options.onQuery);
+    const context: HandleContext = {
+      engine,
+      ...kyselyOf(engine, runner),
+      using,
+      clock: options.clock ?? systemClock,
+      log: options.log ?? silentLog,
+    };
+    super(context, runner);
+    this.url = maskPassword(url);
+  }
+
+  listen(channel: string, listener: NotificationListener, options: ListenOptions = {}): Promise<() => Promise<void>> {
+    return this.context.engine.listen(channel, listener, options);
+  }
+
+  async notify(db: Db, channel: string, payload = ''): Promise<void> {
+    if (Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX)
+      throw new RangeError('A notification carries at most 7,999 bytes: send a key, not the data.');
+    const { engine } = this.context;
+    if (engine instanceof SqliteEngine) db.afterCommit(() => engine.notify(channel, payload));
+    else await db.query('select pg_notify($1, $2)', [channel, payload]);
+  }
+
+  async close(): Promise<void> {
+    await this.context.engine.close();
+  }
+}
+
+function maskPassword(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^@]*@/, '$1:***@').replaceAll(/([?&]password=)[^&]*/g, '$1***');
+}

@@ -1,0 +1,28 @@
+import { isKitError } from '../../errors/kit-error.ts';
+import { dbErrors } from '../errors.ts';
+
+const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'EAI_AGAIN']);
+/** Class 08 is connection exceptions; 57P0x the server shutting down or starting; 53300 too many connections. */
+const SERVER = /^(08...|57P0[1-5]|53300)$/;
+const DRIVER = /connection terminated|not queryable|timeout exceeded when trying to connect|client was closed|Cannot use a pool/i;
+
+export function isConnectionFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (isKitError(error)) return error.code === 'database_unavailable';
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && (NETWORK.has(code) || SERVER.test(code))) return true;
+  return DRIVER.test(error.message);
+}
+
+/** A lost or refused connection is the caller's "try again", everything else stays what it is. */
+export function translateFailure(error: unknown): unknown {
+  if (isConnectionFailure(error) && !isKitError(error))
+    return dbErrors.database_unavailable({ cause: error, message: (error as Error).message });
+  if ((error as { code?: unknown } | null)?.code === '25P02') {
+    return dbErrors.transaction_aborted({
+      cause: error,
+      message: 'A statement failed earlier in this transaction: wrap statements that may fail in a savepoint, tx.transaction(…).',
+    });
+  }
+  return error;
+}

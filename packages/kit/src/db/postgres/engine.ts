@@ -1,0 +1,123 @@
+import pg from 'pg';
+import type { Engine, EngineTransaction, ListenOptions, NotificationListener, StatementResult, TransactionOptions } from '../engine.ts';
+import type { DbLog } from '../log.ts';
+import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
+import { translateFailure } from './connection-failure.ts';
+import { PostgresListener } from './listener.ts';
+import { StatementNames } from './statement-names.ts';
+import { PostgresTransaction } from './transaction.ts';
+
+export interface PostgresEngineOptions {
+  readonly poolMax: number;
+  /** False for poolers that hand every transaction another connection (PgBouncer before 1.21). */
+  readonly prepare: boolean;
+  /** How long a statement waits for a free connection before it is refused. */
+  readonly acquireDeadlineMs: number;
+  readonly log: DbLog;
+}
+
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+/** The server routine that says "cached plan must not change result type": a migration changed a named statement's columns. */
+const STALE_PLAN = 'RevalidateCachedQuery';
+
+/** A pool of connections to PostgreSQL. */
+export class PostgresEngine implements Engine {
+  readonly dialect = 'postgres';
+  readonly #pool: pg.Pool;
+  readonly #names: StatementNames | undefined;
+  readonly #settings: QuerySettings;
+  readonly #listener: PostgresListener;
+
+  constructor(url: string, options: PostgresEngineOptions) {
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: options.poolMax,
+      connectionTimeoutMillis: options.acquireDeadlineMs,
+      keepAlive: true,
+    });
+    // Without these two a connection that dies, idle or in use, ends the process with an unhandled 'error' event.
+    this.#pool.on('error', (error) =>
+      options.log.warn({ err: error }, 'an idle PostgreSQL connection was lost; the pool opens another when needed'),
+    );
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#names = options.prepare ? new StatementNames() : undefined;
+    this.#settings = { names: this.#names };
+    this.#listener = new PostgresListener(url, options.log);
+  }
+
+  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    const client = await this.#acquire();
+    let failure: unknown;
+    try {
+      return await runOnClient(client, this.#settings, text, parameters);
+    } catch (error) {
+      failure = error;
+      if ((error as { routine?: unknown }).routine !== STALE_PLAN) throw translateFailure(error);
+    } finally {
+      release(client, failure);
+    }
+    this.#names?.startOver();
+    return this.run(text, parameters);
+  }
+
+  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+    const transaction = await this.#acquire();
+    let failure: unknown;
+    try {
+      await transaction.query('begin read only');
+      yield* streamOnClient(transaction, text, parameters, chunkSize);
+    } catch (error) {
+      failure = error;
+      throw translateFailure(error);
+    } finally {
+      // A consumer may stop half way: the read-only transaction is ended in every case.
+      await transaction.query('rollback').catch((error: unknown) => (failure = error));
+      release(transaction, failure);
+    }
+  }
+
+  async begin(options: TransactionOptions): Promise<EngineTransaction> {
+    const client = await this.#acquire();
+    const isolation = options.isolation === undefined ? '' : ` isolation level ${options.isolation}`;
+    try {
+      await client.query(`begin${isolation}${options.readOnly === true ? ' read only' : ''}`);
+    } catch (error) {
+      release(client, error, true);
+      throw translateFailure(error);
+    }
+    return new PostgresTransaction(client, this.#settings);
+  }
+
+  isRetryable(error: unknown): boolean {
+    const code = (error as { code?: unknown } | null)?.code;
+    return code === SERIALIZATION_FAILURE || code === DEADLOCK;
+  }
+
+  listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {
+    return this.#listener.listen(channel, listener, options);
+  }
+
+  forgetStatements(): void {
+    this.#names?.startOver();
+  }
+
+  async close(): Promise<void> {
+    await this.#listener.close();
+    await this.#pool.end();
+  }
+
+  async #acquire(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw translateFailure(error);
+    }
+  }
+}
+
+/** A client goes back to the pool unless its connection is the problem. */
+function release(client: pg.PoolClient, failure: unknown, discard = false): void {
+  const isBroken = discard || (failure !== undefined && translateFailure(failure) !== failure);
+  client.release(isBroken ? (failure instanceof Error ? failure : true) : undefined);
+}

@@ -1,0 +1,158 @@
+import { EventEmitter } from 'node:events';
+import { openScopeOf } from '../ambient.ts';
+import type { Engine, EngineTransaction, ListenOptions, NotificationListener, StatementResult, TransactionOptions } from '../engine.ts';
+import { dbErrors } from '../errors.ts';
+import { isBusy, retryWhileBusy } from './busy.ts';
+import { SqliteConnection } from './connection.ts';
+import { isReadOnly } from './statement-text.ts';
+import { SqliteTransaction } from './transaction.ts';
+import { WriterQueue } from './writer-queue.ts';
+
+export interface SqliteEngineOptions {
+  readonly durability: 'normal' | 'full';
+  /** How long a statement or BEGIN waits for other writers, of this process or another, before it is refused. */
+  readonly busyDeadlineMs: number;
+}
+
+/**
+ * One writer connection and one reader. Reads see the last commit and never wait (126 ms behind an open transaction on
+ * one connection, 21 ms with their own); writes queue here, and wait for other processes without blocking the event loop.
+ */
+export class SqliteEngine implements Engine {
+  readonly dialect = 'sqlite';
+  readonly file: string;
+  readonly options: SqliteEngineOptions;
+  readonly writer: SqliteConnection;
+  readonly #reader: SqliteConnection;
+  readonly #queue = new WriterQueue();
+  readonly #notifications = new EventEmitter().setMaxListeners(0);
+  readonly #inMemory: boolean;
+
+  static async open(file: string, options: SqliteEngineOptions): Promise<SqliteEngine> {
+    const writer = await retryWhileBusy(
+      () => new SqliteConnection(file, { readOnly: false, durability: options.durability }),
+      options.busyDeadlineMs,
+    );
+    if (file === ':memory:') return new SqliteEngine(file, options, writer, writer);
+    try {
+      return new SqliteEngine(file, options, writer, await openReader(file, options));
+    } catch (error) {
+      writer.close();
+      throw error;
+    }
+  }
+
+  private constructor(file: string, options: SqliteEngineOptions, writer: SqliteConnection, reader: SqliteConnection) {
+    this.file = file;
+    this.options = options;
+    this.writer = writer;
+    this.#reader = reader;
+    this.#inMemory = reader === writer;
+  }
+
+  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters);
+    return this.withWriter(() => this.#attempt(this.writer, text, parameters));
+  }
+
+  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+    if (this.#inMemory || !isReadOnly(text)) {
+      const { rows } = await this.run(text, parameters);
+      yield* chunks(rows, chunkSize);
+      return;
+    }
+    // A statement being stepped keeps its connection on one snapshot: on the shared reader every other read would go stale.
+    const connection = await openReader(this.file, this.options);
+    try {
+      yield* chunks(connection.iterate(text, parameters), chunkSize);
+    } finally {
+      connection.close();
+    }
+  }
+
+  async begin(options: TransactionOptions): Promise<EngineTransaction> {
+    if (options.readOnly === true && !this.#inMemory) {
+      const connection = await openReader(this.file, this.options);
+      connection.exec('begin');
+      return new SqliteTransaction(connection, () => connection.close());
+    }
+    await this.#acquireWriter();
+    try {
+      await retryWhileBusy(() => this.writer.exec('begin immediate'), this.options.busyDeadlineMs);
+    } catch (error) {
+      this.#queue.release();
+      throw error;
+    }
+    return new SqliteTransaction(this.writer, () => this.#queue.release());
+  }
+
+  /** Runs `work` while this process's writer connection belongs to it alone. */
+  async withWriter<R>(work: () => Promise<R>): Promise<R> {
+    await this.#acquireWriter();
+    try {
+      return await work();
+    } finally {
+      this.#queue.release();
+    }
+  }
+
+  isRetryable(): boolean {
+    return false; // BEGIN IMMEDIATE takes the write lock first, so a running transaction cannot lose to another
+  }
+
+  async listen(channel: string, listener: NotificationListener, _options: ListenOptions): Promise<() => Promise<void>> {
+    this.#notifications.on(channel, listener);
+    return async () => void this.#notifications.off(channel, listener);
+  }
+
+  /** Listeners of this process only: SQLite has no channel between processes. */
+  notify(channel: string, payload: string): void {
+    this.#notifications.emit(channel, payload);
+  }
+
+  forgetStatements(): void {
+    this.writer.forgetStatements();
+    this.#reader.forgetStatements();
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.acquire(this.options.busyDeadlineMs); // the transaction under way ends first
+    this.#reader.close();
+    this.writer.close();
+    this.#notifications.removeAllListeners();
+  }
+
+  async #acquireWriter(): Promise<void> {
+    // Asked before waiting: the transaction around this call holds the writer and waits for this very call.
+    if (openScopeOf(this) !== undefined) {
+      throw dbErrors.outer_handle_in_transaction({
+        message: 'This statement would wait for the transaction it runs in: use the transaction handle, not the database handle.',
+      });
+    }
+    await this.#queue.acquire(this.options.busyDeadlineMs);
+  }
+
+  async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    try {
+      return connection.run(text, parameters);
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+    }
+    return retryWhileBusy(() => connection.run(text, parameters), this.options.busyDeadlineMs);
+  }
+}
+
+function openReader(file: string, options: SqliteEngineOptions): Promise<SqliteConnection> {
+  return retryWhileBusy(() => new SqliteConnection(file, { readOnly: true, durability: options.durability }), options.busyDeadlineMs);
+}
+
+function* chunks(rows: Iterable<unknown>, size: number): Generator<StatementResult> {
+  let chunk: unknown[] = [];
+  for (const row of rows) {
+    chunk.push(row);
+    if (chunk.length < size) continue;
+    yield { rows: chunk, count: chunk.length };
+    chunk = [];
+  }
+  if (chunk.length > 0) yield { rows: chunk, count: chunk.length };
+}

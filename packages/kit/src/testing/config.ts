@@ -1,0 +1,5 @@
+/** Where a project's own tests find a PostgreSQL server; without it they run on SQLite alone. */
+export function testPostgresUrl(): string | undefined {
+  const url = process.env['KIT_TEST_POSTGRES_URL'];
+  return url === '' ? undefined : url;
+}
