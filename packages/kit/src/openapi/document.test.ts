@@ -1,0 +1,182 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
+import { jsonSchemaOf, type Schema } from '../http/schema.ts';
+import { allowAny, hasRule, hasScopes, isAuthenticated, isReadOnly } from '../permissions/built-ins.ts';
+import { any } from '../permissions/permission.ts';
+import { openApiDocument, openApiText, type OpenApiDocument } from './document.ts';
+
+const session: Authenticator = {
+  name: 'session',
+  securityScheme: { type: 'apiKey', in: 'cookie', name: 'kit_session' },
+  authenticate: () => null,
+  verifyCsrf: () => undefined,
+};
+const apiKey: Authenticator = {
+  name: 'api_key',
+  securityScheme: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+  authenticate: () => null,
+};
+
+const input = (schema: Schema): RouteSchema => ({ schema, json: jsonSchemaOf(schema, 'input') });
+const output = (schema: Schema): RouteSchema => ({ schema, json: jsonSchemaOf(schema, 'output') });
+
+function row(changes: Partial<CompiledRoute>): CompiledRoute {
+  return {
+    operationId: 'order_list', method: 'GET', path: '/v1/orders', mount: '/v1', controller: 'OrderController', field: 'list', kind: 'json',
+    mediaType: 'application/json', summary: 'List orders', description: undefined, tags: ['orders'], deprecated: false, hidden: false,
+    params: undefined, query: undefined, headers: undefined, body: undefined, response: undefined, status: 200, permission: isAuthenticated, scope: undefined,
+    authenticators: [session, apiKey], csrf: true, throttles: [], errors: [], raises: [], middleware: [], bodyBytesMax: 1024, timeoutMs: 0, metadata: {},
+    route: undefined as never, ...changes,
+  }; // prettier-ignore
+}
+
+const Line = z
+  .strictObject({ sku: z.string().meta({ examples: ['A-1'] }), secret: z.string().meta({ 'x-sensitive': true }) })
+  .meta({ id: 'Line' });
+const Order = z
+  .strictObject({ id: z.uuid(), lines: z.array(Line), note: z.string().default('') })
+  .meta({ id: 'Order', examples: [{ lines: [] }] });
+type Tree = { child?: Tree | undefined };
+const Tree: z.ZodType<Tree> = z.strictObject({
+  get child() {
+    return Tree.optional();
+  },
+});
+
+const routes: CompiledRoute[] = [
+  row({ response: output(z.object({ items: z.array(Order) })), query: input(z.strictObject({ page: z.int().min(1).optional(), tag: z.array(z.string()).optional() })) }),
+  row({ operationId: 'order_create', method: 'POST', body: input(Order), response: output(Order), status: 201, raises: [{ status: 409, code: 'out_of_stock', detail: 'Nothing left.' }] }),
+  row({ operationId: 'order_get', path: '/v1/orders/:id', params: input(z.strictObject({ id: z.uuid() })), response: output(Order), permission: hasScopes(), scope: 'orders:read' }),
+  row({ operationId: 'order_delete', method: 'DELETE', path: '/v1/orders/:id', status: 204, mediaType: undefined, deprecated: { since: '2026-01-01', sunset: '2027-01-01', link: 'https://example.org/move' } }),
+  row({ operationId: 'tree_put', method: 'PUT', path: '/v1/tree', body: input(Tree), permission: allowAny }),
+  row({ operationId: 'feed', path: '/v1/feed', kind: 'stream', mediaType: 'text/event-stream', response: output(Line) }),
+  row({ operationId: 'hidden_one', path: '/internal', hidden: true }),
+]; // prettier-ignore
+
+const options = { title: 'Orders', version: '1.0.0' };
+interface Operation {
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Record<string, Record<string, unknown>>; readonly 'x-error-codes'?: readonly string[] }>
+  >;
+  readonly security: readonly object[];
+  readonly [member: string]: unknown;
+}
+const operation = (document: OpenApiDocument, path: string, method: string): Operation => document.paths[path]?.[method] as Operation;
+const codes = (found: Operation): string[] => Object.values(found.responses).flatMap((response) => response['x-error-codes'] ?? []);
+
+test.each([
+  ['3.1.1', routes],
+  ['3.2.0', [...routes, row({ operationId: 'order_search', method: 'QUERY', path: '/v1/orders', body: input(z.strictObject({ text: z.string() })), response: output(z.array(Order)) })]],
+] as const)('the document is valid OpenAPI %s, as an independent validator reads it', async (version, rows) => {
+  const document = openApiDocument(rows, options);
+  expect(document.openapi).toBe(version);
+  const result = await new Validator().validate(JSON.parse(openApiText(document)) as Record<string, unknown>);
+  expect(result.errors ?? []).toEqual([]);
+  expect(result.valid).toBe(true);
+}); // prettier-ignore
+
+test('the same routes give the same bytes, whatever order they were mounted in', () => {
+  expect(openApiText(openApiDocument(routes.toReversed(), options))).toBe(openApiText(openApiDocument(routes, options)));
+});
+
+test('named schemas become components; what arrives and what leaves differ only where they do', () => {
+  const { components } = openApiDocument(routes, options);
+  expect(Object.keys(components['schemas'] ?? {})).toEqual(['FieldError', 'Line', 'Order', 'OrderInput', 'Problem', 'tree_put_body']);
+  expect(components['schemas']?.['Order']).toMatchObject({
+    required: ['id', 'lines', 'note'],
+    properties: { lines: { items: { $ref: '#/components/schemas/Line' } } },
+  });
+  expect(components['schemas']?.['OrderInput']).toMatchObject({ required: ['id', 'lines'] });
+  expect(components['schemas']?.['tree_put_body']).toMatchObject({ properties: { child: { $ref: '#/components/schemas/tree_put_body' } } });
+});
+
+test('sensitive fields are marked and examples of the author are kept', () => {
+  const document = openApiDocument(routes, options);
+  expect(document.components['schemas']?.['Line']).toMatchObject({
+    properties: { secret: { 'x-sensitive': true }, sku: { examples: ['A-1'] } },
+  });
+  expect(operation(document, '/v1/orders', 'post')).toMatchObject({
+    requestBody: { required: true, content: { 'application/json': { example: { lines: [] } } } },
+  });
+});
+
+test('parameters carry place, need and schema', () => {
+  const document = openApiDocument(routes, options);
+  expect(operation(document, '/v1/orders', 'get')['parameters']).toMatchObject([
+    { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1 } },
+    { name: 'tag', in: 'query', schema: { type: 'array' } },
+  ]);
+  expect(operation(document, '/v1/orders/{id}', 'get')['parameters']).toMatchObject([
+    { name: 'id', in: 'path', required: true, schema: { format: 'uuid' } },
+  ]);
+  expect(operation(document, '/v1/orders/{id}', 'delete')['parameters']).toMatchObject([
+    { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+  ]);
+});
+
+test('every way to authenticate is listed, with the scope an operation needs', () => {
+  const document = openApiDocument(routes, options);
+  expect(document.components['securitySchemes']).toEqual({ api_key: apiKey.securityScheme, session: session.securityScheme });
+  expect(operation(document, '/v1/orders/{id}', 'get').security).toEqual([{ session: ['orders:read'] }, { api_key: ['orders:read'] }]);
+  expect(operation(document, '/v1/tree', 'put').security).toEqual([{ session: [] }, { api_key: [] }, {}]);
+});
+
+test('anonymous access is read from the shape of the permission, and an unknown rule is taken for open', () => {
+  const secured = (permission: CompiledRoute['permission'], method: CompiledRoute['method'] = 'GET') => {
+    const document = openApiDocument([row({ permission, method, authenticators: [session] })], options);
+    return operation(document, '/v1/orders', method.toLowerCase()).security;
+  };
+  expect(secured(any(isAuthenticated, isReadOnly))).toEqual([{ session: [] }, {}]);
+  expect(secured(any(isAuthenticated, isReadOnly), 'POST')).toEqual([{ session: [] }]);
+  expect(secured(isAuthenticated.not())).toEqual([{ session: [] }, {}]);
+  expect(secured(hasRule(() => true))).toEqual([{ session: [] }, {}]);
+  expect(secured(hasRule(() => true).and(isAuthenticated))).toEqual([{ session: [] }]);
+});
+
+test('errors are listed by status with their codes: declared ones and those the options imply', () => {
+  const document = openApiDocument(routes, options);
+  const create = operation(document, '/v1/orders', 'post');
+  expect(create.responses['409']?.['x-error-codes']).toEqual(['out_of_stock']);
+  expect(create.responses['422']?.['x-error-codes']).toEqual(['validation_error']);
+  expect(codes(create)).toEqual(
+    expect.arrayContaining(['malformed_body', 'too_deep', 'body_too_large', 'unsupported_media_type', 'csrf_failed', 'not_authenticated']),
+  );
+  expect(create.responses['409']?.content?.['application/problem+json']).toMatchObject({
+    schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: ['out_of_stock'] } } }] },
+    examples: { out_of_stock: { value: { type: 'urn:kit:error:out_of_stock', status: 409, detail: 'Nothing left.' } } },
+  });
+  const read = codes(operation(document, '/v1/orders/{id}', 'get'));
+  expect(read).toEqual(expect.arrayContaining(['scope_required', 'insufficient_scope', 'not_found']));
+  expect(read).not.toContain('csrf_failed');
+  expect(codes(operation(document, '/v1/tree', 'put'))).not.toContain('not_authenticated');
+  expect(coreErrors.csrf_failed.status).toBe(403);
+});
+
+test('the short error format is described when the application chose it', () => {
+  const document = openApiDocument(routes, { ...options, errorFormat: 'detail' });
+  expect(Object.keys(document.components['schemas'] ?? {})).toContain('Error');
+  expect(operation(document, '/v1/orders', 'post').responses['409']?.content).toHaveProperty('application/json');
+});
+
+test('deprecation, hidden routes and version mounts are honoured', () => {
+  const document = openApiDocument(routes, options);
+  expect(operation(document, '/v1/orders/{id}', 'delete')).toMatchObject({
+    deprecated: true,
+    'x-sunset': '2027-01-01T00:00:00.000Z',
+    externalDocs: { url: 'https://example.org/move' },
+  });
+  expect(Object.keys(document.paths)).not.toContain('/internal');
+  expect(openApiDocument([...routes, row({ path: '/v2/x', mount: '/v2' })], { ...options, mount: '/v2' }).paths).toHaveProperty('/v2/x');
+  expect(Object.keys(openApiDocument(routes, { ...options, mount: '/v2' }).paths)).toEqual([]);
+});
+
+test('a stream describes its events', () => {
+  const content = operation(openApiDocument(routes, options), '/v1/feed', 'get').responses['200']?.content;
+  expect(content?.['text/event-stream']).toMatchObject({
+    'x-item-schema': { properties: { data: { contentSchema: { $ref: '#/components/schemas/Line' } } } },
+  });
+});
