@@ -26,6 +26,8 @@ export interface Db<T = AnyTables> extends Builders<T> {
   readonly using: string;
   readonly clock: Clock;
   readonly isTransaction: boolean;
+  /** The database this handle belongs to; itself outside a transaction. Modules keep what they know per database under it. */
+  readonly database: Database;
 
   /** Runs `work` in one transaction; inside a transaction, in a savepoint. Rejection rolls back and is passed on. */
   transaction<R>(work: (tx: Db<T>) => Promise<R>, options?: TransactionOptions): Promise<R>;

@@ -35,6 +35,8 @@ export interface EngineTransaction extends StatementRunner {
 export type NotificationListener = (payload: string) => void;
 
 export interface ListenOptions {
+  /** Called when the connection is lost: until `onReconnect`, notifications are missed. */
+  readonly onDisconnect?: () => void;
   /** Called after the connection was lost and is back: notifications in between were missed, so look for yourself. */
   readonly onReconnect?: () => void;
 }

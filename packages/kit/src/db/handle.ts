@@ -1,7 +1,7 @@
 import { Kysely, type KyselyProps, Transaction } from 'kysely';
 import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambient.ts';
 import type { Clock } from './clock.ts';
-import type { AnyTables, Db, ExecuteResult } from './db.ts';
+import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
 import type { Engine, EngineTransaction, TransactionOptions } from './engine.ts';
 import { dbErrors } from './errors.ts';
@@ -21,6 +21,8 @@ export interface HandleContext {
   readonly using: string;
   readonly clock: Clock;
   readonly log: DbLog;
+  /** The handle outside any transaction. */
+  readonly database: () => Database;
 }
 
 /** The database handle and, with a scope, the handle of one transaction or savepoint. */
@@ -50,6 +52,10 @@ export class Handle {
 
   get isTransaction(): boolean {
     return this.#scope !== undefined;
+  }
+
+  get database(): Database {
+    return this.context.database();
   }
 
   get kysely(): Kysely<AnyTables> {

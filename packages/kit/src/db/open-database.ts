@@ -79,6 +79,7 @@ class OpenedDatabase extends Handle {
       using,
       clock: options.clock ?? systemClock,
       log: options.log ?? silentLog,
+      database: () => this as unknown as Database,
     };
     super(context, runner);
     this.url = maskPassword(url);

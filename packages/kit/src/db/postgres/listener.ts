@@ -85,6 +85,7 @@ export class PostgresListener {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#log.warn({}, 'the connection that listens for notifications was lost; reconnecting');
+    for (const each of this.#subscriptions) this.#guard(() => each.options.onDisconnect?.());
     this.#reconnectIn(RECONNECT_MS_MIN);
   }
 

@@ -1,0 +1,44 @@
+import { expect, test, vi } from 'vitest';
+import { describeDatabases } from '../testing/databases.ts';
+
+describeDatabases('notifications', (database) => {
+  test('a handle knows its database, inside and outside of transactions', async () => {
+    expect(database.db.database).toBe(database.db);
+    await database.db.transaction(async (tx) => {
+      expect(tx.database).toBe(database.db);
+      await tx.transaction(async (inner) => expect(inner.database).toBe(database.db));
+    });
+  });
+
+  test('a notification arrives when its transaction commits, and never when it rolls back', async () => {
+    const heard: string[] = [];
+    const stop = await database.db.listen('kit_test_notes', (payload) => heard.push(payload));
+    await database.db
+      .transaction(async (tx) => {
+        await database.db.notify(tx, 'kit_test_notes', 'dropped');
+        throw new Error('no');
+      })
+      .catch(() => undefined);
+    await database.db.transaction(async (tx) => {
+      await database.db.notify(tx, 'kit_test_notes', 'kept');
+      expect(heard).toEqual([]);
+    });
+    await vi.waitFor(() => expect(heard).toEqual(['kept']));
+    await stop();
+  });
+
+  if (database.dialect === 'sqlite') return;
+
+  test('a lost listening connection is reported, and again when it is back', async () => {
+    const seen: string[] = [];
+    const listening = await database.open();
+    await listening.listen('kit_test_lost', (payload) => seen.push(payload), {
+      onDisconnect: () => seen.push('lost'),
+      onReconnect: () => seen.push('back'),
+    });
+    await database.db.query("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%kit_test_lost%'");
+    await vi.waitFor(() => expect(seen).toEqual(['lost', 'back']), { timeout: 10_000 });
+    await database.db.notify(database.db, 'kit_test_lost', 'heard again');
+    await vi.waitFor(() => expect(seen).toEqual(['lost', 'back', 'heard again']), { timeout: 10_000 });
+  });
+});
