@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { memoryStorage } from './memory-storage.ts';
 import { parseRate } from './rate.ts';
 import { survivingFailure } from './storage-failure.ts';
 import type { ThrottleLog, ThrottleStorage } from './storage.ts';
@@ -54,4 +55,21 @@ test('a storage that never answers counts as failed after its deadline, once for
 test('a failed give-back never fails the request', async () => {
   const { storage } = opened(survivingFailure(silent, 'redis', { timeoutMs: 20 }));
   await expect(storage.giveBack('k', RATE, NOW)).resolves.toBeUndefined();
+});
+
+test('a storage that answers again is used again, and the log says so', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const inner = memoryStorage();
+  let down = true;
+  const flaky: ThrottleStorage = { ...inner, take: (...args) => (down ? refusing : inner).take(...args) };
+  const { storage, records } = opened(survivingFailure(flaky, 'redis'));
+  await storage.take('k', RATE, NOW);
+  down = false;
+  await storage.take('k', RATE, NOW);
+  expect(inner.size).toBe(0);
+  vi.advanceTimersByTime(1001);
+  expect((await storage.take('k', RATE, NOW)).remaining).toBe(1);
+  expect(inner.size).toBe(1);
+  expect(records.at(-1)).toBe('warn The redis throttle storage answers again.');
 });
