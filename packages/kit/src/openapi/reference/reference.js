@@ -86,8 +86,9 @@ function facts(schema) {
     ([key]) =>
       schema[key] !== undefined &&
       !(key === 'maximum' && schema[key] === Number.MAX_SAFE_INTEGER) &&
-      !(key === 'minimum' && schema[key] === Number.MIN_SAFE_INTEGER),
-  ).map(([key, label]) => [`${label} `, el('code', {}, typeof schema[key] === 'string' ? schema[key] : JSON.stringify(schema[key])), '  ']);
+      !(key === 'minimum' && schema[key] === Number.MIN_SAFE_INTEGER) &&
+      !(key === 'pattern' && schema.format !== undefined),
+  ).map(([key, label]) => [`${label} `, el('code', {}, key === 'pattern' ? schema[key] : JSON.stringify(schema[key])), '  ']);
   if (schema.enum) parts.push(schema.enum.map((value) => [el('code', {}, JSON.stringify(value)), ' ']));
   if (schema.uniqueItems) parts.push('no duplicates ');
   if (schema.additionalProperties === false) parts.push('no other fields ');
@@ -318,23 +319,15 @@ function answers(operation) {
 
 function access(operation) {
   const wanted = operation.security ?? api.security ?? [];
-  const ways = wanted
-    .filter((way) => Object.keys(way).length > 0)
-    .map((way) =>
-      Object.entries(way).map(([name, scopes]) => [
-        el('code', {}, name),
-        scopes.length > 0 ? [' with ', scopes.map((scope) => [el('code', {}, scope), ' '])] : null,
-      ]),
-    );
-  const open = wanted.length === 0 || wanted.some((way) => Object.keys(way).length === 0);
+  const names = [...new Set(wanted.flatMap((way) => Object.keys(way)))];
+  const isOpen = wanted.length === 0 || wanted.some((way) => Object.keys(way).length === 0);
+  const ways = names.map((name, index) => [index > 0 ? ' or ' : '', el('code', {}, name)]);
   return el(
     'p',
     {},
-    ways.length === 0
-      ? 'Open to everyone.'
-      : ['Sign in with ', ways.map((way, index) => [index > 0 ? ' or ' : '', way]), open ? ', or nothing.' : '.'],
+    names.length === 0 ? 'Open to everyone.' : ['Sign in with ', ways, isOpen ? ', or not at all.' : '.'],
+    operation['x-scope'] && [' Needs the scope ', el('code', {}, operation['x-scope']), '.'],
     operation['x-permission'] && [' Permission: ', el('code', {}, operation['x-permission']), '.'],
-    operation['x-scope'] && [' Scope: ', el('code', {}, operation['x-scope']), '.'],
   );
 }
 
@@ -378,8 +371,10 @@ function collect() {
     for (const method of METHODS) {
       const operation = item[method];
       if (!operation) continue;
-      const id = operation.operationId ?? `${method}${path}`;
-      const text = [method, path, id, operation.summary, operation.description, operation.tags, operation['x-scope']]
+      const name = operation.operationId ?? `${method}${path}`;
+      // A prefix keeps an operation called `search` apart from the page's own elements.
+      const id = `op-${name}`;
+      const text = [method, path, name, operation.summary, operation.description, operation.tags, operation['x-scope']]
         .flat()
         .filter(Boolean)
         .join(' ')
