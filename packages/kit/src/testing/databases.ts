@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, inject } from 'vitest';
+import type * as Vitest from 'vitest';
 import type { Database } from '../db/db.ts';
 import type { Dialect } from '../db/dialect.ts';
 import { openDatabase, type DatabaseOptions } from '../db/open-database.ts';
 import { testPostgresUrl } from './config.ts';
+import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
+
+/** Vitest is the project's own: the rest of the testing kit works without it. */
+const vitest = await import('vitest').catch(() => undefined);
 
 /** The real database of one `describeDatabases` block. Its members can be used from `beforeAll` on. */
 export interface TestDatabase {
@@ -25,43 +24,41 @@ export interface DescribeDatabasesOptions {
   readonly database?: DatabaseOptions;
 }
 
-interface Place {
-  readonly url: string;
-  remove(): Promise<void>;
-}
-
 /** Defines the same tests on SQLite (a temporary file) and on PostgreSQL (a database of their own, dropped at the end). */
 export function describeDatabases(name: string, define: (database: TestDatabase) => void, options: DescribeDatabasesOptions = {}): void {
-  const server = postgresServer();
+  if (vitest === undefined) throw new Error('describeDatabases() needs vitest: npm install --save-dev vitest');
+  const { describe } = vitest;
+  const server = postgresServer(vitest);
   describe(`${name} (sqlite)`, () => {
-    withDatabase('sqlite', createSqliteFile, define, options);
+    withDatabase(vitest, 'sqlite', createSqliteDatabase, define, options);
   });
   if (server === undefined) return;
   describe(`${name} (postgres)`, () => {
-    withDatabase('postgres', () => createPostgresDatabase(server), define, options);
+    withDatabase(vitest, 'postgres', () => createPostgresDatabase(server), define, options);
   });
 }
 
 /** The test run's own server (provided to vitest as `postgresUrl`), else KIT_TEST_POSTGRES_URL. */
-function postgresServer(): string | undefined {
+function postgresServer({ inject }: typeof Vitest): string | undefined {
   const provided = (inject as (key: string) => unknown)('postgresUrl');
   return typeof provided === 'string' && provided !== '' ? provided : testPostgresUrl();
 }
 
 function withDatabase(
+  { beforeAll, afterAll }: typeof Vitest,
   dialect: Dialect,
-  create: () => Promise<Place>,
+  create: () => Promise<DatabasePlace>,
   define: (database: TestDatabase) => void,
   options: DescribeDatabasesOptions,
 ): void {
-  let place: Place | undefined;
+  let place: DatabasePlace | undefined;
   const opened: Database[] = [];
   const open = async (settings?: DatabaseOptions): Promise<Database> => {
     const database = await openDatabase(made().url, settings);
     opened.push(database);
     return database;
   };
-  const made = (): Place => {
+  const made = (): DatabasePlace => {
     if (place === undefined) throw new Error('The test database exists from beforeAll on: use it inside tests and hooks.');
     return place;
   };
@@ -89,28 +86,4 @@ function withDatabase(
       return first;
     },
   });
-}
-
-async function createSqliteFile(): Promise<Place> {
-  const folder = await mkdtemp(join(tmpdir(), 'kit-test-'));
-  return { url: `sqlite:${join(folder, 'test.db')}`, remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-/** Cloned from template0 (about 30 ms); the name is random, so files and runs on one server never meet. */
-async function createPostgresDatabase(serverUrl: string): Promise<Place> {
-  const name = `kit_test_${randomBytes(8).toString('hex')}`;
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  await onServer(serverUrl, `create database "${name}" template template0`);
-  return { url: url.href, remove: () => onServer(serverUrl, `drop database if exists "${name}" with (force)`) };
-}
-
-async function onServer(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

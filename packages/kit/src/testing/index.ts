@@ -1,0 +1,4 @@
+export { describeDatabases, type DescribeDatabasesOptions, type TestDatabase } from './databases.ts';
+export { fakeClock, type FakeClock } from './fake-clock.ts';
+export { sample, type SampleOptions } from './sample/sample.ts';
+export { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
