@@ -1,0 +1,205 @@
+// Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
+import { TextDecoder } from 'node:util';
+import { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
+import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
+import type { ConnectOptions, ResolveHost } from './connect.ts';
+import { URL_NOT_ALLOWED, URLPolicy } from './url-policy.ts';
+import type { AllowedURL, RefusedURL } from './url-policy.ts';
+
+export interface TransportRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+export type TransportResult =
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      readonly retryAfter: string | null;
+      /** The first 4 KiB of the response body, as storable text. */
+      readonly bodyExcerpt: string;
+    }
+  | {
+      readonly kind: 'failure';
+      readonly reason: 'timeout' | 'connection' | 'tls' | 'blocked_address' | 'payload';
+      /** Safe to show to the endpoint's owner. */
+      readonly error: string;
+      /** For logs and operators only. */
+      readonly detail: string | null;
+      readonly status: number | null;
+    };
+
+/**
+ * Sends a request once and reports what happened; it does not throw for anything a receiver does.
+ * A transport of your own must enforce its own timeout, and its own address policy.
+ */
+export interface Transport {
+  send(request: TransportRequest): Promise<TransportResult>;
+  close(): Promise<void>;
+}
+
+export interface HttpTransportOptions {
+  readonly policy?: URLPolicy;
+  readonly resolve?: ResolveHost;
+  /** One hard deadline for an attempt, from the DNS query to the last byte of the response. */
+  readonly timeoutMs?: number;
+  /** A kept connection is not reused beyond this age, so a name that moved is resolved and vetted again. */
+  readonly connectionAgeMaxMs?: number;
+  readonly ca?: ConnectOptions['ca'];
+}
+
+export const DEFAULT_TIMEOUT_MS = 15_000;
+const RESPONSE_BYTES_MAX = 64 * 1024;
+const EXCERPT_BYTES_MAX = 4 * 1024;
+const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
+const CHECKED_URLS_MAX = 1000;
+
+export function httpTransport(options: HttpTransportOptions = {}): Transport {
+  const { policy = URLPolicy(), timeoutMs = DEFAULT_TIMEOUT_MS, connectionAgeMaxMs = 60_000, ca } = options;
+  const resolve = options.resolve ?? systemResolver(policy);
+  // `Agent` never looks at proxy variables of the environment, does not follow redirects and keeps connections per
+  // origin; each was vetted for that origin's host when it was opened.
+  const agent = new Agent({
+    connect: pinnedConnector({ policy, resolve, timeoutMs, ...(ca === undefined ? {} : { ca }) }),
+    allowH2: false,
+    pipelining: 1,
+    clientTtl: connectionAgeMaxMs,
+    keepAliveMaxTimeout: connectionAgeMaxMs,
+    maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
+    // The attempt's own deadline covers both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const check = remembering((url: string) => policy.checkUrl(url));
+
+  return {
+    send({ url, headers, body }) {
+      const target = check(url);
+      if (!target.ok) return Promise.resolve(blocked(target.detail));
+      return new Promise((resolveResult) => {
+        const attempt = new Attempt(timeoutMs, resolveResult);
+        try {
+          agent.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, attempt);
+        } catch (error) {
+          attempt.fail(error);
+        }
+      });
+    },
+    async close() {
+      await agent.destroy();
+    },
+  };
+}
+
+/** One request, from dispatch to its single result. A class because undici calls back into it by method name. */
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #settle: (result: TransportResult) => void;
+  readonly #timer: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | null = null;
+  #settled = false;
+  #status: number | null = null;
+  #retryAfter: string | null = null;
+  #received = 0;
+  #excerpt: Buffer[] = [];
+
+  constructor(timeoutMs: number, settle: (result: TransportResult) => void) {
+    this.#settle = settle;
+    this.#timer = setTimeout(() => this.#expire(), timeoutMs);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The deadline passed while the connection was being made: nothing is sent any more.
+    if (this.#settled) controller.abort(new ConnectFailure('timeout', 'expired'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    // Informational responses precede the real one.
+    if (status < 200) return;
+    this.#status = status;
+    const retryAfter = headers['retry-after'];
+    this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : null;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#received < EXCERPT_BYTES_MAX) this.#excerpt.push(chunk.subarray(0, EXCERPT_BYTES_MAX - this.#received));
+    this.#received += chunk.length;
+    if (this.#received <= RESPONSE_BYTES_MAX) return;
+    // Enough was read to know the answer; the rest is not worth the connection.
+    this.#finish();
+    controller.abort(new ConnectFailure('connection', 'response dropped'));
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error);
+  }
+
+  fail(error: unknown): void {
+    const { reason, message } = classify(error);
+    if (reason === 'blocked_address') this.#end(blocked(message));
+    else this.#end({ kind: 'failure', reason, error: message, detail: null, status: this.#status });
+  }
+
+  #finish(): void {
+    if (this.#status === null) return this.fail(new ConnectFailure('connection', 'The response has no status.'));
+    this.#end({ kind: 'response', status: this.#status, retryAfter: this.#retryAfter, bodyExcerpt: storableText(this.#excerpt) });
+  }
+
+  #expire(): void {
+    this.fail(new ConnectFailure('timeout', 'The receiver did not answer completely in time.'));
+    this.#controller?.abort(new ConnectFailure('timeout', 'expired'));
+  }
+
+  #end(result: TransportResult): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    this.#settle(result);
+  }
+}
+
+function blocked(detail: string): TransportResult {
+  return { kind: 'failure', reason: 'blocked_address', error: URL_NOT_ALLOWED, detail, status: null };
+}
+
+function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 'blocked_address' | 'payload'; message: string } {
+  if (error instanceof ConnectFailure) return { reason: error.reason, message: error.message };
+  const code = codeOf(error);
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') {
+    return { reason: 'payload', message: `The request could not be formed (${code}).` };
+  }
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return { reason: 'tls', message: `The TLS connection failed (${code}).` };
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return { reason: 'connection', message: 'The response headers are too large.' };
+  if (code.startsWith('HPE_')) return { reason: 'connection', message: `The response is not HTTP (${code}).` };
+  return { reason: 'connection', message: `The connection broke (${code}).` };
+}
+
+/** Whatever was received as text that every database stores: invalid UTF-8 and NUL become the replacement character. */
+function storableText(chunks: readonly Buffer[]): string {
+  if (chunks.length === 0) return '';
+  // `stream` drops a character cut in half at the limit instead of marking it as damaged.
+  return new TextDecoder().decode(Buffer.concat(chunks), { stream: true }).replaceAll('\0', '\uFFFD');
+}
+
+/** The static check is pure for a given policy, and most sends repeat a URL: parsing it costs more than signing does. */
+function remembering(check: (url: string) => AllowedURL | RefusedURL): (url: string) => AllowedURL | RefusedURL {
+  const known = new Map<string, AllowedURL | RefusedURL>();
+  return (url) => {
+    const remembered = known.get(url);
+    if (remembered !== undefined) return remembered;
+    const result = check(url);
+    if (known.size >= CHECKED_URLS_MAX) known.clear();
+    known.set(url, result);
+    return result;
+  };
+}
