@@ -4,7 +4,7 @@ export const MASK = '[masked]';
 
 /** Names that hold credentials wherever they appear; a schema marks its own with `x-sensitive`. */
 const SENSITIVE =
-  /pass(word|phrase|wd)?|secret|token|credential|authorization|cookie|session|signature|api[-_]?key|private[-_]?key|^(code|key|sig|otp|pin)$/i;
+  /password|passphrase|passwd|^pass$|secret|token|credential|authorization|cookie|session|signature|api[-_]?key|private[-_]?key|^(code|key|sig|otp|pin)$/i;
 
 export function isSensitiveName(name: string): boolean {
   return SENSITIVE.test(name);
