@@ -18,5 +18,7 @@ export interface CommandContext<A = unknown> {
   fail(message: string): never;
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
+  /** A secret typed by a person (asked twice, not echoed) or the first line of a pipe; never an argument, which others could read. */
+  secret(label: string): Promise<string>;
   progress(label: string, total: number): { advance(count?: number): void; end(): void };
 }
