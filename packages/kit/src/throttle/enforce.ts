@@ -14,9 +14,12 @@ export interface ThrottleResult {
 export interface ThrottleOutcome {
   readonly results: readonly ThrottleResult[];
   readonly refused: ThrottleResult | null;
+  /** Returns what was taken, for callers that learn later that the request should not count. Nothing is left to return after a refusal. */
+  giveBack(): Promise<void>;
 }
 
-const NOTHING_MEASURED: ThrottleOutcome = Object.freeze({ results: Object.freeze([]), refused: null });
+const NOTHING_TAKEN = (): Promise<void> => Promise.resolve();
+const NOTHING_MEASURED: ThrottleOutcome = Object.freeze({ results: Object.freeze([]), refused: null, giveBack: NOTHING_TAKEN });
 
 /**
  * Takes one request from every budget of a phase, in order, until one refuses. What the earlier ones took is then
@@ -32,6 +35,9 @@ export async function enforceThrottles(
 ): Promise<ThrottleOutcome> {
   const results: ThrottleResult[] = [];
   const taken: { readonly key: string; readonly rate: Rate }[] = [];
+  const giveBack = async (): Promise<void> => {
+    await Promise.all(taken.map((budget) => storage.giveBack(budget.key, budget.rate, now)));
+  };
   for (const throttle of throttles) {
     if (throttle.phase !== phase) continue;
     const subject = throttle.key(context);
@@ -41,12 +47,16 @@ export async function enforceThrottles(
     const result = { policy: throttle.name, rate, decision: await storage.take(key, rate, now) };
     results.push(result);
     if (!result.decision.allowed) {
-      await Promise.all(taken.map((budget) => storage.giveBack(budget.key, budget.rate, now)));
-      return { results: results.map((earlier) => (earlier === result ? earlier : restored(earlier))), refused: result };
+      await giveBack();
+      return {
+        results: results.map((earlier) => (earlier === result ? earlier : restored(earlier))),
+        refused: result,
+        giveBack: NOTHING_TAKEN,
+      };
     }
     taken.push({ key, rate });
   }
-  return results.length === 0 ? NOTHING_MEASURED : { results, refused: null };
+  return results.length === 0 ? NOTHING_MEASURED : { results, refused: null, giveBack };
 }
 
 /** What an admitted result looks like after its request was given back, for the headers of the refusal. */
