@@ -1,74 +1,84 @@
 import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { AuditSink } from './audit/audit-entry.ts';
-import { jsonLines } from './audit/json-lines.ts';
-import { LineWriter } from './audit/line-writer.ts';
 import { AuditRecorder } from './audit/recorder.ts';
-import type { BindAddress } from './config/bind-address.ts';
+import { logToStandardOutput, auditToStandardError } from './audit/standard-streams.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { formatAddress, type BindAddress } from './config/bind-address.ts';
 import type { ServerConfig } from './config/config.ts';
 import { StartRefusal } from './config/problem.ts';
 import { createHealthListener, createListener } from './http/listener.ts';
 import type { Roster, Service } from './http/service.ts';
 import { createSocket, DEADLINES, type Deadlines } from './http/sockets.ts';
 import { StreamHub } from './http/stream-hub.ts';
-import { TokenTable } from './http/token-table.ts';
+import { LiveRoster } from './roster/live-roster.ts';
 import { Limiter } from './section/limiter.ts';
-import { prepareSections } from './section/open-sections.ts';
-import { Section } from './section/section.ts';
+import type { TlsMaterial } from './tls/tls-material.ts';
 
 export interface ServerOptions {
   /** Receives every audit entry; standard error by default. */
   readonly audit?: AuditSink;
   /** Receives operational messages, one line each; standard output by default. */
   readonly log?: (line: string) => void;
-  readonly now?: () => number;
+  readonly clock?: Clock;
   readonly deadlines?: Partial<Deadlines>;
 }
 
+/** Re-reads that `/check` may have going at once in the process. */
 const REHEARSALS_MAX = 8;
+/** How long requests in flight may take to finish once the server was asked to stop. */
 const SHUTDOWN_MS = 10_000;
 
+/** The running service. `start` opens sockets; `open` does everything else, for an application that brings its own. */
 export class ConfigServer implements Service {
   readonly audit: AuditRecorder;
-  readonly streams = new StreamHub();
+  readonly streams: StreamHub;
   readonly #config: ServerConfig;
   readonly #log: (line: string) => void;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #rehearsals = new Limiter(REHEARSALS_MAX);
-  #roster: Roster;
+  #live: LiveRoster | undefined;
   #stopping = false;
   #socket: Server | undefined;
   #healthSocket: Server | undefined;
 
-  private constructor(config: ServerConfig, roster: Roster, options: ServerOptions) {
+  private constructor(config: ServerConfig, options: ServerOptions) {
     this.#config = config;
-    this.#roster = roster;
-    this.#now = options.now ?? Date.now;
-    this.#log = options.log ?? standardOutput();
-    this.audit = new AuditRecorder(options.audit ?? standardError(this.#log), this.#now);
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? logToStandardOutput();
     this.#deadlines = { ...DEADLINES, ...options.deadlines };
+    this.audit = new AuditRecorder(options.audit ?? auditToStandardError(this.#log), () => this.#clock.now());
+    this.streams = new StreamHub(this.#clock);
   }
 
+  /** Loads every section and starts watching; opens no socket. Mount it with `createListener(server)`. */
   static async open(config: ServerConfig, options: ServerOptions = {}): Promise<ConfigServer> {
-    const { prepared, problems } = await prepareSections(config, config.sections);
-    if (problems.length > 0) throw new StartRefusal(config.path, problems);
-    const now = (options.now ?? Date.now)();
-    const sections = new Map<string, Section>();
-    for (const [key, section] of prepared) sections.set(key, new Section(section, 1, now));
-    const roster = { tokens: new TokenTable(config.clients), sections, maxStreamConnections: config.maxStreamConnections };
-    return new ConfigServer(config, roster, options);
+    const server = new ConfigServer(config, options);
+    server.#live = await LiveRoster.open(config, server.#clock, {
+      log: server.#log,
+      onInstall: (section) => server.streams.publish(section),
+      onConfig: (before, after) => server.#reconfigured(before, after),
+    });
+    return server;
   }
 
+  /** Opens and listens on the configured addresses. Throws a StartRefusal when it cannot. */
   static async start(config: ServerConfig, options: ServerOptions = {}): Promise<ConfigServer> {
     const server = await ConfigServer.open(config, options);
-    await server.#listen();
+    try {
+      await server.#listen();
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
     return server;
   }
 
   get roster(): Roster {
-    return this.#roster;
+    return this.#live!.current;
   }
 
   get stopping(): boolean {
@@ -76,17 +86,10 @@ export class ConfigServer implements Service {
   }
 
   get ready(): boolean {
-    return !this.#stopping && [...this.#roster.sections.values()].every((section) => section.healthy);
+    return !this.#stopping && this.#live!.healthy;
   }
 
-  now(): number {
-    return this.#now();
-  }
-
-  rehearse<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#rehearsals.run(work);
-  }
-
+  /** Where the server listens, the port resolved; undefined when it was opened without a socket. */
   get address(): AddressInfo | undefined {
     return addressOf(this.#socket);
   }
@@ -95,8 +98,23 @@ export class ConfigServer implements Service {
     return addressOf(this.#healthSocket);
   }
 
+  now(): number {
+    return this.#clock.now();
+  }
+
+  rehearse<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#rehearsals.run(work);
+  }
+
+  /** What SIGHUP does: reads server.toml and every section again. */
+  reload(): Promise<void> {
+    return this.#live!.reloadEverything();
+  }
+
+  /** Not ready first; then no new connection, streams end, requests in flight finish or are cut off after ten seconds. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#live?.close();
     this.streams.closeAll();
     await closeSocket(this.#socket);
     await closeSocket(this.#healthSocket);
@@ -106,26 +124,65 @@ export class ConfigServer implements Service {
   async #listen(): Promise<void> {
     const { tls, bind, healthBind } = this.#config;
     this.#socket = createSocket(createListener(this), tls, this.audit, this.#deadlines);
-    await listen(this.#socket, bind);
+    await this.#listenOn(this.#socket, bind, 'server.bind');
     if (healthBind === undefined) return;
     this.#healthSocket = createSocket(createHealthListener(this), undefined, this.audit, this.#deadlines);
-    await listen(this.#healthSocket, healthBind);
+    await this.#listenOn(this.#healthSocket, healthBind, 'server.health_bind');
+  }
+
+  async #listenOn(socket: Server, bind: BindAddress, key: string): Promise<void> {
+    try {
+      const { address } = await lookup(bind.host);
+      await new Promise<void>((resolve, reject) => {
+        socket.once('error', reject);
+        socket.listen(bind.port, address, () => {
+          socket.off('error', reject);
+          resolve();
+        });
+      });
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+      throw new StartRefusal(this.#config.path, [{ key, message: `cannot listen on ${formatAddress(bind)} (${code})` }]);
+    }
+  }
+
+  #reconfigured(before: ServerConfig, after: ServerConfig): void {
+    const { tokens, sections } = this.roster;
+    this.streams.closeUnless((section, digest) => {
+      const application = section.definition.application;
+      return sections.get(section.key) === section && tokens.findDigest(digest)?.applications.has(application) === true;
+    });
+    if (before.tls !== undefined && after.tls !== undefined && !before.tls.equals(after.tls)) this.#swapCertificates(after.tls);
+    for (const key of changedAtRestart(this.#config, after)) {
+      this.#log(`config-server: ${key} changed in ${after.path}; that takes effect at the next start`);
+    }
+    this.#log(`config-server: ${after.path} was read again: ${after.sections.length} sections, ${after.clients.length} clients`);
+  }
+
+  /** New handshakes get the new certificate; connections and streams that are open keep going. */
+  #swapCertificates(tls: TlsMaterial): void {
+    const socket = this.#socket as (HttpsServer & { requestCert: boolean; rejectUnauthorized: boolean }) | undefined;
+    if (socket === undefined) return;
+    socket.setSecureContext(tls.options);
+    // setSecureContext leaves these two alone, and a client authority that came or went with the edit must count at once.
+    socket.requestCert = tls.requiresClientCertificate;
+    socket.rejectUnauthorized = true;
   }
 }
 
-async function listen(socket: Server, { host, port }: BindAddress): Promise<void> {
-  const { address } = await lookup(host);
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject);
-    socket.listen(port, address, () => {
-      socket.off('error', reject);
-      resolve();
-    });
-  });
+/** Keys that only a start can take in. */
+function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] {
+  const keys: string[] = [];
+  const differ = (a: unknown, b: unknown): boolean => JSON.stringify(a) !== JSON.stringify(b);
+  if (differ(running.bind, after.bind)) keys.push('server.bind');
+  if (differ(running.healthBind, after.healthBind)) keys.push('server.health_bind');
+  if (running.watchDebounceMs !== after.watchDebounceMs) keys.push('server.watch_debounce_ms');
+  if ((running.tls === undefined) !== (after.tls === undefined)) keys.push('server.tls');
+  return keys;
 }
 
 async function closeSocket(socket: Server | undefined): Promise<void> {
-  if (socket === undefined) return;
+  if (socket === undefined || !socket.listening) return;
   const deadline = setTimeout(() => socket.closeAllConnections(), SHUTDOWN_MS);
   await new Promise((resolve) => socket.close(resolve));
   clearTimeout(deadline);
@@ -134,18 +191,4 @@ async function closeSocket(socket: Server | undefined): Promise<void> {
 function addressOf(socket: Server | undefined): AddressInfo | undefined {
   const address = socket?.address();
   return typeof address === 'object' && address !== null ? address : undefined;
-}
-
-function standardOutput(): (line: string) => void {
-  const writer = new LineWriter(1);
-  return (line) => {
-    writer.add(line);
-    writer.flush();
-  };
-}
-
-function standardError(log: (line: string) => void): AuditSink {
-  return jsonLines(
-    new LineWriter(2, { onRecovered: (dropped) => log(`config-server: the audit destination recovered; ${dropped} lines were lost`) }),
-  );
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import process from 'node:process';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
-import { loadServerConfig, type ServerConfig } from '../config/config.ts';
+import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal } from '../config/problem.ts';
 import { prepareSections } from '../section/open-sections.ts';
 import { ConfigServer } from '../server.ts';
@@ -41,16 +42,24 @@ function print(text: string): number {
 }
 
 async function check(path: string): Promise<number> {
-  const config = loadServerConfig(path);
-  const { problems } = await prepareSections(config, config.sections);
-  if (problems.length > 0) throw new StartRefusal(config.path, problems);
+  const config = await validate(path, true);
   return print(
     `config-server: ${config.path} is valid: ${config.sections.length} sections, ${config.clients.length} clients, ${posture(config)}\n`,
   );
 }
 
+/** The configuration, or a refusal with everything that is wrong: also what loading would find, when the file itself has problems. */
+async function validate(path: string, load: boolean): Promise<ServerConfig> {
+  const { config, problems } = readServerConfig(path);
+  if (config !== undefined && problems.length === 0 && !load) return config;
+  const sections = config?.sections.filter((section) => section.files.length > 0) ?? [];
+  const found = config === undefined ? [] : (await prepareSections(config, sections)).problems;
+  if (config === undefined || problems.length + found.length > 0) throw new StartRefusal(resolve(path), [...problems, ...found]);
+  return config;
+}
+
 async function serve(path: string): Promise<undefined> {
-  const config = loadServerConfig(path);
+  const config = await validate(path, false);
   const server = await ConfigServer.start(config);
   const address = server.address!;
   const real = formatAddress({ host: address.address, port: address.port });
@@ -60,7 +69,7 @@ async function serve(path: string): Promise<undefined> {
       `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1\n`,
     );
   }
-  stopOnSignal(server);
+  onSignals(server);
   return undefined;
 }
 
@@ -68,10 +77,11 @@ function posture({ tls }: ServerConfig): string {
   return tls === undefined ? 'plaintext' : tls.requiresClientCertificate ? 'tls + client certificate' : 'tls';
 }
 
-function stopOnSignal(server: ConfigServer): void {
+function onSignals(server: ConfigServer): void {
   const stop = (): void => {
     server.stop().then(() => process.exit(EXIT_CLEAN), fatal);
   };
+  process.on('SIGHUP', () => void server.reload().catch(fatal));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
 }

@@ -34,32 +34,40 @@ export interface ServerConfig {
   readonly inputs: readonly string[];
 }
 
+export interface ConfigReading {
+  /** What could be made of the file; complete when there are no problems. */
+  readonly config: ServerConfig | undefined;
+  readonly problems: readonly Problem[];
+}
+
 /** Reads and checks server.toml and the files it names directly. Throws a StartRefusal that lists every problem found. */
 export function loadServerConfig(path: string, environment: Environment = process.env): ServerConfig {
-  const file = resolve(path);
-  const problems: Problem[] = [];
-  const raw = parseServerToml(file);
-  const root = new TableReader('', raw, problems);
-  const server = root.table('server');
-  root.finish();
-  if (server === undefined) {
-    if (!root.has('server')) problems.push({ key: 'server', message: 'the table [server] is missing' });
-    throw new StartRefusal(file, problems);
-  }
-  const config = readServer(server, file, environment);
-  if (problems.length > 0) throw new StartRefusal(file, problems);
+  const { config, problems } = readServerConfig(path, environment);
+  if (config === undefined || problems.length > 0) throw new StartRefusal(resolve(path), problems);
   return config;
 }
 
-function parseServerToml(file: string): Record<string, unknown> {
+export function readServerConfig(path: string, environment: Environment = process.env): ConfigReading {
+  const file = resolve(path);
+  const raw = parseServerToml(file);
+  if ('problem' in raw) return { config: undefined, problems: [raw.problem] };
+  const problems: Problem[] = [];
+  const root = new TableReader('', raw.table, problems);
+  const server = root.table('server');
+  if (!root.has('server')) root.problem('server', 'the table [server] is missing');
+  root.finish();
+  return { config: server && readServer(server, file, environment), problems };
+}
+
+function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
   try {
-    return parseToml(readFileSync(file, 'utf8'));
+    return { table: parseToml(readFileSync(file, 'utf8')) };
   } catch (error) {
     const message =
       error instanceof TomlError
         ? `is not valid TOML (line ${error.line}, column ${error.column})`
         : `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`;
-    throw new StartRefusal(file, [{ key: '', message }]);
+    return { problem: { key: '', message } };
   }
 }
 

@@ -21,6 +21,6 @@ export class StartRefusal extends Error {
   }
 }
 
-function describeProblem(path: string, problem: Problem): string {
+export function describeProblem(path: string, problem: Problem): string {
   return `${path}: ${problem.key === '' ? '' : `${problem.key}: `}${problem.message}`;
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
 import type { Section } from '../section/section.ts';
 import { EVERY_ANSWER } from './answer.ts';
 import type { Credential } from './token-table.ts';
@@ -32,7 +33,12 @@ class Subscriber {
 export class StreamHub {
   readonly #bySection = new Map<string, Set<Subscriber>>();
   #open = 0;
-  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #stopHeartbeat: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get open(): number {
     return this.#open;
@@ -50,7 +56,7 @@ export class StreamHub {
     this.#open++;
     response.once('close', () => this.#remove(subscriber));
     response.on('error', ignoreError);
-    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref();
+    this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT_MS, () => this.#beat());
     return () => this.#start(subscriber);
   }
 
@@ -70,8 +76,7 @@ export class StreamHub {
   }
 
   closeAll(): void {
-    clearInterval(this.#heartbeat);
-    this.#heartbeat = undefined;
+    this.#pauseHeartbeat();
     this.closeUnless(() => false);
   }
 
@@ -96,7 +101,14 @@ export class StreamHub {
     if (subscriber.sentGeneration < section.installed.generation) this.#write(subscriber, Buffer.from(eventOf(section)));
   };
 
+  #pauseHeartbeat(): void {
+    this.#stopHeartbeat?.();
+    this.#stopHeartbeat = undefined;
+  }
+
+  /** One timer for all streams: a timer each would cost more memory than the rest of a subscriber. */
   #beat(): void {
+    this.#stopHeartbeat = this.#clock.after(HEARTBEAT_MS, () => this.#beat());
     for (const subscribers of this.#bySection.values()) {
       for (const subscriber of subscribers) {
         if (subscriber.writing) continue;
@@ -111,10 +123,7 @@ export class StreamHub {
     if (!subscribers?.delete(subscriber)) return;
     this.#open--;
     if (subscribers.size === 0) this.#bySection.delete(subscriber.section.key);
-    if (this.#open === 0) {
-      clearInterval(this.#heartbeat);
-      this.#heartbeat = undefined;
-    }
+    if (this.#open === 0) this.#pauseHeartbeat();
   }
 }
 

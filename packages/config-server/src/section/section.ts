@@ -158,7 +158,7 @@ export class Section {
       this.#installsTotal++;
     }
     if (recovered) this.#lastReason = 'recovered';
-    else if (changed) this.#lastReason = reason;
+    else if (changed || reason === 'manual') this.#lastReason = reason;
     return changed;
   }
 }

@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { OTHER_TOKEN, startServer } from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import type { AuditEntry } from './audit-entry.ts';
+import { formatEntry } from './json-lines.ts';
+import { LineWriter } from './line-writer.ts';
+
+test('each request writes one entry with the six fields and the time', async () => {
+  const running = await startServer();
+  await running.ask('/billing/prod');
+  await running.ask('/orders/prod/status', { token: OTHER_TOKEN });
+  await running.ask('/orders/prod');
+  await running.ask('/b%0ad/prod');
+  await running.ask('/metrics');
+  await running.ask('/healthz', { token: null });
+  await running.ask('/readyz', { token: null });
+  await running.ask('/nothing/here/at/all');
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string;
+  const nobody = { caller: null, application: null, profile: null, generation: null };
+  expect(running.audit).toEqual([
+    { time, caller: 'billing-service', application: 'billing', profile: 'prod', endpoint: 'document', outcome: 'served', generation: 1 },
+    { time, caller: 'orders-service', application: 'orders', profile: 'prod', endpoint: 'status', outcome: 'served', generation: 1 },
+    {
+      time,
+      caller: 'billing-service',
+      application: 'orders',
+      profile: 'prod',
+      endpoint: 'document',
+      outcome: 'not-found',
+      generation: null,
+    },
+    { time, ...nobody, caller: 'billing-service', endpoint: 'document', outcome: 'malformed' },
+    { time, ...nobody, caller: 'billing-service', endpoint: 'metrics', outcome: 'served' },
+    { time, ...nobody, endpoint: 'healthz', outcome: 'served' },
+    { time, ...nobody, endpoint: 'readyz', outcome: 'served' },
+    { time, ...nobody, endpoint: 'none', outcome: 'not-found' },
+  ]);
+});
+
+test('a line is JSON on one line, whatever the caller is called', () => {
+  const entry: AuditEntry = {
+    time: '2026-01-01T00:00:00.000Z',
+    caller: 'a "quoted" name\u2028 ü',
+    application: 'billing',
+    profile: 'prod',
+    endpoint: 'document',
+    outcome: 'served',
+    generation: 7,
+  };
+  expect(JSON.parse(formatEntry(entry))).toEqual(entry);
+  expect(Object.keys(JSON.parse(formatEntry(entry)) as object)).toEqual([
+    'time',
+    'caller',
+    'application',
+    'profile',
+    'endpoint',
+    'outcome',
+    'generation',
+  ]);
+  const empty: AuditEntry = { ...entry, caller: null, application: null, profile: null, generation: null };
+  expect(JSON.parse(formatEntry(empty))).toEqual(empty);
+});
+
+test('a sink that throws or rejects fails no request', async () => {
+  const throwing = await startServer({
+    audit: () => {
+      throw new Error('sink');
+    },
+  });
+  expect((await throwing.ask('/billing/prod')).status).toBe(200);
+  const rejecting = await startServer({ audit: (() => Promise.reject(new Error('sink'))) as () => void });
+  expect((await rejecting.ask('/billing/prod')).status).toBe(200);
+});
+
+test('the entry is recorded and flushed before the answer is received', async () => {
+  const order: string[] = [];
+  const audit = Object.assign(() => void order.push('recorded'), { flush: () => void order.push('flushed') });
+  const running = await startServer({ audit });
+  await running.ask('/billing/prod');
+  order.push('received');
+  expect(order.slice(0, 3)).toEqual(['recorded', 'flushed', 'received']);
+});
+
+test('lines that a full pipe does not take are queued, then dropped and counted, and the count is told on recovery', async () => {
+  const path = join(await temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(fd));
+  fill(fd);
+  const told: number[] = [];
+  const writer = new LineWriter(fd, { queueBytesMax: 100, onRecovered: (dropped) => told.push(dropped) });
+  for (let line = 0; line < 30; line++) {
+    writer.add(`line ${String(line).padStart(2, '0')}...`);
+    writer.flush();
+  }
+  expect(writer.dropped).toBe(21);
+  expect(told).toEqual([]);
+  readSync(fd, Buffer.alloc(1024 * 1024));
+  writer.close();
+  const kept = Buffer.alloc(1024);
+  const length = readSync(fd, kept);
+  expect(kept.toString('utf8', 0, length)).toBe(Array.from({ length: 9 }, (_, line) => `line 0${line}...\n`).join(''));
+  expect(told).toEqual([21]);
+});
+
+function fill(fd: number): void {
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(4096));
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe('EAGAIN');
+  }
+}

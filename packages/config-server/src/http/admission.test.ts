@@ -1,0 +1,176 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { ask, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type Reply, type RunningServer } from '../../test/running-server.ts';
+
+/** Everything of an answer that reaches the caller, the date aside. */
+function bytesOf(reply: Reply): string {
+  const headers = reply.rawHeaders.filter((_, index, all) => all[index - (index % 2)] !== 'Date');
+  return JSON.stringify([reply.status, headers, reply.text]);
+}
+
+const SECTION_ENDPOINTS = ['', '/paths', '/explain/name', '/check', '/status', '/stream'];
+
+test('without a token every endpoint that has values or shape answers 401 and names no application in the audit', async () => {
+  const running = await startServer();
+  const paths = [...SECTION_ENDPOINTS.map((endpoint) => `/billing/prod${endpoint}`), '/metrics', '/unknown/prod', '/b%20d/prod', '/%ff/x'];
+  for (const path of paths) {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer' },
+      { authorization: 'Basic eDp5' },
+      { authorization: `Bearer ${'x'.repeat(40)}` },
+    ]) {
+      const reply = await running.ask(path, { token: null, headers: headers as Record<string, string> });
+      expect([path, reply.status, reply.headers['www-authenticate']]).toEqual([path, 401, 'Bearer']);
+      expect(reply.headers['content-type']).toBe('application/problem+json');
+      expect(reply.json()).toEqual({ type: 'about:blank', title: 'Unauthorized', status: 401, code: 'unauthenticated' });
+    }
+  }
+  for (const entry of running.audit) {
+    expect(entry).toMatchObject({ outcome: 'unauthenticated', caller: null, application: null, profile: null, generation: null });
+  }
+});
+
+test('ungranted, unknown, malformed and absent paths get one and the same 404', async () => {
+  const running = await startServer();
+  const paths = SECTION_ENDPOINTS.flatMap((endpoint) => [
+    `/orders/prod${endpoint}`,
+    `/nothing/prod${endpoint}`,
+    `/billing/nothing${endpoint}`,
+    `/bil%20ling/prod${endpoint}`,
+    `/%ff%fe/prod${endpoint}`,
+    `/billing/%${endpoint}`,
+    `/${'a'.repeat(65)}/prod${endpoint}`,
+    `/.hidden/prod${endpoint}`,
+  ]);
+  const absent = [
+    '/',
+    '/billing',
+    '/billing/prod/',
+    '/billing//prod',
+    '//billing/prod',
+    '/billing/prod/nothing',
+    '/billing/prod/paths/',
+    '/./billing/prod',
+  ];
+  const dots = [
+    '/billing/../orders/prod',
+    '/billing/.',
+    '/../etc/passwd',
+    '/billing/prod/explain/',
+    '/billing/prod/explain/..',
+    '/billing/prod/%70aths',
+  ];
+  const odd = [
+    '/billing/prod/explain/a/b',
+    `/billing/prod/explain/${'x'.repeat(513)}`,
+    '/metrics/',
+    '/healthz/',
+    '/HEALTHZ',
+    '/(_)/prod',
+    '/billing%2Fprod',
+  ];
+  const first = bytesOf(await running.ask('/nothing/prod'));
+  for (const path of [...paths, ...absent, ...dots, ...odd]) expect([path, bytesOf(await running.ask(path))]).toEqual([path, first]);
+});
+
+test('a path the server does not have is the same 404 without a credential', async () => {
+  const running = await startServer();
+  const first = bytesOf(await running.ask('/nothing/prod'));
+  for (const path of [
+    '/',
+    '/billing',
+    '/billing/prod/',
+    '/billing/./prod',
+    '/billing/prod/nothing',
+    '*',
+    'http://127.0.0.1/billing/prod',
+  ]) {
+    expect([path, bytesOf(await running.ask(path, { token: null }))]).toEqual([path, first]);
+  }
+  expect(running.audit.slice(1).map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array(7).fill(['none', 'not-found']));
+});
+
+test('a grant is to the application: every profile of it and nothing else', async () => {
+  const running = await startServer();
+  expect((await running.ask('/billing/prod', { token: OTHER_TOKEN })).status).toBe(404);
+  expect((await running.ask('/orders/prod', { token: OTHER_TOKEN })).status).toBe(200);
+  expect((await running.ask('/Billing/prod')).status).toBe(404);
+});
+
+test('another method on a path of a known shape is 405, whoever asks and whatever it names', async () => {
+  const running = await startServer();
+  for (const path of [...SECTION_ENDPOINTS.map((endpoint) => `/no/such${endpoint}`), '/billing/prod', '/metrics', '/healthz', '/readyz']) {
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const reply = await running.ask(path, { method, token: null });
+      expect([path, method, reply.status, reply.headers.allow]).toEqual([path, method, 405, 'GET, HEAD']);
+    }
+  }
+  expect((await running.ask('/a/b/c', { method: 'POST' })).status).toBe(404);
+  expect(running.audit.at(0)).toMatchObject({
+    caller: null,
+    application: null,
+    profile: null,
+    outcome: 'method-not-allowed',
+    endpoint: 'document',
+  });
+});
+
+test('a URL over 8 KiB is 414, also one longer than the header limit', async () => {
+  const running = await startServer();
+  for (const length of [8 * 1024 + 1, 100_000]) {
+    const reply = await running.ask(`/${'a'.repeat(length)}`);
+    expect([length, reply.status, reply.headers['cache-control'], reply.json().code]).toEqual([length, 414, 'no-store', 'uri-too-long']);
+  }
+  expect((await running.ask(`/billing/prod?${'x'.repeat(8 * 1024 - 20)}`)).status).toBe(200);
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome]).slice(0, 2)).toEqual(Array(2).fill(['none', 'malformed']));
+});
+
+test('headers over 16 KiB are 431 and what is no HTTP at all is 400, each with an audit line', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod', { headers: { 'x-flood': 'y'.repeat(17_000) } });
+  expect([reply.status, reply.json().code, reply.headers['x-content-type-options']]).toEqual([431, 'headers-too-large', 'nosniff']);
+  const text = await speak(running, 'this is not http\r\n\r\n');
+  expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(text).toContain('"code":"malformed"');
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array(2).fill(['none', 'malformed']));
+});
+
+test('peers that never finish their headers are cut off at the deadline', async () => {
+  const running = await startServer({ deadlines: { headersMs: 100 } });
+  const [silent, half] = await Promise.all([speak(running, ''), speak(running, 'GET /billing/prod HTTP/1.1\r\nHost: x\r\n')]);
+  for (const text of [silent, half]) expect(text).toMatch(/^$|^HTTP\/1\.1 408 /);
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+});
+
+test('every token is found by its place in the list, and a near miss is not', async () => {
+  const clients = Array.from(
+    { length: 40 },
+    (_, index) =>
+      `[[server.clients]]\nname = "client-${index}"\ntoken = "token-number-${index}-${'x'.repeat(32)}"\napplications = ["billing"]\n`,
+  );
+  const running = await startServer({ toml: SERVER_TOML + clients.join('') });
+  for (let index = 0; index < 40; index++) {
+    const token = `token-number-${index}-${'x'.repeat(32)}`;
+    expect((await running.ask('/billing/prod', { token })).status).toBe(200);
+    expect((await running.ask('/billing/prod', { token: `${token.slice(0, -1)}y` })).status).toBe(401);
+    expect(running.audit.at(-2)).toMatchObject({ caller: `client-${index}` });
+  }
+});
+
+test('a URL is not decoded twice', async () => {
+  const running = await startServer();
+  expect((await running.ask('/b%2569lling/prod')).status).toBe(404);
+  expect((await ask(running.port, '/..%252f..%252fetc/passwd', { token: TOKEN })).status).toBe(404);
+});
+
+/** Writes bytes to the port and returns what came back until the server closed. */
+function speak(running: RunningServer, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(running.port, '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (chunk) => (text += chunk.toString()));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(text));
+  });
+}

@@ -1,0 +1,219 @@
+import { expect, test } from 'vitest';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { NO_GRANTS_TOKEN, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN } from '../../test/running-server.ts';
+
+const DOCUMENT = { name: 'invoices', password: 'correct horse', pool: { maxSize: 5 } };
+
+test('the document is served as it is, with its tag and generation', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod');
+  expect(reply.status).toBe(200);
+  expect(reply.json()).toEqual(DOCUMENT);
+  expect(reply.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'config-generation': '1',
+    vary: 'Accept-Encoding',
+  });
+  expect(reply.headers.etag).toMatch(/^"[\w-]+"$/);
+});
+
+test('a percent-encoded name is decoded before it is looked up', async () => {
+  const running = await startServer();
+  expect((await running.ask('/b%69lling/pr%6Fd')).json()).toEqual(DOCUMENT);
+});
+
+test('a query string does not change what is served', async () => {
+  const running = await startServer();
+  expect((await running.ask('/billing/prod?label=x')).json()).toEqual(DOCUMENT);
+});
+
+test('a known tag is answered with 304 and no body, a weak or listed one too', async () => {
+  const running = await startServer();
+  const etag = (await running.ask('/billing/prod')).headers.etag!;
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const reply = await running.ask('/billing/prod', { headers: { 'if-none-match': known } });
+    expect([reply.status, reply.text]).toEqual([304, '']);
+    expect(reply.headers).toMatchObject({ etag, 'config-generation': '1', vary: 'Accept-Encoding', 'cache-control': 'no-store' });
+  }
+  expect((await running.ask('/billing/prod', { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
+  expect(running.audit.filter((entry) => entry.outcome === 'not-modified')).toHaveLength(4);
+});
+
+test('a document of 1 KiB is compressed when the caller asks, under a tag of its own that every encoding knows', async () => {
+  const running = await startServer({
+    files: { 'billing.toml': `[billing]\ntext = "${'x'.repeat(1100)}"\n`, 'orders.yaml': 'orders: {}' },
+  });
+  const plain = await running.ask('/billing/prod');
+  const gzip = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip' } });
+  const brotli = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip, br' } });
+  expect([plain, gzip, brotli].map((reply) => reply.headers['content-encoding'])).toEqual([undefined, 'gzip', 'br']);
+  expect(gunzipSync(gzip.body)).toEqual(plain.body);
+  expect(brotliDecompressSync(brotli.body)).toEqual(plain.body);
+  const tags = [plain, gzip, brotli].map((reply) => reply.headers.etag!);
+  expect(new Set(tags).size).toBe(3);
+  for (const tag of tags) expect((await running.ask('/billing/prod', { headers: { 'if-none-match': tag } })).status).toBe(304);
+  const refused = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip;q=0, br;q=0' } });
+  expect(refused.headers['content-encoding']).toBeUndefined();
+});
+
+test('a document under 1 KiB is never compressed', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip, br' } });
+  expect(reply.headers['content-encoding']).toBeUndefined();
+});
+
+test('paths lists leaves in document order and no values', async () => {
+  const running = await startServer({
+    files: { 'billing.toml': '[billing]\nz = 1\n"a.b" = [1, 2]\n[billing.empty]\n[billing.pool]\nmax = 5\n', 'orders.yaml': 'orders: {}' },
+  });
+  const reply = await running.ask('/billing/prod/paths');
+  expect(reply.json()).toEqual({
+    application: 'billing',
+    profile: 'prod',
+    generation: 1,
+    paths: ['z', String.raw`a\.b`, 'empty', 'pool.max'],
+  });
+});
+
+test('an explanation names layers and origins and masks every value', async () => {
+  const toml = SERVER_TOML.replace('files = ["billing.toml"]', 'files = ["billing.toml", "more.json"]');
+  const running = await startServer({
+    toml,
+    files: {
+      'billing.toml': '[billing]\nname = "a"\n[billing.pool]\nmaxSize = 5\n',
+      'more.json': '{"billing":{"name":"b"}}',
+      'orders.yaml': 'orders: {}',
+    },
+    environment: { BILLING__POOL__MAXSIZE: '9' },
+  });
+  expect((await running.ask('/billing/prod/explain/pool.maxSize')).json()).toEqual({
+    application: 'billing',
+    profile: 'prod',
+    path: 'pool.maxSize',
+    winner: 'environment',
+    rows: [
+      { layer: 'file', origin: 'file billing.toml', value: '***' },
+      { layer: 'environment', origin: 'env BILLING__POOL__MAXSIZE', value: '***' },
+    ],
+  });
+  expect((await running.ask('/billing/prod/explain/name')).json()).toMatchObject({
+    winner: 'file',
+    rows: [
+      { layer: 'file', origin: 'file more.json', value: '***', shadows: ['file billing.toml'] },
+      { layer: 'environment', origin: null, value: null },
+    ],
+  });
+  const unknown = await running.ask('/billing/prod/explain/no.such.key');
+  expect(unknown.status).toBe(200);
+  expect(unknown.json()).toMatchObject({
+    winner: null,
+    rows: [
+      { layer: 'file', origin: null, value: null },
+      { layer: 'environment', origin: null, value: null },
+    ],
+  });
+});
+
+test('check reads the sources again and reports what the next load would do', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') });
+  expect((await running.ask('/orders/prod/check', { token: OTHER_TOKEN })).json()).toEqual({
+    application: 'orders',
+    profile: 'prod',
+    ok: true,
+    resolved: [{ path: 'region', origin: 'file orders.yaml' }],
+    unknown: [],
+    failure: null,
+  });
+  await running.write('orders.yaml', 'orders:\n  region: "secret-value\n');
+  const reply = await running.ask('/orders/prod/check', { token: OTHER_TOKEN });
+  expect(reply.status).toBe(200);
+  expect(reply.json()).toMatchObject({ ok: false, resolved: [], unknown: [], failure: { kind: 'parse', origin: 'file orders.yaml' } });
+  expect(reply.json().failure.message).toMatch(/not valid YAML \(line \d+, column \d+\)/);
+  expect(reply.text).not.toContain('secret-value');
+  expect((await running.ask('/orders/prod', { token: OTHER_TOKEN })).json()).toEqual({ region: 'eu' });
+});
+
+test('status of a fresh section', async () => {
+  const running = await startServer();
+  expect(await running.status()).toEqual({
+    application: 'billing',
+    profile: 'prod',
+    generation: 1,
+    healthy: true,
+    consecutive_failures: 0,
+    stale_for_seconds: 0,
+    installed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+    last_reason: 'initial',
+    last_failure: null,
+  });
+});
+
+test('metrics: six families, one series for each readable section, none for a caller with no grants', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/metrics');
+  expect(reply.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const series = reply.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  expect(series.map((line) => line.split('{')[0])).toEqual([
+    'config_generation',
+    'config_installs_total',
+    'config_reload_failures_total',
+    'config_consecutive_failures',
+    'config_last_install_timestamp_seconds',
+    'config_healthy',
+  ]);
+  for (const line of series) expect(line).toMatch(/^config_\w+\{application="billing",profile="prod"\} [\d.]+$/);
+  const empty = await running.ask('/metrics', { token: NO_GRANTS_TOKEN });
+  expect(empty.status).toBe(200);
+  expect(empty.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  expect((await running.ask('/metrics', { token: null })).status).toBe(401);
+});
+
+test('probes need no credential and name no section', async () => {
+  const running = await startServer();
+  const health = await running.ask('/healthz', { token: null });
+  const ready = await running.ask('/readyz', { token: null });
+  expect([health.status, health.json()]).toEqual([200, { status: 'ok' }]);
+  expect([ready.status, ready.json()]).toEqual([200, { ready: true }]);
+});
+
+test('HEAD answers as GET does, without the body', async () => {
+  const running = await startServer();
+  for (const path of [
+    '/billing/prod',
+    '/billing/prod/paths',
+    '/billing/prod/explain/name',
+    '/billing/prod/check',
+    '/billing/prod/status',
+    '/metrics',
+    '/healthz',
+    '/readyz',
+  ]) {
+    const get = await running.ask(path);
+    const head = await running.ask(path, { method: 'HEAD' });
+    expect([path, head.status, head.text, head.headers['content-length']]).toEqual([path, 200, '', get.headers['content-length']]);
+  }
+  const stream = await running.ask('/billing/prod/stream', { method: 'HEAD' });
+  expect([stream.status, stream.text, stream.headers['content-type']]).toEqual([200, '', 'text/event-stream']);
+  expect(running.server.streams.open).toBe(0);
+});
+
+test('a body on a GET is ignored', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod', { body: 'x'.repeat(200_000), headers: { 'content-length': '200000' } });
+  expect(reply.json()).toEqual(DOCUMENT);
+});
+
+test('an Expect header is answered by the route, not by the HTTP library', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod', { headers: { expect: 'something' } });
+  expect([reply.status, reply.headers['cache-control']]).toEqual([200, 'no-store']);
+  expect(running.audit).toHaveLength(1);
+});
+
+test('the scheme of the credential may be written in any case', async () => {
+  const running = await startServer();
+  const reply = await running.ask('/billing/prod', { token: null, headers: { authorization: `bEARER ${TOKEN}` } });
+  expect(reply.status).toBe(200);
+});

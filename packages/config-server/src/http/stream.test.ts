@@ -1,0 +1,168 @@
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
+import type { Clock } from '../clock.ts';
+
+interface OpenStream {
+  readonly status: number;
+  readonly response: IncomingMessage;
+  readonly sent: ClientRequest;
+  text: string;
+  ended: boolean;
+}
+
+function openStream(
+  running: RunningServer,
+  headers: Record<string, string> = {},
+  section = 'billing/prod',
+  token = TOKEN,
+): Promise<OpenStream> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port: running.port,
+      path: `/${section}/stream`,
+      agent: false,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+    };
+    const sent = request(options, (response) => {
+      const stream: OpenStream = { status: response.statusCode!, response, sent, text: '', ended: false };
+      response.on('data', (chunk: Buffer) => (stream.text += chunk.toString()));
+      response.on('end', () => (stream.ended = true));
+      response.on('error', () => (stream.ended = true));
+      resolve(stream);
+    });
+    sent.on('error', reject);
+    onTestFinished(() => void sent.destroy());
+    sent.end();
+  });
+}
+
+function event(generation: number): string {
+  return `id: ${generation}\nevent: generation\ndata: {"application":"billing","profile":"prod","generation":${generation}}\n\n`;
+}
+
+function changeTo(running: RunningServer, maxSize: number): Promise<void> {
+  return running.write('billing.toml', `[billing.pool]\nmaxSize = ${maxSize}\n`);
+}
+
+test('a stream opens with the current generation and tells each later one', async () => {
+  const running = await startServer();
+  const stream = await openStream(running);
+  expect(stream.response.headers).toMatchObject({
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  await eventually(() => stream.text === `retry: 3000\n${event(1)}`, 'the opening event');
+  await changeTo(running, 6);
+  await eventually(() => stream.text === `retry: 3000\n${event(1)}${event(2)}`, 'the event of the change');
+  expect(running.audit.filter((entry) => entry.endpoint === 'stream')).toMatchObject([
+    { outcome: 'served', generation: 1, caller: 'billing-service' },
+  ]);
+});
+
+test('whatever Last-Event-ID says, the opening is a single event with the current generation', async () => {
+  const running = await startServer();
+  await changeTo(running, 6);
+  await eventually(async () => (await running.status()).generation === 2, 'generation 2');
+  for (const id of ['1', '2', '900', 'not a number', '-1', '']) {
+    const stream = await openStream(running, { 'last-event-id': id });
+    await eventually(() => stream.text.includes('\n\n'), 'the opening event');
+    expect([id, stream.text]).toEqual([id, `retry: 3000\n${event(2)}`]);
+    stream.sent.destroy();
+  }
+});
+
+test('a change of one section is not told to the streams of another', async () => {
+  const running = await startServer();
+  const orders = await openStream(running, {}, 'orders/prod', OTHER_TOKEN);
+  const billing = await openStream(running);
+  await changeTo(running, 6);
+  await eventually(() => billing.text.includes('id: 2'), 'the event');
+  expect(orders.text).not.toContain('id: 2');
+});
+
+test('at the ceiling the answer is 503 with Retry-After, and a closed stream makes room', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 2') });
+  const first = await openStream(running);
+  await openStream(running, {}, 'orders/prod', OTHER_TOKEN);
+  const refused = await running.ask('/billing/prod/stream');
+  expect([refused.status, refused.headers['retry-after'], refused.json().code]).toEqual([503, '5', 'unavailable']);
+  expect(running.audit.at(-1)).toMatchObject({ endpoint: 'stream', outcome: 'unavailable', caller: 'billing-service' });
+  first.sent.destroy();
+  await eventually(() => running.server.streams.open === 1, 'the place to be free');
+  expect((await openStream(running)).status).toBe(200);
+});
+
+test('requests that arrive together cannot slip past the ceiling', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 3') });
+  const statuses = (await Promise.all(Array.from({ length: 20 }, () => openStream(running)))).map((stream) => stream.status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(3);
+  expect(statuses.filter((status) => status === 503)).toHaveLength(17);
+});
+
+test('with a ceiling of 0 the path answers exactly like one the server does not have', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 0') });
+  const absent = await running.ask('/billing/prod/nothing');
+  for (const options of [{}, { token: null }, { method: 'POST' }, { method: 'HEAD' }]) {
+    const reply = await running.ask('/billing/prod/stream', options);
+    expect(reply.status).toBe(404);
+    if (options.method !== 'HEAD') expect(reply.body).toEqual(absent.body);
+    expect(running.audit.at(-1)).toMatchObject({ endpoint: 'none', outcome: 'not-found', caller: null });
+  }
+});
+
+test('an idle stream gets a comment every 15 seconds', async () => {
+  const waiting: { ms: number; run: () => void }[] = [];
+  const clock: Clock = {
+    now: Date.now,
+    after(ms, run) {
+      waiting.push({ ms, run });
+      return () => undefined;
+    },
+  };
+  const running = await startServer({ clock });
+  const stream = await openStream(running);
+  await eventually(() => stream.text.includes(event(1)), 'the opening event');
+  for (const beats of [1, 2]) {
+    const beat = waiting.pop()!;
+    expect(beat.ms).toBe(15_000);
+    beat.run();
+    await eventually(() => stream.text === `retry: 3000\n${event(1)}${': \n\n'.repeat(beats)}`, 'a comment');
+  }
+});
+
+test('a reader that stops is told only the newest generation when it goes on', async () => {
+  const running = await startServer();
+  const [section] = running.server.roster.sections.values();
+  const stream = await openStream(running);
+  await eventually(() => stream.text.includes(event(1)), 'the opening event');
+  // Until a write is through, later generations are not written at all: they are counted in one number.
+  const original = section!.installed;
+  let generation = 1;
+  Object.defineProperty(section, 'installed', { get: () => ({ ...original, generation }) });
+  for (generation = 2; generation <= 1000; generation++) {
+    running.server.streams.publish(section!);
+  }
+  generation = 1000;
+  await eventually(() => stream.text.includes(event(1000)), 'the newest generation');
+  expect(stream.text).toBe(`retry: 3000\n${event(1)}${event(2)}${event(1000)}`);
+});
+
+test('stopping ends streams at once', async () => {
+  const running = await startServer();
+  const stream = await openStream(running);
+  await running.server.stop();
+  await eventually(() => stream.ended, 'the end of the stream');
+});
+
+test('streams that come and go leave nothing behind', async () => {
+  const running = await startServer();
+  for (let round = 0; round < 20; round++) {
+    const streams = await Promise.all(Array.from({ length: 10 }, () => openStream(running)));
+    expect(running.server.streams.open).toBe(10);
+    for (const stream of streams) stream.sent.destroy();
+    await eventually(() => running.server.streams.open === 0, 'all streams to be closed');
+  }
+});

@@ -1,0 +1,217 @@
+import type { Clock } from '../clock.ts';
+import { readServerConfig, type ServerConfig } from '../config/config.ts';
+import { StartRefusal, describeProblem, type Problem } from '../config/problem.ts';
+import type { Roster } from '../http/service.ts';
+import { TokenTable } from '../http/token-table.ts';
+import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
+import { Limiter } from '../section/limiter.ts';
+import { prepareSections, type Preparation } from '../section/open-sections.ts';
+import { Section } from '../section/section.ts';
+import { Debounce } from '../watch/debounce.ts';
+import { FileWatcher } from '../watch/file-watcher.ts';
+
+/** What a change of the roster means for the rest of the server. */
+export interface RosterEvents {
+  readonly onInstall: (section: Section) => void;
+  /** After a valid edit of server.toml, with the configuration before and after. */
+  readonly onConfig: (before: ServerConfig, after: ServerConfig) => void;
+  readonly log: (line: string) => void;
+}
+
+const RELOADS_MAX = 32;
+
+/** The sections and clients in service, kept in step with server.toml and with the files it names. */
+export class LiveRoster {
+  readonly #clock: Clock;
+  readonly #events: RosterEvents;
+  readonly #watcher: FileWatcher;
+  readonly #reloads = new Limiter(RELOADS_MAX);
+  readonly #configDebounce: Debounce;
+  readonly #sectionDebounces = new Map<string, Debounce>();
+  /** Which sections a path belongs to. */
+  #dependants: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  /** Generations of sections that were removed: one that comes back goes on counting. */
+  readonly #retired = new Map<string, number>();
+  #config: ServerConfig;
+  #current: Roster;
+  #configHealthy = true;
+  #closed = false;
+  #reconfiguring: Promise<void> = Promise.resolve();
+
+  private constructor(config: ServerConfig, clock: Clock, events: RosterEvents) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#events = events;
+    this.#current = { tokens: new TokenTable([]), sections: new Map(), maxStreamConnections: 0 };
+    this.#configDebounce = new Debounce(config.watchDebounceMs, clock, () => void this.#reconfigure());
+    this.#watcher = new FileWatcher({
+      onChange: (path) => this.#touched(path),
+      onProblem: (directory, code) => events.log(`config-server: ${directory} cannot be watched (${code}); changes there need a SIGHUP`),
+    });
+  }
+
+  /** Watches first and loads second, so that no change in between is lost. */
+  static async open(config: ServerConfig, clock: Clock, events: RosterEvents): Promise<LiveRoster> {
+    const roster = new LiveRoster(config, clock, events);
+    roster.#watch(config);
+    const preparation = await prepareSections(config, config.sections);
+    if (preparation.problems.length > 0) {
+      roster.close();
+      throw new StartRefusal(config.path, preparation.problems);
+    }
+    roster.#commit(config, preparation);
+    return roster;
+  }
+
+  get current(): Roster {
+    return this.#current;
+  }
+
+  get healthy(): boolean {
+    if (!this.#configHealthy) return false;
+    for (const section of this.#current.sections.values()) if (!section.healthy) return false;
+    return true;
+  }
+
+  /** Reads server.toml again and then every section, changed or not. */
+  async reloadEverything(): Promise<void> {
+    if (this.#config.watchDebounceMs === 0) {
+      this.#events.log('config-server: watch_debounce_ms is 0, so nothing is reloaded; restart to take in changes');
+      return;
+    }
+    await this.#reconfigure();
+    const now = this.#clock.now();
+    await Promise.all([...this.#current.sections.values()].map((section) => this.#reload(section, 'manual', now)));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watcher.close();
+    this.#configDebounce.cancel();
+    for (const debounce of this.#sectionDebounces.values()) debounce.cancel();
+  }
+
+  #touched(path: string): void {
+    if (this.#config.inputs.includes(path)) this.#configDebounce.touch();
+    for (const key of this.#dependants.get(path) ?? []) this.#debounceOf(key).touch();
+  }
+
+  #debounceOf(key: string): Debounce {
+    let debounce = this.#sectionDebounces.get(key);
+    if (debounce === undefined) {
+      debounce = new Debounce(this.#config.watchDebounceMs, this.#clock, (since) => this.#due(key, since));
+      this.#sectionDebounces.set(key, debounce);
+    }
+    return debounce;
+  }
+
+  #due(key: string, since: number): void {
+    const section = this.#current.sections.get(key);
+    if (section !== undefined) void this.#reload(section, 'file-changed', since);
+    // Changed while its first load was under way: that load may have read the file before the change.
+    else this.#debounceOf(key).touch();
+  }
+
+  async #reload(section: Section, reason: 'file-changed' | 'manual', since: number): Promise<void> {
+    const outcome = await this.#reloads.run(() => section.reload(reason, since, () => this.#clock.now()));
+    if (this.#closed || this.#current.sections.get(section.key) !== section) return;
+    const { generation } = section.installed;
+    if ('failure' in outcome) {
+      const { kind, origin, message } = outcome.failure;
+      this.#events.log(
+        `config-server: section ${section.key} did not reload (${kind}): ${origin}: ${message}; generation ${generation} stays in service`,
+      );
+    } else if (outcome.installed) {
+      this.#events.log(`config-server: section ${section.key} is at generation ${generation}`);
+      this.#events.onInstall(section);
+    }
+  }
+
+  /** One edit at a time: the later one must win. */
+  #reconfigure(): Promise<void> {
+    this.#reconfiguring = this.#reconfiguring
+      .then(() => this.#readAgain())
+      .catch(() => this.#keep([{ key: '', message: 'could not be read again' }]));
+    return this.#reconfiguring;
+  }
+
+  /** Takes in server.toml as it is now, whole or not at all. */
+  async #readAgain(): Promise<void> {
+    const before = this.#config;
+    const { config, problems } = readServerConfig(before.path, before.environment);
+    if (config === undefined || problems.length > 0) return this.#keep(problems);
+    this.#watch(config, before);
+    const preparation = await prepareSections(
+      config,
+      config.sections.filter((definition) => this.#isNew(definition)),
+    );
+    if (this.#closed) return undefined;
+    if (preparation.problems.length > 0) {
+      this.#watch(before);
+      return this.#keep(preparation.problems);
+    }
+    if (!this.#configHealthy) this.#events.log(`config-server: ${config.path} is valid again`);
+    this.#configHealthy = true;
+    const installed = this.#commit(config, preparation);
+    this.#watch(config);
+    this.#events.onConfig(before, config);
+    for (const section of installed) this.#events.onInstall(section);
+    return undefined;
+  }
+
+  #keep(problems: readonly Problem[]): void {
+    this.#configHealthy = false;
+    for (const problem of problems) {
+      this.#events.log(`config-server: the running configuration stays in service: ${describeProblem(this.#config.path, problem)}`);
+    }
+  }
+
+  #isNew(definition: SectionDefinition): boolean {
+    const running = this.#current.sections.get(sectionKey(definition.application, definition.profile));
+    return running === undefined || !sameDefinition(running.definition, definition);
+  }
+
+  /** Puts a configuration into service in one assignment. Returns the running sections whose document changed with it. */
+  #commit(config: ServerConfig, { prepared }: Preparation): Section[] {
+    const now = this.#clock.now();
+    const sections = new Map<string, Section>();
+    const changed: Section[] = [];
+    for (const { application, profile } of config.sections) {
+      const key = sectionKey(application, profile);
+      const running = this.#current.sections.get(key);
+      const fresh = prepared.get(key);
+      if (running !== undefined && fresh !== undefined && running.adopt(fresh, now)) changed.push(running);
+      sections.set(key, running ?? new Section(fresh!, (this.#retired.get(key) ?? 0) + 1, now));
+    }
+    for (const [key, section] of this.#current.sections) {
+      if (!sections.has(key)) this.#retired.set(key, section.installed.generation);
+    }
+    this.#config = config;
+    this.#current = { tokens: new TokenTable(config.clients), sections, maxStreamConnections: config.maxStreamConnections };
+    return changed;
+  }
+
+  #watch(...configs: readonly ServerConfig[]): void {
+    const sections = configs.flatMap((config) => config.sections);
+    this.#dependants = dependantsOf(sections);
+    const keys = new Set(sections.map((section) => sectionKey(section.application, section.profile)));
+    for (const [key, debounce] of this.#sectionDebounces) {
+      if (keys.has(key)) continue;
+      debounce.cancel();
+      this.#sectionDebounces.delete(key);
+    }
+    if (this.#config.watchDebounceMs === 0) return;
+    this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys()]);
+  }
+}
+
+function dependantsOf(sections: readonly SectionDefinition[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const dependants = new Map<string, Set<string>>();
+  for (const definition of sections) {
+    for (const path of watchedPaths(definition)) {
+      const keys = dependants.get(path) ?? new Set();
+      dependants.set(path, keys.add(sectionKey(definition.application, definition.profile)));
+    }
+  }
+  return dependants;
+}

@@ -1,0 +1,253 @@
+import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ask, eventually, FILES, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+
+const BROKEN = '[billing]\npassword = "half of a sec';
+
+function good(maxSize: number): string {
+  return `[billing.pool]\nmaxSize = ${maxSize}\n`;
+}
+
+async function reaches(running: RunningServer, generation: number): Promise<void> {
+  await eventually(async () => (await running.status()).generation === generation, `generation ${generation}`);
+}
+
+async function fails(running: RunningServer): Promise<void> {
+  await eventually(async () => !(await running.status()).healthy, 'a failed reload');
+}
+
+test('a save in place is served as the next generation', async () => {
+  const running = await startServer();
+  await running.write('billing.toml', good(6));
+  await reaches(running, 2);
+  const reply = await running.ask('/billing/prod');
+  expect(reply.json()).toEqual({ pool: { maxSize: 6 } });
+  expect(reply.headers['config-generation']).toBe('2');
+  expect(await running.status()).toMatchObject({ last_reason: 'file-changed', healthy: true });
+});
+
+test('a save by atomic rename is served, time after time', async () => {
+  const running = await startServer();
+  for (let generation = 2; generation < 6; generation++) {
+    await running.write('billing.toml.tmp', good(generation));
+    await rename(join(running.folder, 'billing.toml.tmp'), join(running.folder, 'billing.toml'));
+    await reaches(running, generation);
+  }
+});
+
+test('a deleted file is a failure, and its return a recovery', async () => {
+  const running = await startServer();
+  await unlink(join(running.folder, 'billing.toml'));
+  await fails(running);
+  expect(await running.status()).toMatchObject({ consecutive_failures: 1, last_failure: { kind: 'missing', origin: 'file billing.toml' } });
+  await running.write('billing.toml', good(7));
+  await reaches(running, 2);
+  expect(await running.status()).toMatchObject({ last_reason: 'recovered', healthy: true, last_failure: { kind: 'missing' } });
+});
+
+test('a ConfigMap volume is followed through its ..data link, in one reload for all its files', async () => {
+  const folder = await temporaryFolder();
+  const volume = join(folder, 'volume');
+  await mkdir(join(volume, '..v1'), { recursive: true });
+  await writeFile(join(volume, '..v1', 'a.toml'), '[billing]\na = 1\n');
+  await writeFile(join(volume, '..v1', 'b.toml'), '[billing]\nb = 1\n');
+  await symlink('..v1', join(volume, '..data'));
+  await symlink('..data/a.toml', join(volume, 'a.toml'));
+  await symlink('..data/b.toml', join(volume, 'b.toml'));
+  const toml = SERVER_TOML.replace('"billing.toml"', '"volume/a.toml", "volume/b.toml"');
+  const running = await startServer({ folder, toml });
+  for (let version = 2; version < 5; version++) {
+    await mkdir(join(volume, `..v${version}`));
+    await writeFile(join(volume, `..v${version}`, 'a.toml'), `[billing]\na = ${version}\n`);
+    await writeFile(join(volume, `..v${version}`, 'b.toml'), `[billing]\nb = ${version}\n`);
+    await symlink(`..v${version}`, join(volume, '..data_tmp'));
+    await rename(join(volume, '..data_tmp'), join(volume, '..data'));
+    await rm(join(volume, `..v${version - 1}`), { recursive: true });
+    await reaches(running, version);
+    expect((await running.ask('/billing/prod')).json()).toEqual({ a: version, b: version });
+  }
+  expect((await running.status()).last_failure).toBeNull();
+});
+
+test('a directory that is replaced is followed, and so is what happens in it afterwards', async () => {
+  const folder = await temporaryFolder();
+  const toml = SERVER_TOML.replace('"billing.toml"', '"conf/billing.toml"');
+  const running = await startServer({ folder, toml, files: { ...FILES, 'conf/billing.toml': good(1), 'next/billing.toml': good(2) } });
+  await rename(join(folder, 'conf'), join(folder, 'old'));
+  await rename(join(folder, 'next'), join(folder, 'conf'));
+  await reaches(running, 2);
+  await running.write('conf/billing.toml', good(3));
+  await reaches(running, 3);
+  await rm(join(folder, 'conf'), { recursive: true });
+  await fails(running);
+  await mkdir(join(folder, 'conf'));
+  await running.write('conf/billing.toml', good(4));
+  await reaches(running, 4);
+});
+
+test('an optional file that appears is taken in, and one that goes is let go', async () => {
+  const toml = SERVER_TOML.replace('["billing.toml"]', '["billing.toml", { path = "not/yet/there.json", optional = true }]');
+  const running = await startServer({ toml });
+  await mkdir(join(running.folder, 'not/yet'), { recursive: true });
+  await running.write('not/yet/there.json', '{"billing":{"extra":true}}');
+  await reaches(running, 2);
+  expect((await running.ask('/billing/prod')).json()).toMatchObject({ extra: true, name: 'invoices' });
+  await rm(join(running.folder, 'not'), { recursive: true });
+  await reaches(running, 3);
+  expect((await running.ask('/billing/prod')).json()).not.toHaveProperty('extra');
+});
+
+test('a failed reload keeps the last good document, counts, and turns readyz to 503 until it recovers', async () => {
+  const running = await startServer();
+  await running.write('billing.toml', BROKEN);
+  await fails(running);
+  expect((await running.ask('/billing/prod')).json()).toMatchObject({ password: 'correct horse' });
+  expect((await running.ask('/readyz', { token: null })).json()).toEqual({ ready: false });
+  const status = await running.status();
+  expect(status).toMatchObject({ generation: 1, consecutive_failures: 1, last_failure: { kind: 'parse', origin: 'file billing.toml' } });
+  expect(status.stale_for_seconds).toBeGreaterThan(0);
+  await running.write('billing.toml', `${BROKEN}ret`);
+  await eventually(async () => (await running.status()).consecutive_failures === 2, 'a second failure');
+  const metrics = (await running.ask('/metrics')).text;
+  expect(metrics).toContain('config_consecutive_failures{application="billing",profile="prod"} 2');
+  expect(metrics).toContain('config_reload_failures_total{application="billing",profile="prod"} 2');
+  expect(metrics).toContain('config_healthy{application="billing",profile="prod"} 0');
+  await running.write('billing.toml', FILES['billing.toml']!);
+  await eventually(async () => (await running.status()).healthy, 'recovery');
+  expect(await running.status()).toMatchObject({ generation: 1, consecutive_failures: 0, stale_for_seconds: 0, last_reason: 'recovered' });
+  expect((await running.ask('/readyz', { token: null })).status).toBe(200);
+  expect(running.log.join('\n')).not.toContain('half of a sec');
+});
+
+test('a reload of an equal document installs nothing, but explains by the new origins', async () => {
+  const toml = SERVER_TOML.replace('["billing.toml"]', '["billing.toml", { path = "more.toml", optional = true }]');
+  const running = await startServer({ toml });
+  await running.write('more.toml', '[billing]\nname = "invoices"\n');
+  const explain = async () => (await running.ask('/billing/prod/explain/name')).json().rows[0].origin as string;
+  await eventually(async () => (await explain()) === 'file more.toml', 'the new origin');
+  await running.write('billing.toml', '[billing]\npassword = "correct horse"\nname = "invoices"\n[billing.pool]\nmaxSize = 5\n');
+  await utimes(join(running.folder, 'billing.toml'), new Date(), new Date());
+  await running.write('orders.yaml', 'orders:\n  region: us\n');
+  await eventually(async () => (await running.status('orders/prod', OTHER_TOKEN)).generation === 2, 'a later change elsewhere');
+  expect(await running.status()).toMatchObject({ generation: 1, last_reason: 'initial' });
+});
+
+test('only the sections that list a touched file are reloaded', async () => {
+  const running = await startServer();
+  await running.write('billing.toml', good(9));
+  await reaches(running, 2);
+  expect(await running.status('orders/prod', OTHER_TOKEN)).toMatchObject({ generation: 1 });
+});
+
+test('with watch_debounce_ms = 0 nothing reloads, also not on SIGHUP, which says so', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') });
+  await running.write('billing.toml', good(9));
+  await running.server.reload();
+  expect(await running.status()).toMatchObject({ generation: 1 });
+  expect(running.log.at(-1)).toContain('watch_debounce_ms is 0');
+});
+
+test('a forced reload takes in changes with reason manual', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 60000') });
+  await running.write('billing.toml', good(9));
+  await running.server.reload();
+  expect(await running.status()).toMatchObject({ generation: 2, last_reason: 'manual' });
+});
+
+test('an edit of server.toml swaps tokens live: the new one is let in, the old one refused and its streams closed', async () => {
+  const running = await startServer();
+  const next = 'a-new-token-for-billing-0123456789-abc';
+  const stream = running.ask('/billing/prod/stream');
+  const other = running.ask('/orders/prod/stream', { token: OTHER_TOKEN });
+  let otherEnded = false;
+  void other.then(() => (otherEnded = true));
+  await eventually(() => running.server.streams.open === 2, 'open streams');
+  await running.write('server.toml', SERVER_TOML.replace(TOKEN, next));
+  await eventually(async () => (await running.ask('/billing/prod', { token: next })).status === 200, 'the new token');
+  expect((await running.ask('/billing/prod')).status).toBe(401);
+  expect((await stream).text).toContain('id: 1');
+  expect(otherEnded).toBe(false);
+  expect(running.server.streams.open).toBe(1);
+});
+
+test('tokens overlap while both are listed', async () => {
+  const next = 'a-new-token-for-billing-0123456789-abc';
+  const running = await startServer({
+    toml: SERVER_TOML.replace(`token = "${TOKEN}"`, `tokens = [{ token = "${TOKEN}" }, { token = "${next}" }]`),
+  });
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+  expect((await running.ask('/billing/prod', { token: next })).status).toBe(200);
+});
+
+test('a token file that changes is taken in like an edit', async () => {
+  const running = await startServer({
+    toml: SERVER_TOML.replace(`token = "${TOKEN}"`, 'token_file = "billing.token"'),
+    files: { ...FILES, 'billing.token': `${TOKEN}\n` },
+  });
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+  const next = 'a-new-token-for-billing-0123456789-abc';
+  await running.write('billing.token', `${next}\n`);
+  await eventually(async () => (await running.ask('/billing/prod', { token: next })).status === 200, 'the new token');
+  expect((await running.ask('/billing/prod')).status).toBe(401);
+});
+
+test('an invalid edit keeps the running roster, is logged, and shows on readyz until it is mended', async () => {
+  const running = await startServer();
+  const secret = 'short-secret';
+  await running.write('server.toml', SERVER_TOML.replace(TOKEN, secret));
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+  expect(running.log.join('\n')).toMatch(/the running configuration stays in service: .*server\.clients\[0\]\.token: is shorter than 32/);
+  expect(running.log.join('\n')).not.toContain(secret);
+  await running.write('server.toml', SERVER_TOML);
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
+});
+
+test('an edit whose new section cannot load is an invalid edit', async () => {
+  const running = await startServer();
+  await running.write(
+    'server.toml',
+    `${SERVER_TOML}\n[[server.sections]]\napplication = "new"\nprofile = "prod"\nfiles = ["missing.toml"]\n`,
+  );
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
+  expect(running.log.join('\n')).toContain('section new/prod cannot load: file missing.toml');
+});
+
+test('sections come and go with server.toml, and one that comes back goes on counting', async () => {
+  const running = await startServer();
+  await running.write('billing.toml', good(2));
+  await reaches(running, 2);
+  const added = `${SERVER_TOML}\n[[server.sections]]\napplication = "billing"\nprofile = "test"\nfiles = ["test.toml"]\n`;
+  await running.write('test.toml', '[billing]\ntest = true\n');
+  await running.write('server.toml', added);
+  await eventually(async () => (await running.ask('/billing/test')).status === 200, 'the new section');
+  await running.write('test.toml', '[billing]\ntest = false\n');
+  await eventually(async () => (await running.status('billing/test')).generation === 2, 'a watched new section');
+  const stream = running.ask('/billing/test/stream');
+  await eventually(() => running.server.streams.open === 1, 'an open stream');
+  await running.write('server.toml', SERVER_TOML);
+  await eventually(async () => (await running.ask('/billing/test')).status === 404, 'the section to be gone');
+  await stream;
+  expect(await running.status()).toMatchObject({ generation: 2 });
+  await running.write('server.toml', added);
+  await eventually(async () => (await running.ask('/billing/test')).status === 200, 'the section to be back');
+  expect((await running.status('billing/test')).generation).toBe(3);
+});
+
+test('a section given other files goes on under the next generation', async () => {
+  const running = await startServer({ files: { ...FILES, 'other.toml': good(77) } });
+  await running.write('server.toml', SERVER_TOML.replace('"billing.toml"', '"other.toml"'));
+  await reaches(running, 2);
+  expect((await running.ask('/billing/prod')).json()).toEqual({ pool: { maxSize: 77 } });
+  await running.write('other.toml', good(78));
+  await reaches(running, 3);
+});
+
+test('what only a start can take in is said', async () => {
+  const running = await startServer();
+  await running.write('server.toml', SERVER_TOML.replace('127.0.0.1:0', '127.0.0.1:1'));
+  await eventually(() => running.log.some((line) => line.includes('server.bind changed')), 'the message');
+  expect((await ask(running.port, '/billing/prod')).status).toBe(200);
+});
