@@ -35,17 +35,15 @@ export function announcementOf(route: CompiledRoute): Announcement | undefined {
  * `deprecated: true` without a date is shown in the documents only, because the header needs one.
  */
 export function deprecation(): Middleware {
-  const announcements = new Map<CompiledRoute, Announcement>();
+  const announcements = new WeakMap<CompiledRoute, Announcement>();
   return {
     name: 'deprecation',
-    appliesTo(route) {
-      const announcement = announcementOf(route);
-      if (announcement !== undefined) announcements.set(route, announcement);
-      return announcement !== undefined;
-    },
+    // Also fails the start when a date is none.
+    appliesTo: (route) => announcementOf(route) !== undefined,
     onResponse({ route, reply }) {
-      const announcement = route === null ? undefined : announcements.get(route);
-      if (announcement === undefined) return;
+      const announcement = route === null ? undefined : (announcements.get(route) ?? announcementOf(route));
+      if (route === null || announcement === undefined) return;
+      announcements.set(route, announcement);
       reply.header('deprecation', announcement.deprecation);
       if (announcement.sunset !== undefined) reply.header('sunset', announcement.sunset);
       if (announcement.link === undefined) return;

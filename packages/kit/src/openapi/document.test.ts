@@ -7,6 +7,7 @@ import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
 import { jsonSchemaOf, type Schema } from '../http/schema.ts';
 import { allowAny, hasRule, hasScopes, isAuthenticated, isReadOnly } from '../permissions/built-ins.ts';
 import { any } from '../permissions/permission.ts';
+import { closeObjects } from './close-objects.ts';
 import { openApiDocument, openApiText, type OpenApiDocument } from './document.ts';
 
 const session: Authenticator = {
@@ -178,5 +179,25 @@ test('a stream describes its events', () => {
   const content = operation(openApiDocument(routes, options), '/v1/feed', 'get').responses['200']?.content;
   expect(content?.['text/event-stream']).toMatchObject({
     'x-item-schema': { properties: { data: { contentSchema: { $ref: '#/components/schemas/Line' } } } },
+  });
+});
+
+test('fields nobody declared are refused on the way in, so the document says so; a loose schema stays loose', () => {
+  const body = (schema: Schema): unknown => {
+    const document = openApiDocument([row({ method: 'POST', body: input(schema) })], options);
+    const { requestBody } = operation(document, '/v1/orders', 'post') as unknown as {
+      requestBody: { content: Record<string, { schema: object }> };
+    };
+    return requestBody.content['application/json']?.schema;
+  };
+  expect(body(z.object({ a: z.object({ b: z.string() }) }))).toMatchObject({
+    additionalProperties: false,
+    properties: { a: { additionalProperties: false } },
+  });
+  expect(body(z.looseObject({ a: z.string() }))).toMatchObject({ additionalProperties: {} });
+  expect(body(z.record(z.string(), z.number()))).toMatchObject({ additionalProperties: { type: 'number' } });
+  expect(closeObjects({ allOf: [{ properties: { a: {} } }, { properties: { b: {} } }] })).toEqual({
+    allOf: [{ properties: { a: {} } }, { properties: { b: {} } }],
+    unevaluatedProperties: false,
   });
 });

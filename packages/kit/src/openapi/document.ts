@@ -1,6 +1,7 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { ErrorFormat } from '../errors/render.ts';
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
+import { closeObjects } from './close-objects.ts';
 import { errorResponses, errorSchemas } from './error-responses.ts';
 import { openApiPath, operationOf } from './operation.ts';
 import { SchemaComponents } from './schema-components.ts';
@@ -38,6 +39,7 @@ const before = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export function openApiDocument(routes: readonly CompiledRoute[], options: OpenApiOptions): OpenApiDocument {
   const shown = routes
     .filter((route) => !route.hidden && (options.mount === undefined || route.mount === options.mount))
+    .map(closed)
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
   const components = new SchemaComponents();
@@ -73,6 +75,18 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
       ...(schemes.size === 0 ? {} : { securitySchemes: sorted(Object.fromEntries(schemes)) }),
     },
   };
+}
+
+/** Input schemas as the server enforces them. */
+function closed(route: CompiledRoute): CompiledRoute {
+  const close = (schema: RouteSchema | undefined): RouteSchema | undefined =>
+    schema === undefined ? undefined : { schema: schema.schema, json: closeObjects(schema.json) };
+  return Object.assign({}, route, {
+    params: close(route.params),
+    query: close(route.query),
+    headers: close(route.headers),
+    body: close(route.body),
+  });
 }
 
 /** What any address may answer with besides: faults of ours, and refusals of the HTTP server. */
