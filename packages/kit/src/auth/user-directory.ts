@@ -15,6 +15,8 @@ export interface UserDirectory {
     readonly isActive: string;
     readonly isStaff: string;
     readonly isSuperuser: string;
+    /** The SQL type of `id`, `uuid` unless said: modules store owners as text and cast them for the join. */
+    readonly idType?: 'uuid' | 'text' | 'bigint' | 'integer';
   };
   findById(db: Db, id: string): Promise<User | null>;
   /** By user name or e-mail address. */

@@ -1,0 +1,69 @@
+import type { User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { normaliseScopes } from '../../permissions/scope.ts';
+import type { ApiKey } from './api-key.ts';
+import { secretDigest } from './digest.ts';
+import { apiKeyErrors } from './errors.ts';
+import { checkFields } from './field-rules.ts';
+import { formatKey, newPrefix, newSecret } from './key.ts';
+import { keyringOf } from './keyring.ts';
+import { recordChange, type ChangeContext } from './record-change.ts';
+import { countKeys, holdOwner, insertKey } from './store.ts';
+
+export interface NewApiKey extends ChangeContext {
+  /** The owner, or its id. */
+  readonly user: Pick<User, 'id'> | string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt?: Date | null | undefined;
+  /** `<count>/<period>`; overrides the throttle's default for this key. */
+  readonly rateLimit?: string | null | undefined;
+}
+
+export interface IssuedApiKey {
+  readonly apiKey: ApiKey;
+  /** The whole key. Shown now and never again: only a digest of it is stored. */
+  readonly raw: string;
+}
+
+/** Issues a key. In the caller's transaction, if given one: then the key works once that commits. */
+export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiKey> {
+  const keyring = keyringOf(db);
+  const now = keyring.clock.now();
+  checkFields({ name: input.name ?? null, scopes: input.scopes ?? null, expiresAt: input.expiresAt, rateLimit: input.rateLimit }, now);
+  const ownerId = typeof input.user === 'string' ? input.user : input.user.id;
+  const [prefix, secret] = [newPrefix(), newSecret()];
+  const key = {
+    id: uuidv7(keyring.clock),
+    owner_id: ownerId,
+    name: input.name.trim(),
+    prefix,
+    scopes: normaliseScopes(input.scopes),
+    rate_limit: input.rateLimit ?? null,
+    created_at: now,
+    expires_at: input.expiresAt ?? null,
+  };
+  return db.transaction(async (tx) => {
+    const owner = await holdOwner(tx, keyring.statements, ownerId);
+    if (owner === null) throw apiKeyErrors.owner_not_found();
+    const limit = keyring.maxKeysPerOwner;
+    // Keys of an inactive owner count too: they all come back when the owner does.
+    const state = owner.is_active ? 'active' : 'owner_inactive';
+    if ((await countKeys(tx, keyring.statements, { ownerId, state }, now)) >= limit) {
+      throw apiKeyErrors.key_limit_reached({ detail: `At most ${limit} keys of one owner may be active.`, extensions: { limit } });
+    }
+    await insertKey(tx, { ...key, digest: secretDigest(secret, keyring.pepper) });
+    const apiKey: ApiKey = {
+      ...key,
+      last_used_at: null,
+      revoked_at: null,
+      revoked_reason: null,
+      previous_expires_at: null,
+      previous_last_used_at: null,
+      owner_is_active: owner.is_active,
+    };
+    await recordChange(tx, 'created', { before: null, after: apiKey }, input);
+    return { apiKey, raw: formatKey(keyring.tag, { prefix, secret }) };
+  });
+}

@@ -1,0 +1,35 @@
+import { defineErrors } from '../../errors/catalog.ts';
+
+export const apiKeyErrors = defineErrors('apikeys', {
+  invalid_api_key: {
+    status: 401,
+    detail: 'The API key is not valid.',
+    remedy: 'Send a working key. Unknown, mistyped, expired and revoked keys and keys of a deactivated owner get this same answer.',
+  },
+  keys_cannot_manage_keys: {
+    status: 403,
+    detail: 'An API key cannot manage API keys.',
+    remedy: 'Log in as the owner; a key may neither mint credentials nor change its own limits, whatever its scopes.',
+  },
+  api_key_not_found: {
+    status: 404,
+    detail: 'There is no such API key.',
+    remedy: 'List the keys; another user’s key looks like a missing one.',
+  },
+  owner_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name an existing user as the owner.' },
+  key_revoked: {
+    status: 409,
+    detail: 'The API key is revoked.',
+    remedy: 'Revoking is for good: create a new key.',
+  },
+  key_limit_reached: {
+    status: 409,
+    detail: 'The owner has as many active keys as allowed.',
+    remedy: 'Revoke a key that is no longer used; `limit` is how many may be active.',
+  },
+  scope_not_grantable: {
+    status: 422,
+    detail: 'Some scopes are not yours to grant.',
+    remedy: 'Ask for the scopes named in `errors` less, or have a member of staff create the key.',
+  },
+});

@@ -1,0 +1,105 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Database } from '../../db/db.ts';
+import type { DbLog } from '../../db/log.ts';
+import { writeLastUsed, type PendingUse } from './store.ts';
+
+/** How fresh `last_used_at` is: a busy key is written once in this time, not once a request. */
+export const LAST_USED_EVERY_MS = 60_000;
+/** Uses are collected this long, so that many keys cost one statement. */
+const FLUSH_AFTER_MS = 1000;
+/** While the database does not take writes, at most this many keys wait. */
+const PENDING_MAX = 10_000;
+
+/** One use of a key, as verification saw the row. */
+export interface KeyUse {
+  readonly id: string;
+  readonly isPrevious: boolean;
+  readonly last_used_at: Date | null;
+  readonly previous_last_used_at: Date | null;
+}
+
+/**
+ * Writes when keys were last used, behind the requests: `note` only remembers, a timer writes, and `stop` writes what is left. Nothing
+ * here can slow down or fail a request. The statement itself also refuses a write within the minute, so several processes together
+ * still write once.
+ */
+export class LastUsed {
+  readonly #database: Database;
+  readonly #log: DbLog;
+  readonly #noted = new Map<string, number>();
+  #pending = new Map<string, PendingUse>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #stopped = false;
+  // A timer inherits the async context it is set in: without this it would write inside the transaction of whoever verified a key.
+  readonly #outside = AsyncLocalStorage.snapshot();
+
+  constructor(database: Database, log: DbLog) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  note(use: KeyUse, now: Date): void {
+    const nowMs = now.getTime();
+    const usedAt = this.#isDue(use.id, use.last_used_at, nowMs) ? now : null;
+    const previousUsedAt = use.isPrevious && this.#isDue(`previous:${use.id}`, use.previous_last_used_at, nowMs) ? now : null;
+    if (usedAt === null && previousUsedAt === null) return;
+    const waiting = this.#pending.get(use.id);
+    if (waiting !== undefined) {
+      waiting.usedAt ??= usedAt;
+      waiting.previousUsedAt ??= previousUsedAt;
+    } else if (this.#pending.size < PENDING_MAX) this.#pending.set(use.id, { usedAt, previousUsedAt });
+    this.#schedule();
+  }
+
+  /** Writes what was noted so far. Never rejects: a use that cannot be written is noted again by the key's next request. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.flush();
+  }
+
+  #isDue(slot: string, storedAt: Date | null, nowMs: number): boolean {
+    if (storedAt !== null && nowMs - storedAt.getTime() < LAST_USED_EVERY_MS) return false;
+    const notedMs = this.#noted.get(slot);
+    if (notedMs !== undefined && nowMs - notedMs < LAST_USED_EVERY_MS) return false;
+    this.#noted.set(slot, nowMs);
+    return true;
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#stopped) return;
+    this.#timer = setTimeout(() => this.#outside(() => void this.flush()), FLUSH_AFTER_MS);
+    this.#timer.unref();
+  }
+
+  async #write(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const uses = this.#pending;
+    this.#pending = new Map();
+    try {
+      await this.#outside(() => writeLastUsed(this.#database, uses, LAST_USED_EVERY_MS));
+      this.#forgetOld(uses);
+    } catch (error) {
+      for (const id of uses.keys()) {
+        this.#noted.delete(id);
+        this.#noted.delete(`previous:${id}`);
+      }
+      this.#log.warn({ err: error, keys: uses.size }, 'when API keys were last used could not be written; requests are not affected');
+    }
+  }
+
+  #forgetOld(uses: ReadonlyMap<string, PendingUse>): void {
+    let latestMs = 0;
+    for (const { usedAt, previousUsedAt } of uses.values()) {
+      latestMs = Math.max(latestMs, usedAt?.getTime() ?? 0, previousUsedAt?.getTime() ?? 0);
+    }
+    for (const [slot, notedMs] of this.#noted) if (latestMs - notedMs >= LAST_USED_EVERY_MS) this.#noted.delete(slot);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Rate } from '../../throttle/rate.ts';
+import { rateFault, parseRate, toRate } from '../../throttle/rate.ts';
+import { DEFAULT_TAG, tagFault } from './key.ts';
+
+export interface ApiKeyOptions {
+  /** The first word of every key: 2 to 8 lower-case letters, `kit` unless given. Choose once: keys of another tag stop working. */
+  readonly tag?: string;
+  /** HMAC key of the stored digests; the setting API_KEY_PEPPER unless given. Changing it ends every key. */
+  readonly pepper?: string | null;
+  /** Keys an owner may have in state `active` at a time; 100 unless given. */
+  readonly maxKeysPerOwner?: number;
+  /** Bad keys per client address before the address gets 429; `30/min` unless given, null for no limit. Counted per process. */
+  readonly failedAttempts?: string | Rate | null;
+  /** Off unless given: trust a verified row for up to `maxAgeMs`. See docs/reference/apikeys.md for what that means. */
+  readonly cache?: KeyCacheOptions | null;
+}
+
+export interface KeyCacheOptions {
+  /** How long a row may be trusted where no notification can reach (another process on SQLite). 1 to 300,000. */
+  readonly maxAgeMs: number;
+  /** Keys remembered at a time; 10,000 unless given. */
+  readonly entriesMax?: number;
+}
+
+/** Complete and frozen. `pepper` undefined: not said, the app's setting decides. */
+export interface ApiKeySettings {
+  readonly tag: string;
+  readonly pepper: string | null | undefined;
+  readonly maxKeysPerOwner: number;
+  readonly failedAttempts: Rate | null;
+  readonly cache: Required<KeyCacheOptions> | null;
+}
+
+const KNOWN: readonly (keyof ApiKeyOptions)[] = ['tag', 'pepper', 'maxKeysPerOwner', 'failedAttempts', 'cache'];
+const CACHE_AGE_MS_MAX = 300_000;
+/** A pepper that can be guessed protects nothing. */
+const PEPPER_LENGTH_MIN = 16;
+
+/** Every fault is reported at once; the pepper itself is never part of the message. */
+export function readApiKeyOptions(options: ApiKeyOptions = {}): ApiKeySettings {
+  const { tag = DEFAULT_TAG, pepper, maxKeysPerOwner = 100, failedAttempts = '30/min', cache = null } = options;
+  const faults = Object.keys(options)
+    .filter((name) => !(KNOWN as readonly string[]).includes(name))
+    .map((name) => `${name} is not an option; the options are ${KNOWN.join(', ')}.`);
+  const entriesMax = cache?.entriesMax ?? 10_000;
+  const tagProblem = tagFault(tag);
+  if (tagProblem !== null) faults.push(tagProblem);
+  const pepperProblem = pepperFault(pepper);
+  if (pepperProblem !== null) faults.push(pepperProblem);
+  if (!isCount(maxKeysPerOwner)) faults.push(`maxKeysPerOwner is ${maxKeysPerOwner}; use a whole number, 1 or more.`);
+  const rateProblem = typeof failedAttempts === 'string' ? rateFault(failedAttempts) : null;
+  if (rateProblem !== null) faults.push(`failedAttempts: ${rateProblem}`);
+  if (cache !== null && !(isCount(cache.maxAgeMs) && cache.maxAgeMs <= CACHE_AGE_MS_MAX))
+    faults.push(`cache.maxAgeMs is ${cache.maxAgeMs}; use 1 to ${CACHE_AGE_MS_MAX} whole milliseconds.`);
+  if (!isCount(entriesMax)) faults.push(`cache.entriesMax is ${entriesMax}; use a whole number, 1 or more.`);
+  if (faults.length > 0) throw new TypeError(`apiKeys(): ${faults.join(' ')}`);
+  return Object.freeze({
+    tag,
+    pepper,
+    maxKeysPerOwner,
+    failedAttempts: failedAttempts === null ? null : typeof failedAttempts === 'string' ? parseRate(failedAttempts) : toRate(failedAttempts),
+    cache: cache === null ? null : Object.freeze({ maxAgeMs: cache.maxAgeMs, entriesMax }),
+  });
+}
+
+export function pepperFault(pepper: string | null | undefined): string | null {
+  if (pepper === undefined || pepper === null || pepper.length >= PEPPER_LENGTH_MIN) return null;
+  return `API_KEY_PEPPER has fewer than ${PEPPER_LENGTH_MIN} characters; use 32 or more random ones.`;
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1;
+}

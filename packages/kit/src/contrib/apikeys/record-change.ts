@@ -1,0 +1,40 @@
+import type { AuditEntry } from '../../app/registry.ts';
+import type { Db } from '../../db/db.ts';
+import { type ApiKey, apiKeyFacts } from './api-key.ts';
+import { keyChanged } from './invalidation.ts';
+import { keyringOf } from './keyring.ts';
+
+export type KeyChange = 'created' | 'updated' | 'rotated' | 'revoked';
+
+/** Who changes a key, and in which request: for the audit entry. */
+export interface ChangeContext {
+  readonly by?: AuditEntry['actor'];
+  readonly requestId?: string | null | undefined;
+}
+
+/**
+ * Everything that follows from a change, in its transaction: the audit entry, the event, and the word to every cache. Where the audit or
+ * webhook module is not installed, that part is left out.
+ */
+export async function recordChange(
+  tx: Db,
+  change: KeyChange,
+  { before, after }: { readonly before: ApiKey | null; readonly after: ApiKey },
+  context: ChangeContext,
+  metadata: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const { registry } = keyringOf(tx);
+  const action = `api_key.${change}`;
+  await registry.audit?.record(tx, {
+    actor: context.by ?? null,
+    action,
+    target_type: 'api_key',
+    target_id: after.id,
+    before: before === null ? null : apiKeyFacts(before),
+    after: apiKeyFacts(after),
+    request_id: context.requestId ?? null,
+    metadata: { owner_id: after.owner_id, ...metadata },
+  });
+  await registry.events?.publish(tx, action, { id: after.id, ...apiKeyFacts(after), ...metadata }, { owner: after.owner_id });
+  await keyChanged(tx, after.prefix);
+}

@@ -1,0 +1,33 @@
+import type { Db } from '../../db/db.ts';
+import type { ApiKey } from './api-key.ts';
+import { apiKeyErrors } from './errors.ts';
+import { keyringOf } from './keyring.ts';
+import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeUnrevokedKey, holdKey } from './store.ts';
+
+export interface Revocation extends ChangeContext {
+  /** Kept with the key and in the audit entry; at most 200 characters are stored. */
+  readonly reason?: string | null | undefined;
+}
+
+const REASON_LENGTH_MAX = 200;
+
+/** Ends a key for good, its current and its previous secret. Repeatable: the first `revoked_at` and reason are kept. */
+export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, revocation: Revocation = {}): Promise<void> {
+  const keyring = keyringOf(db);
+  const id = typeof key === 'string' ? key : key.id;
+  const reason = revocation.reason === undefined || revocation.reason === null ? null : cut(revocation.reason.trim());
+  const changes = { revoked_at: keyring.clock.now(), revoked_reason: reason === '' ? null : reason };
+  await db.transaction(async (tx) => {
+    const before = await holdKey(tx, keyring.statements, id);
+    if (before === null) throw apiKeyErrors.api_key_not_found();
+    if (!(await changeUnrevokedKey(tx, id, changes))) return;
+    const metadata = changes.revoked_reason === null ? {} : { reason: changes.revoked_reason };
+    await recordChange(tx, 'revoked', { before, after: { ...before, ...changes } }, revocation, metadata);
+  });
+}
+
+/** By code points, as the column counts: never half of a surrogate pair. */
+function cut(text: string): string {
+  return Array.from(text).slice(0, REASON_LENGTH_MAX).join('');
+}

@@ -1,0 +1,51 @@
+import type { Db } from '../../db/db.ts';
+import { normaliseScopes } from '../../permissions/scope.ts';
+import type { ApiKey } from './api-key.ts';
+import type { IssuedApiKey } from './create.ts';
+import { secretDigest } from './digest.ts';
+import { apiKeyErrors } from './errors.ts';
+import { checkFields } from './field-rules.ts';
+import { formatKey, newSecret } from './key.ts';
+import { keyringOf } from './keyring.ts';
+import { recordChange, type ChangeContext } from './record-change.ts';
+import { holdKey, replaceSecret, type KeyChanges } from './store.ts';
+
+/** Undefined keeps a value, null clears it. */
+export interface Rotation extends ChangeContext {
+  readonly scopes?: readonly string[] | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly rateLimit?: string | null | undefined;
+  /** How long the replaced secret goes on working; 0, the default, ends it at once. */
+  readonly graceSeconds?: number | undefined;
+  /** Asked with the held row before anything is written; throws to refuse. */
+  readonly check?: ((key: ApiKey) => void) | undefined;
+}
+
+/**
+ * A new secret for the same key: row, prefix, owner, name and creation time stay. The value it had before the one replaced now is dead in
+ * every case. Refused with 409 `key_revoked` on a revoked key.
+ */
+export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rotation: Rotation = {}): Promise<IssuedApiKey> {
+  const keyring = keyringOf(db);
+  const now = keyring.clock.now();
+  const { scopes, expiresAt, rateLimit, graceSeconds = 0 } = rotation;
+  checkFields({ scopes, expiresAt, rateLimit, graceSeconds }, now);
+  const id = typeof key === 'string' ? key : key.id;
+  const secret = newSecret();
+  const graceUntil = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
+  const changes: KeyChanges = {
+    ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+  };
+  return db.transaction(async (tx) => {
+    const before = await holdKey(tx, keyring.statements, id);
+    if (before === null) throw apiKeyErrors.api_key_not_found();
+    if (before.revoked_at === null) rotation.check?.({ ...before, ...changes });
+    if (!(await replaceSecret(tx, id, secretDigest(secret, keyring.pepper), graceUntil, changes))) throw apiKeyErrors.key_revoked();
+    const previous = { previous_expires_at: graceUntil, previous_last_used_at: graceUntil === null ? null : before.last_used_at };
+    const after: ApiKey = { ...before, ...changes, ...previous };
+    await recordChange(tx, 'rotated', { before, after }, rotation, { grace_seconds: graceSeconds });
+    return { apiKey: after, raw: formatKey(keyring.tag, { prefix: before.prefix, secret }) };
+  });
+}

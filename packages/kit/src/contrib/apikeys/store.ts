@@ -1,0 +1,256 @@
+import type { User } from '../../auth/principal.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
+import type { Db } from '../../db/db.ts';
+import type { Dialect } from '../../db/dialect.ts';
+import type { ApiKey } from './api-key.ts';
+import type { KeyState } from './state.ts';
+
+/** A key with what verification compares. Never leaves this module. */
+export interface VerifiableKey extends ApiKey {
+  readonly digest: string;
+  readonly previous_digest: string | null;
+  readonly owner: User;
+}
+
+type KeyRow = Omit<ApiKey, 'owner_is_active'> & { readonly owner_is_active: boolean | null };
+
+type VerificationRow = KeyRow & {
+  readonly digest: string;
+  readonly previous_digest: string | null;
+  readonly owner_username: string | null;
+  readonly owner_email: string | null;
+  readonly owner_is_staff: boolean | null;
+  readonly owner_is_superuser: boolean | null;
+};
+
+const COLUMNS = [
+  'id',
+  'owner_id',
+  'name',
+  'prefix',
+  'scopes',
+  'rate_limit',
+  'created_at',
+  'last_used_at',
+  'expires_at',
+  'revoked_at',
+  'revoked_reason',
+  'previous_expires_at',
+  'previous_last_used_at',
+].map((name) => `k.${name}`);
+
+/** SQL that depends on where the users live; made once per database. */
+export interface KeyStatements {
+  readonly select: string;
+  /** A left join: a key whose owner is gone must still be listed. */
+  readonly from: string;
+  readonly ownerIsActive: string;
+  readonly findByPrefix: string;
+  readonly holdOwner: string;
+}
+
+export function keyStatements(users: UserDirectory['table'], dialect: Dialect): KeyStatements {
+  const table = users.name.split('.').map(quoted).join('.');
+  const column = (name: string) => `u.${quoted(name)}`;
+  const ownerIsActive = column(users.isActive);
+  const from = `from api_keys k left join ${table} u on ${column(users.id)} = ${ownerId('k.owner_id', users, dialect)}`;
+  const select = `select ${[...COLUMNS, `${ownerIsActive} as owner_is_active`].join(', ')}`;
+  const owner = [
+    `${column(users.username)} as owner_username`,
+    `${column(users.email)} as owner_email`,
+    `${column(users.isStaff)} as owner_is_staff`,
+    `${column(users.isSuperuser)} as owner_is_superuser`,
+  ];
+  const lock = dialect === 'postgres' ? ' for no key update' : '';
+  return Object.freeze({
+    select,
+    from,
+    ownerIsActive,
+    // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
+    findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
+    // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
+    holdOwner: `select ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${ownerId('$1', users, dialect)}${lock}`,
+  });
+}
+
+/** Owners are stored as text. PostgreSQL needs the type of the users' key to use its index; SQLite only tells numbers from text. */
+function ownerId(value: string, { idType = 'uuid' }: UserDirectory['table'], dialect: Dialect): string {
+  if (dialect === 'postgres') return `cast(${value} as ${idType})`;
+  return idType === 'bigint' || idType === 'integer' ? `cast(${value} as integer)` : value;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+export async function findForVerification(db: Db, statements: KeyStatements, prefix: string): Promise<VerifiableKey | null> {
+  const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix]);
+  if (row === undefined) return null;
+  const { owner_username, owner_email, owner_is_staff, owner_is_superuser, ...key } = row;
+  const owner_is_active = key.owner_is_active === true;
+  const owner = {
+    id: key.owner_id,
+    username: owner_username ?? '',
+    email: owner_email,
+    is_active: owner_is_active,
+    is_staff: owner_is_staff === true,
+    is_superuser: owner_is_superuser === true,
+  };
+  return { ...key, owner_is_active, owner };
+}
+
+export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' | 'prefix', value: string): Promise<ApiKey | null> {
+  const [row] = await db.query<KeyRow>(`${select} ${from} where k.${by} = $1`, [value]);
+  return row === undefined ? null : toApiKey(row);
+}
+
+/** The row as it is until the end of the transaction: what audit entries call "before" is then really what was replaced. */
+export async function holdKey(tx: Db, { select, from }: KeyStatements, id: string): Promise<ApiKey | null> {
+  const lock = tx.dialect === 'postgres' ? ' for update of k' : '';
+  const [row] = await tx.query<KeyRow>(`${select} ${from} where k.id = $1${lock}`, [id]);
+  return row === undefined ? null : toApiKey(row);
+}
+
+/** False when there is no such user. */
+export async function holdOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<{ readonly is_active: boolean } | null> {
+  const [row] = await tx.query<{ is_active: boolean }>(statements.holdOwner, [ownerId]);
+  return row ?? null;
+}
+
+export type NewKey = Pick<ApiKey, 'id' | 'owner_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'created_at' | 'expires_at'> & {
+  readonly digest: string;
+};
+
+export async function insertKey(tx: Db, key: NewKey): Promise<void> {
+  await tx.query(
+    `insert into api_keys (id, owner_id, name, prefix, digest, scopes, rate_limit, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [key.id, key.owner_id, key.name, key.prefix, key.digest, key.scopes, key.rate_limit, key.created_at, key.expires_at],
+  );
+}
+
+export type KeyChanges = Partial<
+  Pick<ApiKey, 'name' | 'scopes' | 'rate_limit' | 'expires_at' | 'revoked_at' | 'revoked_reason' | 'previous_expires_at' | 'previous_last_used_at'>
+> & { readonly digest?: string; readonly previous_digest?: string | null };
+
+/** Check and write are one statement: false when the key is revoked (or gone), and nothing was written. */
+export async function changeUnrevokedKey(tx: Db, id: string, changes: KeyChanges): Promise<boolean> {
+  const names = Object.keys(changes);
+  const sets = names.map((name, index) => `${name} = $${index + 2}`);
+  const text = `update api_keys set ${sets.join(', ')} where id = $1 and revoked_at is null returning id`;
+  return (await tx.query(text, [id, ...Object.values(changes)])).length === 1;
+}
+
+/** A new secret. With a grace, the one it replaces goes on working beside it until `graceUntil`. */
+export async function replaceSecret(tx: Db, id: string, digest: string, graceUntil: Date | null, changes: KeyChanges): Promise<boolean> {
+  const names = Object.keys(changes);
+  const kept = (column: string) => (graceUntil === null ? 'null' : column);
+  const sets = [
+    `previous_digest = ${kept('digest')}`,
+    `previous_last_used_at = ${kept('last_used_at')}`,
+    'digest = $2',
+    'previous_expires_at = $3',
+    ...names.map((name, index) => `${name} = $${index + 4}`),
+  ];
+  const text = `update api_keys set ${sets.join(', ')} where id = $1 and revoked_at is null returning id`;
+  return (await tx.query(text, [id, digest, graceUntil, ...Object.values(changes)])).length === 1;
+}
+
+export interface KeyFilter {
+  readonly ownerId?: string | undefined;
+  readonly state?: KeyState | undefined;
+}
+
+export interface KeyPage {
+  readonly keys: readonly ApiKey[];
+  readonly count: number;
+}
+
+/** Newest first. */
+export async function listKeys(
+  db: Db,
+  statements: KeyStatements,
+  filter: KeyFilter,
+  page: { readonly now: Date; readonly limit: number; readonly offset: number },
+): Promise<KeyPage> {
+  const { where, parameters } = conditionsOf(statements, filter, page.now);
+  const [limit, offset] = [`$${parameters.length + 1}`, `$${parameters.length + 2}`];
+  const rows = await db.query<KeyRow>(
+    `${statements.select} ${statements.from}${where} order by k.created_at desc, k.id desc limit ${limit} offset ${offset}`,
+    [...parameters, page.limit, page.offset],
+  );
+  return { keys: rows.map(toApiKey), count: await countKeys(db, statements, filter, page.now) };
+}
+
+export async function countKeys(db: Db, statements: KeyStatements, filter: KeyFilter, now: Date): Promise<number> {
+  const { where, parameters } = conditionsOf(statements, filter, now);
+  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${statements.from}${where}`, parameters);
+  return Number(row?.count ?? 0);
+}
+
+/** The same decisions as `keyState`. */
+function conditionsOf({ ownerIsActive }: KeyStatements, { state, ownerId }: KeyFilter, now: Date): { where: string; parameters: unknown[] } {
+  const parameters: unknown[] = [];
+  const parameter = (value: unknown) => `$${parameters.push(value)}`;
+  const conditions: string[] = [];
+  if (ownerId !== undefined) conditions.push(`k.owner_id = ${parameter(ownerId)}`);
+  if (state === 'revoked') conditions.push('k.revoked_at is not null');
+  else if (state !== undefined) {
+    conditions.push('k.revoked_at is null');
+    if (state === 'expired') conditions.push(`k.expires_at <= ${parameter(now)}`);
+    else {
+      conditions.push(`(k.expires_at is null or k.expires_at > ${parameter(now)})`);
+      conditions.push(`${ownerIsActive} is ${state === 'active' ? '' : 'not '}true`);
+    }
+  }
+  return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
+}
+
+// Rows that somebody holds are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on
+// the old value keeps it to one write a minute per key whatever the number of processes.
+const WRITE_LAST_USED: Readonly<Record<Dialect, string>> = {
+  postgres: `
+update api_keys k set
+  last_used_at = case when k.last_used_at is null or k.last_used_at <= v.before then coalesce(v.used_at, k.last_used_at) else k.last_used_at end,
+  previous_last_used_at = coalesce(v.previous_used_at, k.previous_last_used_at)
+from (
+  select h.id, u.used_at, u.previous_used_at, u.before
+  from unnest(cast($1 as uuid[]), cast($2 as timestamptz[]), cast($3 as timestamptz[]), cast($4 as timestamptz[])) as u(id, used_at, previous_used_at, before)
+  join api_keys h on h.id = u.id
+  where h.last_used_at is null or h.last_used_at <= u.before
+    or (u.previous_used_at is not null and (h.previous_last_used_at is null or h.previous_last_used_at <= u.before))
+  for update of h skip locked
+) v
+where k.id = v.id`,
+  sqlite: `
+update api_keys set
+  last_used_at = case when last_used_at is null or last_used_at <= v.before then coalesce(v.used_at, last_used_at) else last_used_at end,
+  previous_last_used_at = coalesce(v.previous_used_at, previous_last_used_at)
+from (
+  select value ->> 0 as id, value ->> 1 as used_at, value ->> 2 as previous_used_at, value ->> 3 as before from json_each($1)
+) v
+where api_keys.id = v.id and (api_keys.last_used_at is null or api_keys.last_used_at <= v.before
+  or (v.previous_used_at is not null and (api_keys.previous_last_used_at is null or api_keys.previous_last_used_at <= v.before)))`,
+};
+
+/** When a key, or its previous secret, was used; null: nothing new to write. */
+export interface PendingUse {
+  usedAt: Date | null;
+  previousUsedAt: Date | null;
+}
+
+export async function writeLastUsed(db: Db, uses: ReadonlyMap<string, PendingUse>, everyMs: number): Promise<void> {
+  const rows = [...uses].map(([id, { usedAt, previousUsedAt }]) => {
+    const at = usedAt ?? previousUsedAt ?? new Date(0);
+    return { id, usedAt, previousUsedAt, before: new Date(at.getTime() - everyMs) };
+  });
+  const parameters =
+    db.dialect === 'postgres'
+      ? [rows.map((row) => row.id), rows.map((row) => row.usedAt), rows.map((row) => row.previousUsedAt), rows.map((row) => row.before)]
+      : [JSON.stringify(rows.map((row) => [row.id, row.usedAt, row.previousUsedAt, row.before]))];
+  await db.query(WRITE_LAST_USED[db.dialect], parameters);
+}
+
+function toApiKey(row: KeyRow): ApiKey {
+  return { ...row, owner_is_active: row.owner_is_active === true };
+}

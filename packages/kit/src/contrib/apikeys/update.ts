@@ -1,0 +1,43 @@
+import type { Db } from '../../db/db.ts';
+import { normaliseScopes } from '../../permissions/scope.ts';
+import type { ApiKey } from './api-key.ts';
+import { apiKeyErrors } from './errors.ts';
+import { checkFields } from './field-rules.ts';
+import { keyringOf } from './keyring.ts';
+import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeUnrevokedKey, holdKey, type KeyChanges } from './store.ts';
+
+/** Undefined keeps a value, null clears it. */
+export interface KeyEdit extends ChangeContext {
+  readonly name?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly rateLimit?: string | null | undefined;
+  /** Asked with the key as it would be, before anything is written; throws to refuse. */
+  readonly check?: ((key: ApiKey) => void) | undefined;
+}
+
+/** Changes what a key is called or may do; the secret stays. Refused with 409 `key_revoked` on a revoked key. */
+export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edit: KeyEdit): Promise<ApiKey> {
+  const keyring = keyringOf(db);
+  const { name, scopes, expiresAt, rateLimit } = edit;
+  checkFields({ name, scopes, expiresAt, rateLimit }, keyring.clock.now());
+  const id = typeof key === 'string' ? key : key.id;
+  const changes: KeyChanges = {
+    ...(name === undefined ? {} : { name: name.trim() }),
+    ...(scopes === undefined ? {} : { scopes: normaliseScopes(scopes) }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+  };
+  return db.transaction(async (tx) => {
+    const before = await holdKey(tx, keyring.statements, id);
+    if (before === null) throw apiKeyErrors.api_key_not_found();
+    if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
+    if (Object.keys(changes).length === 0) return before;
+    const after = { ...before, ...changes };
+    edit.check?.(after);
+    if (!(await changeUnrevokedKey(tx, id, changes))) throw apiKeyErrors.key_revoked();
+    await recordChange(tx, 'updated', { before, after }, edit);
+    return after;
+  });
+}

@@ -1,0 +1,83 @@
+import type { Registry } from '../../app/registry.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Database } from '../../db/db.ts';
+import { type DbLog, silentLog } from '../../db/log.ts';
+import { KeyCache } from './cache.ts';
+import { FailedAttempts } from './failed-attempts.ts';
+import { followChanges } from './invalidation.ts';
+import { bindKeyring, unbindKeyring } from './keyring.ts';
+import { LastUsed } from './last-used.ts';
+import { pepperFault, readApiKeyOptions, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
+import { keyStatements } from './store.ts';
+
+export interface UseApiKeysOptions extends ApiKeyOptions {
+  /** Where the owners live. */
+  readonly users: UserDirectory;
+  readonly clock?: Clock;
+  readonly log?: DbLog;
+  /** Who records changes; nobody unless given. */
+  readonly registry?: Registry;
+}
+
+/** Keys of a database that are in use: stop writes what is left to write and ends the listener. */
+export interface ApiKeysInUse {
+  /** Writes the last-used times that wait. */
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
+export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
+  const { users, clock = database.clock, log = silentLog, registry = { audit: null, events: null }, ...rest } = options;
+  return startKeyring(database, readApiKeyOptions(rest), { users, clock, log, registry, pepper: null, routeScopes: () => [] });
+}
+
+export interface KeyringSurroundings {
+  readonly users: UserDirectory;
+  readonly clock: Clock;
+  readonly log: DbLog;
+  readonly registry: Registry;
+  /** Used when the options say nothing about a pepper. */
+  readonly pepper: string | null;
+  routeScopes(): readonly string[];
+}
+
+export async function startKeyring(
+  database: Database,
+  settings: ApiKeySettings,
+  { users, clock, log, registry, pepper: defaultPepper, routeScopes }: KeyringSurroundings,
+): Promise<ApiKeysInUse> {
+  const pepper = settings.pepper === undefined ? defaultPepper : settings.pepper;
+  const fault = pepperFault(pepper);
+  if (fault !== null) throw new TypeError(fault);
+  const lastUsed = new LastUsed(database, log);
+  const cache = settings.cache === null ? null : new KeyCache(settings.cache);
+  bindKeyring(database, {
+    tag: settings.tag,
+    pepper,
+    maxKeysPerOwner: settings.maxKeysPerOwner,
+    users,
+    statements: keyStatements(users.table, database.dialect),
+    clock,
+    registry,
+    failedAttempts: settings.failedAttempts === null ? null : new FailedAttempts(settings.failedAttempts),
+    lastUsed,
+    cache,
+    routeScopes,
+  });
+  try {
+    const unfollow = cache === null ? async () => undefined : await followChanges(database, cache);
+    return {
+      flush: () => lastUsed.flush(),
+      async stop() {
+        await unfollow();
+        await lastUsed.stop();
+        unbindKeyring(database);
+      },
+    };
+  } catch (error) {
+    unbindKeyring(database);
+    throw error;
+  }
+}

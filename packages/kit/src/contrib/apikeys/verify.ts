@@ -1,0 +1,68 @@
+import type { User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import type { ApiKey } from './api-key.ts';
+import { NO_DIGEST, sameDigest, secretDigest } from './digest.ts';
+import { parseKey } from './key.ts';
+import { keyringOf, type Keyring } from './keyring.ts';
+import { keyState } from './state.ts';
+import { findForVerification, type VerifiableKey } from './store.ts';
+
+export interface VerifiedApiKey {
+  readonly apiKey: ApiKey;
+  /** The key's owner: who the request acts for. */
+  readonly user: User;
+  /** The caller still uses the secret from before the last rotation. */
+  readonly isPrevious: boolean;
+}
+
+export interface VerifyOptions {
+  /** Where the key came from. With it, an address that presents too many bad keys is refused (429) before the database is asked. */
+  readonly clientAddress?: string;
+}
+
+/**
+ * The key and its owner, or null for every key that does not work: malformed, unknown, wrong, revoked, expired, or of an inactive owner.
+ * Costs one statement and no write; a malformed key costs nothing. For any framework or none.
+ */
+export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions = {}): Promise<VerifiedApiKey | null> {
+  const keyring = keyringOf(db);
+  const now = keyring.clock.now();
+  const parts = parseKey(raw, keyring.tag);
+  const { clientAddress } = options;
+  const { failedAttempts } = keyring;
+  if (clientAddress !== undefined && failedAttempts !== null) {
+    const refusal = failedAttempts.refusal(clientAddress, now);
+    if (refusal !== null) throw refusal;
+  }
+  const verified = parts === null ? null : judge(await read(db, keyring, parts.prefix, now), secretDigest(parts.secret, keyring.pepper), now);
+  if (verified === null) {
+    if (clientAddress !== undefined) failedAttempts?.record(clientAddress, now);
+    return null;
+  }
+  const { apiKey, isPrevious } = verified;
+  const { id, last_used_at, previous_last_used_at } = apiKey;
+  keyring.lastUsed.note({ id, isPrevious, last_used_at, previous_last_used_at }, now);
+  return verified;
+}
+
+async function read(db: Db, { cache, statements }: Keyring, prefix: string, now: Date): Promise<VerifiableKey | null> {
+  // In the caller's own transaction the rows may differ from everybody else's: neither use the cache nor fill it.
+  if (cache === null || db.isTransaction) return findForVerification(db, statements, prefix);
+  const cached = cache.get(prefix, now);
+  if (cached !== undefined) return cached;
+  const { epoch } = cache;
+  const key = await findForVerification(db, statements, prefix);
+  if (key !== null) cache.put(key, now, epoch);
+  return key;
+}
+
+/** Decides without leaving early: an unknown prefix, a wrong secret, a revoked and an expired key all take the same steps. */
+function judge(key: VerifiableKey | null, digest: string, now: Date): VerifiedApiKey | null {
+  const isCurrent = sameDigest(digest, key?.digest ?? NO_DIGEST);
+  const matchesPrevious = sameDigest(digest, key?.previous_digest ?? NO_DIGEST);
+  const inGrace = (key?.previous_expires_at?.getTime() ?? 0) > now.getTime();
+  const state = key === null ? null : keyState(key, now);
+  if (key === null || state !== 'active' || !(isCurrent || (matchesPrevious && inGrace))) return null;
+  const { digest: _digest, previous_digest: _previousDigest, owner, ...apiKey } = key;
+  return { apiKey, user: owner, isPrevious: !isCurrent };
+}
