@@ -20,7 +20,7 @@ export {
   scopeCovers,
 } from './permissions/index.ts';
 export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';
-export { Controller, Exchange, route, wrapRoute } from './http/index.ts';
+export { Controller, Exchange, page, raw, route, wrapRoute } from './http/index.ts';
 export type {
   CompiledRoute,
   ControllerClass,
@@ -29,12 +29,15 @@ export type {
   HttpMethod,
   Log,
   Middleware,
+  Page,
+  RawContent,
   Route,
   RouteOptions,
   Schema,
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
+export { createApp, StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,

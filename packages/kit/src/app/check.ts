@@ -1,14 +1,8 @@
-/** One fault found at start-up or by `kit check`. */
-export interface CheckFault {
-  /** `E…` stops the start; `W…` is logged. docs/reference/checks.md explains each. */
-  readonly id: string;
-  /** What is wrong, naming the place. */
-  readonly message: string;
-  /** What to do about it. */
-  readonly hint?: string;
-}
+import type { Fault } from '../http/fault.ts';
 
-/** A check of a module. Runs at start-up, after `setup`. */
+export type CheckFault = Fault;
+
+/** A check of a module. Runs at start-up, after `setup`. `A` is the App; it is a parameter so that this file needs no module. */
 export interface Check<A = unknown> {
   readonly name: string;
   run(app: A): readonly CheckFault[] | Promise<readonly CheckFault[]>;

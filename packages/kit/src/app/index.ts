@@ -4,3 +4,6 @@ export { readSettings, type Settings, type SettingsInput, type SettingsReading }
 export type { App, Module } from './module.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
 export type { AuditEntry, AuditSink, EventPublisher, Registry } from './registry.ts';
+export { checkDescriptions, type CheckDescription } from './checks.ts';
+export { createApp } from './create-app.ts';
+export { StartUpError } from './start-up-error.ts';

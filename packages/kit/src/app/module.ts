@@ -33,6 +33,8 @@ export interface Module {
   readonly admin?: unknown;
   /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
   install?(app: App): void;
+  /** Fastify routes or plugins of the module's own (an admin site's files), inside the app's context. */
+  serve?(fastify: FastifyInstance, app: App): void | Promise<void>;
   /** Databases are open, nothing is served yet. */
   setup?(app: App): void | Promise<void>;
   /** The app is about to serve: start timers, workers and listeners. */
@@ -68,6 +70,8 @@ export interface App {
   readonly plugin: FastifyPluginAsync;
   /** Opens databases, sets up modules, runs checks. Repeatable. */
   ready(): Promise<App>;
+  /** Starts the modules (timers, workers). Repeatable; `listen` does it. */
+  start(): Promise<void>;
   /** Starts modules, then listens. Returns the address. */
   listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;

@@ -44,7 +44,7 @@ export interface AppOptions {
   /** Named rules for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>>;
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */
-  readonly tenant?: (exchange: Exchange) => string | null;
+  readonly tenant?: (exchange: Exchange) => string | null | Promise<string | null>;
   readonly settings?: SettingsInput;
   readonly log?: LoggerOptions | Logger;
   readonly clock?: Clock;

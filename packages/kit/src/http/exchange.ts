@@ -33,6 +33,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   throttled: readonly ThrottleResult[] = [];
   /** What was thrown, if anything, for the request log. */
   error: unknown = undefined;
+  /** The code the caller was told, once there was an error. */
+  errorCode: string | undefined;
   #clientAddress: string | undefined;
   #log: Log | undefined;
   #aborter: AbortController | undefined;
@@ -105,7 +107,7 @@ export class Exchange implements AuthRequest, PermissionContext {
     if (this.#aborter !== undefined) return this.#aborter;
     const aborter = new AbortController();
     this.#aborter = aborter;
-    const { stopping } = this.host;
+    const stopping = this.route?.kind === 'stream' ? this.host.draining : this.host.stopping;
     const stop = () => aborter.abort(stopping.reason);
     if (stopping.aborted) stop();
     else stopping.addEventListener('abort', stop, { once: true });
@@ -120,14 +122,15 @@ export class Exchange implements AuthRequest, PermissionContext {
   }
 
   get services(): Scope {
-    this.#services ??= this.host.services.scope(this);
-    return this.#services;
-  }
-
-  /** Called once when the answer left or the connection died. */
-  finish(): void {
-    const ended = this.#services?.end();
-    if (ended === undefined) return;
-    this.host.track(ended.catch((error: unknown) => this.log.error({ err: error }, 'services of a request could not be ended')));
+    if (this.#services !== undefined) return this.#services;
+    const scope = this.host.services.scope(this);
+    this.#services = scope;
+    const end = () =>
+      this.host.track(
+        Promise.resolve(scope.end()).catch((error: unknown) => this.log.error({ err: error }, 'services of a request could not be ended')),
+      );
+    if (this.reply.raw.destroyed) end();
+    else this.reply.raw.once('close', end);
+    return scope;
   }
 }

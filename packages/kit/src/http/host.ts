@@ -23,9 +23,12 @@ export interface Host {
   readonly trustedProxies: TrustedProxies;
   readonly throttleStorage: ThrottleStorage;
   readonly throttleRates: ThrottleRates;
-  readonly tenantOf: ((exchange: object) => string | null) | undefined;
+  /** Whose tenant the exchange acts for. */
+  tenantOf(exchange: object): string | null | Promise<string | null>;
   readonly warnBlockingMs: number;
   readonly jsonDepthMax: number;
+  /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */
+  readonly draining: AbortSignal;
   /** Aborted when the server must not wait for open requests any longer. */
   readonly stopping: AbortSignal;
   /** Work that outlives its request and that shutdown waits for. */

@@ -11,3 +11,6 @@ export type { Deprecation, HttpMethod, Route, RouteFacts, RouteOptions, StreamOp
 export { isSchema, jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
 export type { ServerSentEvent } from './server-sent-event.ts';
 export { TrustedProxies } from './trusted-proxies.ts';
+export type { Fault } from './fault.ts';
+export { page, type Page } from './page.ts';
+export { raw, type RawContent, type RawSchema } from './raw.ts';

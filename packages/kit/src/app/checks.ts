@@ -1,0 +1,70 @@
+/** What each check id means. docs/reference/checks.md is generated from this table. */
+export interface CheckDescription {
+  readonly title: string;
+  readonly explanation: string;
+  readonly remedy: string;
+}
+
+export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
+  E001: {
+    title: 'Unknown option',
+    explanation: 'A route, controller, version mount, setting or the app was given an option nobody reads. It would be ignored silently.',
+    remedy: 'Correct the spelling; the message names the nearest known option.',
+  },
+  E002: {
+    title: 'Option or route in the wrong place',
+    explanation:
+      'A controller option is set as a bare class attribute (it belongs on the class, as `static`), or a mounted controller has no route fields.',
+    remedy: 'Write `static readonly permission = …`; declare routes as instance fields: `list = route.get(…)`.',
+  },
+  E003: {
+    title: 'Collision',
+    explanation:
+      'Two operations answer the same method and path (parameter names do not distinguish paths), or have the same operation id.',
+    remedy: 'Change a path or prefix; rename a class or field, or set `operationId`.',
+  },
+  E004: {
+    title: 'Path and parameters disagree',
+    explanation: 'A parameter of the path is missing from the `params` schema or the other way round, or the path is not a path.',
+    remedy: 'Declare exactly the parameters the path has.',
+  },
+  E005: {
+    title: 'Contradiction in who may call',
+    explanation:
+      'A route without permission, a scope its permission never checks, a malformed scope, an authenticator or named rule that does not exist.',
+    remedy: 'Say who may; add `hasScopes()` where there is a scope; correct the name.',
+  },
+  E006: {
+    title: 'Modules do not fit together',
+    explanation:
+      'A module requires one that is not installed, two modules have one name, modules require each other in a ring, or two bring users.',
+    remedy: 'Install what is required; remove the duplicate.',
+  },
+  E008: {
+    title: 'Unusable controller or schema',
+    explanation:
+      'What was mounted is not a controller or cannot be created; a schema is not a Standard Schema, cannot be written as JSON Schema, or describes a body the method or status cannot have.',
+    remedy: 'Use types JSON can carry; move the body to `route.query` or `route.post`.',
+  },
+  E009: {
+    title: 'Unusable throttle',
+    explanation: 'A throttle has no rate in THROTTLE_RATES, or two throttles of one route share a name and so their budgets.',
+    remedy: 'Add the rate; give one of the throttles another name.',
+  },
+  E010: {
+    title: 'Raised error without an answer',
+    explanation: '`raises` names an error class that no error map covers: callers would see a 500 instead of what is documented.',
+    remedy: 'Map the class on the operation, its controller, version mount or app.',
+  },
+  E011: {
+    title: 'Unusable setting',
+    explanation:
+      'An environment variable or option has a value the app cannot work with: the message names it. Values of secrets are never printed.',
+    remedy: 'Correct the value as the message says.',
+  },
+  W003: {
+    title: 'Public write without a throttle',
+    explanation: 'Anyone on the network may call a writing operation as often as they like.',
+    remedy: 'Add a client throttle or a permission.',
+  },
+};

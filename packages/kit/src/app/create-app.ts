@@ -1,0 +1,260 @@
+import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { UserDirectory } from '../auth/user-directory.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { Container } from '../di/container.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Host } from '../http/host.ts';
+import type { Log } from '../http/log.ts';
+import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
+import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { Settings } from './config.ts';
+import { InFlight } from './in-flight.ts';
+import type { App, Module } from './module.ts';
+import type { AppOptions } from './options.ts';
+import { ownFastify } from './own-fastify.ts';
+import { planApp, type AppPlan } from './plan-app.ts';
+import type { Registry } from './registry.ts';
+import { isError, StartUpError } from './start-up-error.ts';
+
+const JSON_DEPTH_MAX = 32;
+/** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
+const LAST_GRACE_MS = 250;
+
+/** Checks everything and throws every fault at once; no I/O. Databases open in `ready()`. */
+export function createApp(options: AppOptions): App {
+  return new Application(options);
+}
+
+class Application implements App {
+  readonly title: string;
+  readonly version: string;
+  readonly registry: Registry = { audit: null, events: null };
+  readonly plugin: FastifyPluginAsync;
+  readonly #plan: AppPlan;
+  readonly #host: Host;
+  readonly #served: ServedRoutes;
+  readonly #inFlight = new InFlight();
+  readonly #draining = new AbortController();
+  readonly #stopping = new AbortController();
+  #fastify: FastifyInstance | undefined;
+  #ready: Promise<App> | undefined;
+  #started: Promise<void> | undefined;
+  #running: Module[] = [];
+  #closed: Promise<void> | undefined;
+  #shutDown: Promise<void> | undefined;
+
+  constructor(options: AppOptions) {
+    this.title = options.title ?? 'API';
+    this.version = options.version ?? '0.0.0';
+    this.#plan = planApp(options);
+    const faults = this.#plan.faults.filter(isError);
+    if (faults.length > 0) throw new StartUpError(faults);
+    this.#host = this.#createHost(options);
+    this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware };
+    this.plugin = (fastify) => this.#serve(fastify, 'foreign');
+    for (const module of this.#plan.modules) module.install?.(this);
+    for (const { id, message, hint } of this.#plan.faults) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
+  }
+
+  #createHost(options: AppOptions): Host {
+    const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
+    const { tenant } = options;
+    return {
+      get db() {
+        return databases.get('default');
+      },
+      get databases() {
+        return databases.all;
+      },
+      services,
+      clock,
+      log,
+      errorFormat: settings.errorFormat,
+      errors: options.errors === undefined ? [] : [options.errors],
+      rules: options.rules ?? {},
+      trustedProxies,
+      throttleStorage,
+      throttleRates: settings.throttleRates,
+      tenantOf: (exchange) => tenant?.(exchange as Exchange) ?? null,
+      warnBlockingMs: settings.warnBlockingMs,
+      jsonDepthMax: options.jsonDepthMax ?? JSON_DEPTH_MAX,
+      draining: this.#draining.signal,
+      stopping: this.#stopping.signal,
+      track: (work) => this.#inFlight.track(work),
+    };
+  }
+
+  get settings(): Settings {
+    return this.#plan.settings;
+  }
+
+  get routes(): readonly CompiledRoute[] {
+    return this.#plan.compiled.routes;
+  }
+
+  get modules(): readonly Module[] {
+    return this.#plan.modules;
+  }
+
+  get authenticators(): readonly Authenticator[] {
+    return this.#plan.authenticators;
+  }
+
+  get users(): UserDirectory | null {
+    return this.#plan.users;
+  }
+
+  get services(): Container {
+    return this.#plan.services;
+  }
+
+  get throttleStorage(): ThrottleStorage {
+    return this.#plan.throttleStorage;
+  }
+
+  get clock(): Clock {
+    return this.#plan.clock;
+  }
+
+  get log(): Log {
+    return this.#plan.log;
+  }
+
+  get db(): Database {
+    return this.#plan.databases.get('default');
+  }
+
+  get databases(): Readonly<Record<string, Database>> {
+    return this.#plan.databases.all;
+  }
+
+  get fastify(): FastifyInstance {
+    if (this.#fastify === undefined) {
+      this.#fastify = ownFastify(this.#host, this.#served);
+      this.#fastify.register((fastify) => this.#serve(fastify, 'own'));
+    }
+    return this.#fastify;
+  }
+
+  async #serve(fastify: FastifyInstance, server: 'own' | 'foreign'): Promise<void> {
+    serveRoutes(fastify, this.#host, this.#served, server);
+    for (const module of this.#plan.modules) await module.serve?.(fastify, this);
+    fastify.addHook('onReady', async () => void (await this.ready()));
+    if (server === 'foreign') fastify.addHook('onListen', () => this.start());
+    fastify.addHook('preClose', async () =>
+      this.#draining.abort(coreErrors.unavailable({ detail: 'The server is stopping; connect again.' })),
+    );
+    fastify.addHook('onClose', () => this.#stop());
+  }
+
+  ready(): Promise<App> {
+    this.#ready ??= this.#open();
+    return this.#ready;
+  }
+
+  async #open(): Promise<App> {
+    const { databases, clock, log, services, throttleStorage, modules } = this.#plan;
+    try {
+      await databases.open(clock, log);
+      throttleStorage.open?.({ db: this.db, log });
+      await services.start();
+      for (const module of modules) await module.setup?.(this);
+      await this.#runChecks();
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
+    return this;
+  }
+
+  async #runChecks(): Promise<void> {
+    const checks = this.#plan.modules.flatMap((module) => module.checks ?? []);
+    const faults = (await Promise.all(checks.map(async (check) => check.run(this)))).flat();
+    for (const { id, message, hint } of faults.filter((fault) => !isError(fault)))
+      this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
+    const fatal = faults.filter(isError);
+    if (fatal.length > 0) throw new StartUpError(fatal);
+  }
+
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    await this.ready();
+    for (const module of this.#plan.modules) {
+      this.#running.push(module);
+      await module.start?.(this);
+    }
+  }
+
+  async listen({ host = '127.0.0.1', port = 3000 }: { readonly host?: string; readonly port?: number } = {}): Promise<string> {
+    try {
+      await this.start();
+      return await this.fastify.listen({ host, port });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async inject(request: InjectOptions | string): Promise<LightMyRequestResponse> {
+    await this.ready();
+    return this.fastify.inject(request);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const fastify = this.#fastify;
+    if (fastify === undefined) return this.#stop();
+    const deadline = setTimeout(() => this.#giveUp(fastify), this.settings.shutdownTimeoutMs);
+    try {
+      await fastify.close();
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  /** The deadline has passed: handlers are told, then cut off. */
+  #giveUp(fastify: FastifyInstance): void {
+    this.log.warn('requests were still open at the shutdown deadline');
+    this.#stopping.abort(coreErrors.unavailable({ detail: 'The server is stopping.' }));
+    setTimeout(() => fastify.server.closeAllConnections(), LAST_GRACE_MS);
+  }
+
+  #stop(): Promise<void> {
+    this.#shutDown ??= this.#end();
+    return this.#shutDown;
+  }
+
+  /** The last request is over: everything it could use ends, newest first. One failure does not stop the rest. */
+  async #end(): Promise<void> {
+    const { log, services, throttleStorage, databases } = this.#plan;
+    this.#draining.abort(coreErrors.unavailable());
+    const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
+    const timeIsUp = Promise.withResolvers<void>();
+    if (await this.#inFlight.settle(timeIsUp.promise)) log.warn('work of requests was still running when the databases closed');
+    clearTimeout(grace);
+    const attempt = async (what: string, work: () => unknown) => {
+      try {
+        await work();
+      } catch (error) {
+        log.error({ err: error }, `${what} could not be stopped`);
+      }
+    };
+    for (const module of this.#running.reverse()) await attempt(`the module ${module.name}`, () => module.stop?.());
+    await attempt('the services', () => services.end());
+    await attempt('the throttle storage', () => throttleStorage.close?.());
+    await databases.close(log);
+    this.#plan.log.flush?.();
+  }
+}

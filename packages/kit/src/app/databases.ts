@@ -1,0 +1,69 @@
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import { openDatabase } from '../db/open-database.ts';
+import type { Fault } from '../http/fault.ts';
+import type { Log } from '../http/log.ts';
+import type { AppOptions } from './options.ts';
+
+type Source = string | Database;
+
+/** The app's databases: opened once, closed by whoever opened them (a handle passed in stays its owner's). */
+export class Databases {
+  readonly #sources: ReadonlyMap<string, Source>;
+  readonly #open = new Map<string, Database>();
+
+  constructor(sources: ReadonlyMap<string, Source>) {
+    this.#sources = sources;
+    for (const [name, source] of sources) if (typeof source !== 'string') this.#open.set(name, source);
+  }
+
+  async open(clock: Clock, log: Log): Promise<void> {
+    for (const [name, source] of this.#sources) {
+      if (typeof source !== 'string' || this.#open.has(name)) continue;
+      this.#open.set(name, await openDatabase(source, { name, clock, log }));
+    }
+  }
+
+  get(name: string): Database {
+    const found = this.#open.get(name);
+    if (found !== undefined) return found;
+    if (this.#sources.has(name)) throw new Error(`The database "${name}" is not open yet: await app.ready() first.`);
+    throw new Error(`There is no database "${name}". The app has ${[...this.#sources.keys()].join(', ')}.`);
+  }
+
+  get all(): Readonly<Record<string, Database>> {
+    return Object.fromEntries(this.#open);
+  }
+
+  /** Every one, even when one cannot be closed. */
+  async close(log: Log): Promise<void> {
+    for (const [name, source] of this.#sources) {
+      const database = this.#open.get(name);
+      if (typeof source !== 'string' || database === undefined) continue;
+      this.#open.delete(name);
+      await database.close().catch((error: unknown) => log.error({ err: error, database: name }, 'a database could not be closed'));
+    }
+  }
+}
+
+/** What `database` in the options, or DATABASE_URL, means. */
+export function databaseSources(given: AppOptions['database'], url: string | undefined, faults: Fault[]): ReadonlyMap<string, Source> {
+  const source = given ?? url;
+  if (source === undefined) {
+    faults.push({
+      id: 'E011',
+      message: 'The app has no database.',
+      hint: 'Set DATABASE_URL or createApp({ database: "sqlite:./data/app.db" }).',
+    });
+    return new Map();
+  }
+  if (typeof source === 'string' || isDatabase(source)) return new Map([['default', source]]);
+  if (!Object.hasOwn(source, 'default')) {
+    faults.push({ id: 'E011', message: 'None of the databases is called "default".', hint: 'Handlers get it as db; name one "default".' });
+  }
+  return new Map(Object.entries(source));
+}
+
+function isDatabase(value: object): value is Database {
+  return typeof (value as Partial<Database>).transaction === 'function';
+}

@@ -1,0 +1,35 @@
+import { didYouMean } from '../http/did-you-mean.ts';
+import type { Fault } from '../http/fault.ts';
+import type { Module } from './module.ts';
+
+/** Modules in the order they start: what a module requires comes before it, otherwise as given. Reversed, the order they stop. */
+export function orderModules(modules: readonly Module[]): { readonly ordered: readonly Module[]; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const byName = new Map<string, Module>();
+  for (const module of modules) {
+    if (byName.has(module.name)) faults.push({ id: 'E006', message: `Two modules are named "${module.name}".`, hint: 'Install it once.' });
+    byName.set(module.name, module);
+  }
+  const ordered: Module[] = [];
+  const state = new Map<Module, 'visiting' | 'done'>();
+  const visit = (module: Module, trail: readonly string[]): void => {
+    if (state.get(module) === 'done') return;
+    if (state.get(module) === 'visiting') {
+      faults.push({ id: 'E006', message: `Modules require each other: ${[...trail, module.name].join(' → ')}.`, hint: 'Break the ring.' });
+      return;
+    }
+    state.set(module, 'visiting');
+    for (const name of module.requires ?? []) {
+      const required = byName.get(name);
+      if (required !== undefined) visit(required, [...trail, module.name]);
+      else {
+        const hint = didYouMean(name, [...byName.keys()]).trim() || `Add ${name}() to modules.`;
+        faults.push({ id: 'E006', message: `The module "${module.name}" requires "${name}", which is not installed.`, hint });
+      }
+    }
+    state.set(module, 'done');
+    ordered.push(module);
+  };
+  for (const module of modules) visit(module, []);
+  return { ordered, faults };
+}

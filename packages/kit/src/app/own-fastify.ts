@@ -1,0 +1,25 @@
+import { fastify as createFastify, type FastifyInstance } from 'fastify';
+import type { Host } from '../http/host.ts';
+import { Strays, type ServedRoutes } from '../http/serve-routes.ts';
+import { requestIds } from './request-ids.ts';
+
+/** Ids, slugs and signed cursors fit; a longer path parameter is refused with 414. */
+const PARAM_LENGTH_MAX = 500;
+/** A client that takes longer to send its headers and body is answered 408. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** The server an app makes for itself. Its own error bodies are replaced by ours on every path Fastify offers a hook for. */
+export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
+  const strays = new Strays(host, served);
+  return createFastify({
+    // The pipeline logs with one child per request, made only when something is logged; Fastify would make one for each request.
+    logger: false,
+    genReqId: requestIds(),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // A request on a kept-alive connection while we stop is still answered, with `Connection: close`.
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_LENGTH_MAX },
+    frameworkErrors: (error, request, reply) => strays.fail(request, reply, error),
+    clientErrorHandler: (error, socket) => strays.refuseSocket(error, socket),
+  });
+}

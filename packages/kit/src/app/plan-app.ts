@@ -1,0 +1,170 @@
+import type { Logger } from 'pino';
+import type { Authenticator } from '../auth/authenticator.ts';
+import type { UserDirectory } from '../auth/user-directory.ts';
+import { systemClock, type Clock } from '../db/clock.ts';
+import { Container } from '../di/container.ts';
+import type { Registration } from '../di/registration.ts';
+import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
+import type { Fault } from '../http/fault.ts';
+import type { Middleware } from '../http/middleware.ts';
+import { unknownOptions } from '../http/option-faults.ts';
+import { TrustedProxies } from '../http/trusted-proxies.ts';
+import { memoryStorage } from '../throttle/memory-storage.ts';
+import type { ThrottleStorage } from '../throttle/storage.ts';
+import { readSettings, type Settings } from './config.ts';
+import { createLog } from './create-log.ts';
+import { databaseSources, Databases } from './databases.ts';
+import type { Module } from './module.ts';
+import type { AppOptions, Controllers, VersionMount } from './options.ts';
+import { orderModules } from './order-modules.ts';
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+const appOptionNames = [
+  'database',
+  'modules',
+  'mount',
+  'authenticators',
+  'users',
+  'throttles',
+  'throttleStorage',
+  'errors',
+  'middleware',
+  'services',
+  'rules',
+  'tenant',
+  'settings',
+  'log',
+  'clock',
+  'trustedProxies',
+  'bodyBytesMax',
+  'jsonDepthMax',
+  'timeoutMs',
+  'title',
+  'version',
+];
+const mountOptionNames = ['controllers', 'deprecated', 'errors', 'middleware', 'throttles', 'permission'];
+
+/** Everything `createApp` decides before any I/O. */
+export interface AppPlan {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** In the order they start. */
+  readonly modules: readonly Module[];
+  readonly authenticators: readonly Authenticator[];
+  readonly users: UserDirectory | null;
+  readonly middleware: readonly Middleware[];
+  readonly databases: Databases;
+  readonly services: Container;
+  readonly throttleStorage: ThrottleStorage;
+  readonly trustedProxies: TrustedProxies;
+  readonly compiled: CompiledMount;
+  readonly faults: readonly Fault[];
+}
+
+/** Reads the options completely and notes every fault on the way. */
+export function planApp(options: AppOptions): AppPlan {
+  const faults: Fault[] = unknownOptions('createApp', options, appOptionNames);
+  const { settings, faults: settingFaults } = readSettings(options.settings);
+  for (const message of settingFaults) faults.push({ id: 'E011', message });
+  const { ordered, faults: moduleFaults } = orderModules(options.modules ?? []);
+  faults.push(...moduleFaults);
+  const authenticators = [...(options.authenticators ?? []), ...ordered.flatMap((module) => module.authenticators ?? [])];
+  faults.push(...duplicateAuthenticators(authenticators));
+  const middleware = [...(options.middleware ?? []), ...ordered.flatMap((module) => module.middleware ?? [])];
+  const compiled = compileRoutes(mountPlans(options.mount, faults), {
+    authenticators,
+    middleware,
+    throttles: options.throttles ?? [],
+    errors: options.errors,
+    rules: options.rules ?? {},
+    rates: settings.throttleRates,
+    bodyBytesMax: positive('bodyBytesMax', options.bodyBytesMax ?? BODY_BYTES_MAX, faults),
+    timeoutMs: options.timeoutMs ?? 0,
+  });
+  faults.push(...compiled.faults);
+  return {
+    settings,
+    clock: options.clock ?? systemClock,
+    log: createLog(options.log, settings.logLevel),
+    modules: ordered,
+    authenticators,
+    users: usersOf(options, ordered, faults),
+    middleware,
+    databases: new Databases(databaseSources(options.database, settings.databaseUrl, faults)),
+    services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
+    throttleStorage: options.throttleStorage ?? memoryStorage(),
+    trustedProxies: proxiesOf(options.trustedProxies, faults),
+    compiled,
+    faults,
+  };
+}
+
+function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): MountPlan[] {
+  if (typeof mount !== 'object' || mount === null) {
+    faults.push({ id: 'E011', message: 'createApp: "mount" is missing.', hint: "mount: { '/v1': { '/orders': OrderController } }." });
+    return [];
+  }
+  return Object.entries(mount).map(([path, given]) => {
+    const version: VersionMount = isVersion(given) ? given : { controllers: given };
+    faults.push(...unknownOptions(`mount["${path}"]`, version, mountOptionNames));
+    return {
+      path,
+      controllers: version.controllers,
+      deprecated: version.deprecated ?? false,
+      errors: version.errors,
+      middleware: version.middleware ?? [],
+      throttles: version.throttles ?? [],
+      permission: version.permission,
+    };
+  });
+}
+
+/** Prefixes start with "/", options do not. */
+function isVersion(given: VersionMount | Controllers): given is VersionMount {
+  return Object.keys(given).some((key) => !key.startsWith('/'));
+}
+
+function duplicateAuthenticators(authenticators: readonly Authenticator[]): Fault[] {
+  const names = authenticators.map(({ name }) => name);
+  return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))].map((name) => ({
+    id: 'E005',
+    message: `Two authenticators are named "${name}".`,
+    hint: 'Routes and documents tell them apart by name: give one another.',
+  }));
+}
+
+function usersOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): UserDirectory | null {
+  if (options.users !== undefined) return options.users;
+  const bringing = modules.filter((module) => module.users !== undefined);
+  if (bringing.length > 1) {
+    const names = bringing.map(({ name }) => name).join(' and ');
+    faults.push({ id: 'E006', message: `${names} both bring users.`, hint: 'Say which: createApp({ users }).' });
+  }
+  return bringing[0]?.users ?? null;
+}
+
+function containerOf(registrations: readonly Registration[], faults: Fault[]): Container {
+  try {
+    return new Container(registrations);
+  } catch (error) {
+    faults.push({ id: 'E011', message: error instanceof Error ? error.message : String(error) });
+    return new Container([]);
+  }
+}
+
+function proxiesOf(given: readonly string[] | undefined, faults: Fault[]): TrustedProxies {
+  try {
+    return new TrustedProxies(given);
+  } catch (error) {
+    faults.push({ id: 'E011', message: error instanceof Error ? error.message : String(error) });
+    return new TrustedProxies();
+  }
+}
+
+function positive(name: string, value: number, faults: Fault[]): number {
+  if (!Number.isInteger(value) || value < 1)
+    faults.push({ id: 'E011', message: `createApp: ${name} is ${value}; use a whole number of 1 or more.` });
+  return value;
+}

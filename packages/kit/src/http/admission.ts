@@ -1,0 +1,107 @@
+import { authenticate, type Authentication } from '../auth/authenticate.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { safeMethods } from '../permissions/built-ins.ts';
+import type { Verdict } from '../permissions/permission.ts';
+import { enforceThrottles, throttledError } from '../throttle/enforce.ts';
+import type { Throttle, ThrottleContext } from '../throttle/throttle.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import type { Exchange } from './exchange.ts';
+import type { Middleware } from './middleware.ts';
+
+/** One step before the body is read. Synchronous where it can be; throwing refuses the request. */
+export type Stage = (exchange: Exchange) => void | undefined | Promise<void>;
+
+/**
+ * Who gets as far as the body: middleware → client throttles → authentication → CSRF → principal throttles → permission.
+ * Only the stages a route needs are in its list.
+ */
+export function admissionStages(route: CompiledRoute, middleware: readonly Middleware[]): readonly Stage[] {
+  const stages: Stage[] = onRequestStages(middleware);
+  const clientThrottles = route.throttles.filter(({ phase }) => phase === 'client');
+  const principalThrottles = route.throttles.filter(({ phase }) => phase === 'principal');
+  if (clientThrottles.length > 0) stages.push((exchange) => throttle(exchange, clientThrottles, 'client'));
+  if (route.authenticators.length > 0) stages.push((exchange) => identify(exchange, route));
+  if (principalThrottles.length > 0) stages.push((exchange) => throttle(exchange, principalThrottles, 'principal'));
+  stages.push((exchange) => permit(exchange, route));
+  if (route.method === 'GET') stages.push(refuseContent);
+  return stages;
+}
+
+export function onRequestStages(middleware: readonly Middleware[]): Stage[] {
+  return middleware.flatMap((each) => (each.onRequest === undefined ? [] : [(exchange: Exchange) => each.onRequest?.(exchange)]));
+}
+
+/** Runs the stages in order, without a promise until a stage makes one. */
+export function runStages(stages: readonly Stage[], exchange: Exchange, from = 0): undefined | Promise<void> {
+  for (let index = from; index < stages.length; index += 1) {
+    const result = (stages[index] as Stage)(exchange);
+    if (result !== undefined) return result.then(() => runStages(stages, exchange, index + 1));
+  }
+  return undefined;
+}
+
+async function throttle(exchange: Exchange, throttles: readonly Throttle[], phase: Throttle['phase']): Promise<void> {
+  const { host } = exchange;
+  const context: ThrottleContext = {
+    clientAddress: exchange.clientAddress,
+    principal: exchange.principal,
+    tenant: await host.tenantOf(exchange),
+    rates: host.throttleRates,
+    request: exchange.request,
+  };
+  const outcome = await enforceThrottles(throttles, phase, context, host.throttleStorage, host.clock.now());
+  exchange.throttled = [...exchange.throttled, ...outcome.results];
+  if (outcome.refused !== null) throw throttledError(outcome.refused);
+}
+
+function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
+  const found = authenticate(route.authenticators, exchange);
+  return found instanceof Promise ? found.then((settled) => remember(exchange, route, settled)) : remember(exchange, route, found);
+}
+
+function remember(exchange: Exchange, route: CompiledRoute, found: Authentication | null): void | Promise<void> {
+  if (found === null) return undefined;
+  exchange.principal = found.principal;
+  exchange.authenticator = found.authenticator;
+  if (found.authenticator.verifyCsrf === undefined || !route.csrf || safeMethods.has(exchange.method)) return undefined;
+  return found.authenticator.verifyCsrf(exchange, found.principal);
+}
+
+function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
+  const verdict = route.permission.evaluate(exchange);
+  return verdict instanceof Promise ? verdict.then((settled) => settle(exchange, route, settled)) : settle(exchange, route, verdict);
+}
+
+function settle(exchange: Exchange, route: CompiledRoute, verdict: Verdict): void | Promise<void> {
+  exchange.verdict = verdict;
+  return verdict === false ? deny(exchange, route, undefined) : undefined;
+}
+
+async function deny(exchange: Exchange, route: CompiledRoute, object: unknown): Promise<never> {
+  throw await route.permission.denial(exchange, object);
+}
+
+/** For handlers: decides the permission again, now with the object it asks about. */
+export async function authorize(exchange: Exchange, route: CompiledRoute, object: unknown): Promise<void> {
+  if (object === undefined || object === null) throw coreErrors.not_found();
+  const verdict = await route.permission.evaluate(exchange, object);
+  if (verdict === true) {
+    exchange.verdict = true;
+    return;
+  }
+  if (verdict === 'unknown') {
+    exchange.log.error(
+      { operation: route.operationId, permission: route.permission.name },
+      'a permission is still unknown with the object loaded: refused',
+    );
+    throw coreErrors.permission_denied();
+  }
+  await deny(exchange, route, object);
+}
+
+/** Content on a GET has no meaning; passing it over silently would hide a client's mistake. */
+function refuseContent({ headers }: Exchange): undefined {
+  const length = headers['content-length'];
+  if ((length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined) throw coreErrors.unexpected_body();
+  return undefined;
+}

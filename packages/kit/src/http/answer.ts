@@ -1,0 +1,54 @@
+import type { ErrorMap } from '../errors/error-map.ts';
+import { renderError, type RenderedError } from '../errors/render.ts';
+import { rateLimitHeaders } from '../throttle/headers.ts';
+import type { Exchange } from './exchange.ts';
+import type { Middleware } from './middleware.ts';
+
+/** What is done to every answer of a route, or of requests that match none. */
+export interface AnswerPlan {
+  readonly onResponse: readonly Middleware[];
+  /** Nearest first. */
+  readonly errors: readonly ErrorMap[];
+  /** Challenges for 401 answers that carry none of their own. */
+  readonly challenges: string | undefined;
+}
+
+/** The last step before the headers leave, on every path. */
+export function prepareHeaders(exchange: Exchange, plan: AnswerPlan): void {
+  if (exchange.throttled.length > 0) exchange.reply.headers(rateLimitHeaders(exchange.throttled));
+  for (const middleware of plan.onResponse) middleware.onResponse?.(exchange);
+}
+
+/** Renders an error for this exchange and writes down what happened. The caller sends it. */
+export function renderFailure(exchange: Exchange, plan: AnswerPlan, error: unknown): RenderedError {
+  exchange.error = error;
+  const { host, requestId } = exchange;
+  const rendered = renderError(error, { format: host.errorFormat, requestId, maps: plan.errors });
+  exchange.errorCode = rendered.code;
+  if (rendered.log.level === 'error') {
+    exchange.log.error({ err: rendered.log.error, code: rendered.code, operation: exchange.route?.operationId }, 'request failed');
+  } else exchange.log.debug({ code: rendered.code, operation: exchange.route?.operationId }, 'request refused');
+  return rendered;
+}
+
+/** Answers with an error. Safe on every path: already answered, connection gone, failing middleware. */
+export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void {
+  const { reply } = exchange;
+  const rendered = renderFailure(exchange, plan, error);
+  if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) return;
+  // Headers a handler set for the answer it did not get to give: a stale Content-Type or ETag must not describe the error.
+  for (const name of ['content-type', 'content-length', 'content-encoding', 'etag', 'last-modified', 'cache-control', 'location'])
+    reply.removeHeader(name);
+  reply.code(rendered.status);
+  reply.headers(rendered.headers);
+  if (rendered.status === 401 && plan.challenges !== undefined && !reply.hasHeader('www-authenticate')) {
+    reply.header('www-authenticate', plan.challenges);
+  }
+  try {
+    prepareHeaders(exchange, plan);
+  } catch (failure) {
+    exchange.log.error({ err: failure }, 'middleware failed while an error was answered');
+  }
+  reply.header('content-type', rendered.contentType);
+  reply.send(rendered.body);
+}

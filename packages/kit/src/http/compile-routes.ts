@@ -1,0 +1,271 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import { isErrorDefinition } from '../errors/catalog.ts';
+import type { ErrorMap } from '../errors/error-map.ts';
+import { all, Permission, type Rule } from '../permissions/permission.ts';
+import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
+import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
+import type { Controller, ControllerClass, ControllerOptions, Mountable } from './controller.ts';
+import { didYouMean } from './did-you-mean.ts';
+import type { Fault } from './fault.ts';
+import type { Middleware } from './middleware.ts';
+import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';
+import { rawMediaTypeOf } from './raw.ts';
+import { collisionFaults, routeFaults } from './route-faults.ts';
+import { isRoute, type Deprecation, type Route } from './route.ts';
+import { isSchema, jsonSchemaOf } from './schema.ts';
+
+/** One version of the API, as the app normalised it. */
+export interface MountPlan {
+  readonly path: string;
+  readonly controllers: Readonly<Record<string, Mountable>>;
+  readonly deprecated: boolean | Deprecation;
+  readonly errors: ErrorMap | undefined;
+  readonly middleware: readonly Middleware[];
+  readonly throttles: readonly Throttle[];
+  readonly permission: Permission | undefined;
+}
+
+export interface RouteDefaults {
+  readonly authenticators: readonly Authenticator[];
+  readonly throttles: readonly Throttle[];
+  readonly errors: ErrorMap | undefined;
+  readonly middleware: readonly Middleware[];
+  readonly rules: Readonly<Record<string, Rule>>;
+  readonly rates: ThrottleRates;
+  readonly bodyBytesMax: number;
+  readonly timeoutMs: number;
+}
+
+export interface CompiledMount {
+  readonly routes: readonly CompiledRoute[];
+  readonly faults: readonly Fault[];
+  /** The middleware objects behind each route's names. */
+  readonly middleware: ReadonlyMap<CompiledRoute, readonly Middleware[]>;
+}
+
+/** Turns controllers into the route table, and finds everything that is wrong with them at once. */
+export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefaults): CompiledMount {
+  const compiler = new RouteCompiler(defaults);
+  for (const mount of mounts) {
+    for (const [prefix, mountable] of Object.entries(mount.controllers)) compiler.controller(mount, prefix, mountable);
+  }
+  compiler.faults.push(...collisionFaults(compiler.routes));
+  return compiler;
+}
+
+class RouteCompiler implements CompiledMount {
+  readonly routes: CompiledRoute[] = [];
+  readonly faults: Fault[] = [];
+  readonly middleware = new Map<CompiledRoute, readonly Middleware[]>();
+  readonly #defaults: RouteDefaults;
+  /** Where each controller class was mounted first: that mount keeps the plain operation ids. */
+  readonly #firstMount = new Map<unknown, string>();
+
+  constructor(defaults: RouteDefaults) {
+    this.#defaults = defaults;
+  }
+
+  controller(mount: MountPlan, prefix: string, mountable: Mountable): void {
+    const place = `mount["${mount.path}"]["${prefix}"]`;
+    const controller = this.#instance(place, mountable);
+    if (controller === undefined) return;
+    const type = controller.constructor as unknown as ControllerOptions;
+    const routes = Object.entries(controller).filter((entry): entry is [string, Route] => isRoute(entry[1]));
+    if (routes.length === 0) {
+      const hint = 'Routes are instance fields: list = route.get(…), not static and not methods.';
+      this.faults.push({ id: 'E002', message: `${type.name || place}: has no routes.`, hint });
+    }
+    this.faults.push(...controllerOptionFaults(type.name || place, controller));
+    const first = this.#firstMount.get(type) ?? `${mount.path}${prefix}`;
+    this.#firstMount.set(type, first);
+    const suffix = first === `${mount.path}${prefix}` ? '' : `_${snake(mount.path) || snake(prefix)}`;
+    for (const [field, route] of routes) this.#route(mount, prefix, type, suffix, field, route);
+  }
+
+  #instance(place: string, mountable: Mountable): Controller | undefined {
+    try {
+      if (typeof mountable === 'function') return new (mountable as ControllerClass)();
+      if (typeof mountable === 'object' && mountable !== null) return mountable;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.faults.push({
+        id: 'E008',
+        message: `${place}: the controller cannot be created: ${reason}`,
+        hint: 'Mount an instance if it takes arguments.',
+      });
+      return undefined;
+    }
+    this.faults.push({
+      id: 'E008',
+      message: `${place}: not a controller.`,
+      hint: 'Mount a class that extends Controller, or an instance of one.',
+    });
+    return undefined;
+  }
+
+  #route(mount: MountPlan, prefix: string, type: ControllerOptions, suffix: string, field: string, route: Route): void {
+    const { options } = route;
+    const where = `${type.name}.${field}`;
+    this.faults.push(...routeOptionFaults(where, route));
+    const permission = this.#permission(where, [mount.permission, type.permission, options.permission]);
+    if (permission === undefined) return;
+    const middleware = [...this.#defaults.middleware, ...mount.middleware];
+    const maps = [options.errors, type.errors, mount.errors, this.#defaults.errors].filter((map) => map !== undefined);
+    const response = this.#schema(where, 'response', options.response, 'output');
+    const rawMediaType = options.response === undefined ? undefined : rawMediaTypeOf(options.response);
+    const kind = route.kind === 'stream' ? 'stream' : rawMediaType === undefined ? 'json' : 'raw';
+    const compiled: CompiledRoute = {
+      operationId: options.operationId ?? `${controllerId(type.name)}_${snake(field)}${suffix}`,
+      method: route.method,
+      path: joinPath(mount.path, prefix, route.path),
+      mount: mount.path,
+      controller: type.name,
+      field,
+      kind,
+      mediaType: kind === 'stream' ? 'text/event-stream' : (rawMediaType ?? (response === undefined ? undefined : 'application/json')),
+      summary: options.summary,
+      description: options.description,
+      tags: options.tags ?? type.tags ?? [controllerId(type.name)],
+      deprecated: options.deprecated ?? type.deprecated ?? mount.deprecated,
+      hidden: options.hidden ?? false,
+      params: this.#schema(where, 'params', options.params, 'input'),
+      query: this.#schema(where, 'query', options.query, 'input'),
+      headers: this.#schema(where, 'headers', options.headers, 'input'),
+      body: this.#schema(where, 'body', options.body, 'input'),
+      response,
+      status: options.status ?? (kind === 'json' && response === undefined ? 204 : 200),
+      permission,
+      scope: options.scope,
+      authenticators: this.#authenticators(where, options.auth),
+      csrf: options.csrf !== false,
+      throttles: [...new Set([...this.#defaults.throttles, ...mount.throttles, ...(type.throttles ?? []), ...(options.throttles ?? [])])],
+      errors: maps,
+      raises: this.#raises(where, options.raises ?? [], maps),
+      middleware: [],
+      bodyBytesMax: options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
+      timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
+      metadata: options.metadata ?? {},
+      route,
+    };
+    this.#finish(where, compiled, middleware);
+  }
+
+  #finish(where: string, compiled: CompiledRoute, middleware: readonly Middleware[]): void {
+    const applying: Middleware[] = [];
+    for (const each of middleware) {
+      try {
+        if (each.appliesTo?.(compiled) ?? true) applying.push(each);
+      } catch (error) {
+        this.faults.push({
+          id: 'E011',
+          message: `${where}: middleware "${each.name}": ${error instanceof Error ? error.message : String(error)}`,
+        });
+      }
+    }
+    const route = Object.freeze({ ...compiled, middleware: applying.map(({ name }) => name) });
+    if (route.method === 'GET' && route.body !== undefined) {
+      this.faults.push({
+        id: 'E008',
+        message: `${where}: GET has no request body.`,
+        hint: 'Use route.query (safe, with a body) or query parameters.',
+      });
+    }
+    if ((route.status === 204 || route.status === 304) && route.response !== undefined) {
+      this.faults.push({
+        id: 'E008',
+        message: `${where}: an answer with status ${route.status} has no body.`,
+        hint: 'Remove the response schema or the status.',
+      });
+    }
+    this.faults.push(...routeFaults(route, this.#defaults.rules, this.#defaults.rates));
+    this.routes.push(route);
+    this.middleware.set(route, applying);
+  }
+
+  #permission(where: string, given: readonly unknown[]): Permission | undefined {
+    if (given.at(-1) === undefined) {
+      this.faults.push({ id: 'E005', message: `${where}: has no permission.`, hint: 'Say who may, if only permission: allowAny.' });
+      return undefined;
+    }
+    const parts = given.filter((each) => each !== undefined);
+    if (parts.some((each) => !(each instanceof Permission))) {
+      const hint = 'Call the factory: hasScopes(), isOwner(); combine with all(), any(), not().';
+      this.faults.push({ id: 'E005', message: `${where}: "permission" is not a Permission.`, hint });
+      return undefined;
+    }
+    const permissions = parts as Permission[];
+    return permissions.length === 1 ? permissions[0] : all(...permissions);
+  }
+
+  #schema(where: string, part: string, schema: unknown, direction: 'input' | 'output'): RouteSchema | undefined {
+    if (schema === undefined) return undefined;
+    if (!isSchema(schema)) {
+      this.faults.push({
+        id: 'E008',
+        message: `${where}: "${part}" is not a Standard Schema.`,
+        hint: 'Use Zod 4, model.input/output, or any library of https://standardschema.dev.',
+      });
+      return undefined;
+    }
+    try {
+      return { schema, json: jsonSchemaOf(schema, direction) };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const hint = 'Use types JSON can carry; for dates, z.iso.datetime().';
+      this.faults.push({ id: 'E008', message: `${where}: the ${part} schema cannot be written as JSON Schema: ${reason}`, hint });
+      return undefined;
+    }
+  }
+
+  #authenticators(where: string, names: readonly string[] | undefined): readonly Authenticator[] {
+    const known = this.#defaults.authenticators;
+    if (names === undefined) return known;
+    return names.flatMap((name) => {
+      const found = known.find((each) => each.name === name);
+      if (found !== undefined) return [found];
+      const hint =
+        didYouMean(
+          name,
+          known.map((each) => each.name),
+        ).trim() || `Known: ${known.map((each) => each.name).join(', ') || 'none'}.`;
+      this.faults.push({ id: 'E005', message: `${where}: no authenticator is named "${name}".`, hint });
+      return [];
+    });
+  }
+
+  #raises(where: string, raises: NonNullable<Route['options']['raises']>, maps: readonly ErrorMap[]): readonly RaisedError[] {
+    return raises.flatMap((raised) => {
+      if (isErrorDefinition(raised)) return [{ status: raised.status, code: raised.code, detail: raised.detail }];
+      const rule = maps.map((map) => map.ruleFor(raised)).find((each) => each !== undefined);
+      if (rule !== undefined) {
+        return [{ status: rule.status, code: rule.code, detail: typeof rule.detail === 'string' ? rule.detail : `${raised.name}.` }];
+      }
+      const hint = `Map it: errors: errors().on(${raised.name}, { status, code }) on the operation, its controller, version or app.`;
+      this.faults.push({
+        id: 'E010',
+        message: `${where}: raises ${raised.name}, which no error map covers, so callers would see a 500.`,
+        hint,
+      });
+      return [];
+    });
+  }
+}
+
+function joinPath(...parts: readonly string[]): string {
+  const path = parts.map((part) => (part === '/' ? '' : part)).join('');
+  return path === '' ? '/' : path;
+}
+
+/** `ApiKeyController` → `api_key`. */
+function controllerId(name: string): string {
+  return snake(name.replace(/Controller$/, '')) || 'controller';
+}
+
+function snake(text: string): string {
+  return text
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .replaceAll(/[^A-Za-z0-9]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '')
+    .toLowerCase();
+}

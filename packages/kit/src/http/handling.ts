@@ -1,0 +1,81 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal, User } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { ServiceScope } from '../di/container.ts';
+import { authorize } from './admission.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import type { Exchange } from './exchange.ts';
+import type { HandlerContext } from './handler-context.ts';
+import type { Log } from './log.ts';
+import type { Input } from './read-input.ts';
+
+/** The handler's view of an exchange: its validated input, and the rest when asked for. Made to be destructured. */
+export class Handling implements HandlerContext {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly headers: unknown;
+  readonly body: unknown;
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange, input: Input) {
+    this.#exchange = exchange;
+    this.params = input.params;
+    this.query = input.query;
+    this.headers = input.headers;
+    this.body = input.body;
+  }
+
+  get user(): User | null {
+    return this.#exchange.user;
+  }
+
+  get principal(): Principal | null {
+    return this.#exchange.principal;
+  }
+
+  get db(): Database {
+    return this.#exchange.host.db;
+  }
+
+  get databases(): Readonly<Record<string, Database>> {
+    return this.#exchange.host.databases;
+  }
+
+  get clock(): Clock {
+    return this.#exchange.host.clock;
+  }
+
+  get log(): Log {
+    return this.#exchange.log;
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId;
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  get services(): ServiceScope {
+    return this.#exchange.services;
+  }
+
+  get client(): { readonly address: string } {
+    return { address: this.#exchange.clientAddress };
+  }
+
+  get authorize(): (object: unknown) => Promise<void> {
+    const exchange = this.#exchange;
+    return (object) => authorize(exchange, exchange.route as CompiledRoute, object);
+  }
+
+  get request(): FastifyRequest {
+    return this.#exchange.request;
+  }
+
+  get reply(): FastifyReply {
+    return this.#exchange.reply;
+  }
+}

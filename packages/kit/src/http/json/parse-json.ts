@@ -1,0 +1,96 @@
+import { isUtf8 } from 'node:buffer';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { KitError } from '../../errors/kit-error.ts';
+import { findJsonFault } from './find-json-fault.ts';
+
+/** Keys that reach an object's prototype when copied carelessly. No honest client sends them. */
+const prototypeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Reads a JSON body, stricter than JSON.parse: valid UTF-8, no duplicate or prototype keys, no numbers that become infinite, no text a
+ * database cannot hold (U+0000, lone surrogates), nesting at most `depthMax`.
+ *
+ * The native parser does the reading. Duplicates are found by counting: as many keys in the value as colons outside strings, or one was
+ * lost. Only a body with a fault is read again, character by character, to say where.
+ */
+export function parseJson(bytes: Buffer, depthMax: number): unknown {
+  if (!isUtf8(bytes)) throw coreErrors.malformed_body({ detail: 'The request body is not valid UTF-8.' });
+  const text = bytes.toString('utf8');
+  const shape = scan(text);
+  if (shape.depth > depthMax) {
+    throw coreErrors.too_deep({
+      detail: `The request body is nested more than ${depthMax} levels deep.`,
+      extensions: { depth_max: depthMax },
+    });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw fault(text);
+  }
+  const keys = countKeys(value, shape.hasEscapes);
+  if (keys !== shape.colons) throw fault(text);
+  return value;
+}
+
+function fault(text: string): KitError {
+  const found = findJsonFault(text, prototypeKeys);
+  return coreErrors.malformed_body({
+    detail: `The request body is not acceptable JSON: ${found.message} at line ${found.line}, column ${found.column}.`,
+    errors: [
+      { location: ['body', ...found.path], code: found.code, message: `${found.message} at line ${found.line}, column ${found.column}` },
+    ],
+  });
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+function scan(text: string): { readonly depth: number; readonly colons: number; readonly hasEscapes: boolean } {
+  let depth = 0;
+  let deepest = 0;
+  let colons = 0;
+  let hasEscapes = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      for (at += 1; at < text.length; at += 1) {
+        const inner = text.charCodeAt(at);
+        if (inner === QUOTE) break;
+        if (inner === BACKSLASH) {
+          hasEscapes = true;
+          at += 1;
+        }
+      }
+    } else if (code === 123 || code === 91) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (code === 125 || code === 93) depth -= 1;
+    else if (code === 58) colons += 1;
+  }
+  return { depth: deepest, colons, hasEscapes };
+}
+
+/** Keys of every object in the value; NaN, which equals no count, when something in it is not acceptable. */
+function countKeys(value: unknown, hasEscapes: boolean): number {
+  if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN;
+  // Without escapes a string cannot hold U+0000 or half a surrogate pair: the bytes were valid UTF-8 and valid JSON.
+  if (typeof value === 'string') return hasEscapes && !isStorable(value) ? Number.NaN : 0;
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item, hasEscapes);
+    return count;
+  }
+  for (const key of Object.keys(value)) {
+    if (prototypeKeys.has(key) || (hasEscapes && !isStorable(key))) return Number.NaN;
+    count += 1 + countKeys((value as Record<string, unknown>)[key], hasEscapes);
+  }
+  return count;
+}
+
+/** Text both databases can hold. */
+export function isStorable(text: string): boolean {
+  return !text.includes('\u0000') && text.isWellFormed();
+}

@@ -1,0 +1,110 @@
+import type { FieldError } from '../../errors/kit-error.ts';
+import { didYouMean } from '../did-you-mean.ts';
+import type { JsonSchema } from '../schema.ts';
+import {
+  alternativesOf,
+  discriminatorOf,
+  flattened,
+  isArrayNode,
+  isLoose,
+  isNode,
+  isObjectNode,
+  nodes,
+  propertiesOf,
+} from './schema-node.ts';
+
+type Location = readonly (string | number)[];
+
+/** Adds a fault for every member of the value the schema does not know. */
+export type UnknownFieldCheck = (value: unknown, location: Location, faults: FieldError[]) => void;
+
+/**
+ * Compiles the check from the JSON Schema half, because most schema libraries drop unknown members silently and a misspelt field must not
+ * be ignored. Null when nothing can be unknown. A schema that allows additional properties stays loose.
+ */
+export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null {
+  const known = new Map<JsonSchema, { check: UnknownFieldCheck | null }>();
+
+  function compile(raw: JsonSchema): UnknownFieldCheck | null {
+    const schema = flattened(raw, root);
+    const cached = known.get(schema);
+    if (cached !== undefined) return (value, location, faults) => cached.check?.(value, location, faults);
+    const entry: { check: UnknownFieldCheck | null } = { check: null };
+    known.set(schema, entry);
+    entry.check = build(schema);
+    return entry.check;
+  }
+
+  function build(schema: JsonSchema): UnknownFieldCheck | null {
+    const alternatives = alternativesOf(schema, root);
+    if (alternatives.length > 0) return union(alternatives);
+    if (isObjectNode(schema)) return object(schema);
+    if (isArrayNode(schema)) return array(schema);
+    return null;
+  }
+
+  function object(schema: JsonSchema): UnknownFieldCheck | null {
+    const members = new Map(propertiesOf(schema).map(([name, node]) => [name, compile(node)]));
+    const extra = isNode(schema['additionalProperties']) ? compile(schema['additionalProperties']) : null;
+    const patterns = isNode(schema['patternProperties'])
+      ? Object.keys(schema['patternProperties']).map((each) => new RegExp(each, 'u'))
+      : [];
+    const loose = isLoose(schema);
+    if (loose && extra === null && [...members.values()].every((check) => check === null)) return null;
+    const names = [...members.keys()];
+    return (value, location, faults) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+      for (const key of Object.keys(value)) {
+        const check = members.get(key);
+        if (check === undefined) {
+          if (loose) extra?.((value as Record<string, unknown>)[key], [...location, key], faults);
+          else if (!patterns.some((pattern) => pattern.test(key))) faults.push(unknownField(location, key, names));
+        } else check?.((value as Record<string, unknown>)[key], [...location, key], faults);
+      }
+    };
+  }
+
+  function array(schema: JsonSchema): UnknownFieldCheck | null {
+    const prefix = nodes(schema['prefixItems']).map(compile);
+    const rest = isNode(schema['items']) ? compile(schema['items']) : null;
+    if (rest === null && prefix.every((check) => check === null)) return null;
+    return (value, location, faults) => {
+      if (!Array.isArray(value)) return;
+      for (const [index, item] of value.entries()) (index < prefix.length ? prefix[index] : rest)?.(item, [...location, index], faults);
+    };
+  }
+
+  /** The alternative the discriminator names speaks; without one, the alternative with the fewest complaints. */
+  function union(alternatives: readonly JsonSchema[]): UnknownFieldCheck | null {
+    const choices = alternatives.map((raw) => {
+      const schema = flattened(raw, root);
+      return { schema, check: compile(schema) };
+    });
+    const objects = choices.filter(({ schema }) => isObjectNode(schema));
+    const discriminator = discriminatorOf(objects.map(({ schema }) => schema));
+    if (choices.every(({ check }) => check === null)) return null;
+    return (value, location, faults) => {
+      if (typeof value !== 'object' || value === null) return;
+      const shaped = choices.filter(
+        ({ schema }) => (Array.isArray(value) ? isArrayNode(schema) : !isArrayNode(schema)) && schema['type'] !== 'null',
+      );
+      const chosen =
+        discriminator &&
+        objects.filter((_, index) => discriminator.values[index]?.includes((value as Record<string, unknown>)[discriminator.name]));
+      let fewest: FieldError[] | undefined;
+      for (const { check } of chosen?.length === 1 ? chosen : shaped) {
+        const found: FieldError[] = [];
+        check?.(value, location, found);
+        if (fewest === undefined || found.length < fewest.length) fewest = found;
+      }
+      faults.push(...(fewest ?? []));
+    };
+  }
+
+  return compile(root);
+}
+
+/** Long keys are cut in the sentence; the location keeps what was sent. */
+export function unknownField(location: Location, key: string, names: readonly string[]): FieldError {
+  return { location: [...location, key], code: 'unknown_field', message: `Unknown field.${didYouMean(key.slice(0, 64), names)}` };
+}

@@ -1,0 +1,171 @@
+import { coreErrors } from '../errors/core-errors.ts';
+import type { FieldError } from '../errors/kit-error.ts';
+import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
+import type { Exchange } from './exchange.ts';
+import { compileCoercions, type Coercion } from './json/coerce.ts';
+import { compileUnknownFields, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
+import { readQuery, type QueryValues } from './query-string.ts';
+import type { SchemaIssue, SchemaResult } from './schema.ts';
+
+/** The validated parts of a request. */
+export interface Input {
+  params: unknown;
+  query: unknown;
+  headers: unknown;
+  body: unknown;
+}
+
+type Part = keyof Input;
+
+/** Reads one part of the request as the schema wants it and notes members the schema does not know. */
+interface PartReader {
+  readonly part: Part;
+  readonly read: (exchange: Exchange, faults: FieldError[]) => unknown;
+  readonly validate: ((value: unknown) => SchemaResult<unknown> | Promise<SchemaResult<unknown>>) | undefined;
+}
+
+const nothing = Object.freeze({});
+
+/** Compiles how a route's input is read: every fault of every part at once, with its location. */
+export function compileInput(route: CompiledRoute): (exchange: Exchange) => Input | Promise<Input> {
+  const readers = [paramsReader(route.params), queryReader(route.query), headersReader(route.headers), bodyReader(route)].filter(
+    (reader) => reader !== null,
+  );
+  return (exchange) => readFrom(readers, 0, exchange, { params: nothing, query: nothing, headers: nothing, body: undefined }, []);
+}
+
+function readFrom(
+  readers: readonly PartReader[],
+  from: number,
+  exchange: Exchange,
+  input: Input,
+  faults: FieldError[],
+): Input | Promise<Input> {
+  for (let index = from; index < readers.length; index += 1) {
+    const { part, read, validate } = readers[index] as PartReader;
+    const value = read(exchange, faults);
+    if (validate === undefined) continue;
+    const result = validate(value);
+    if (result instanceof Promise) {
+      return result.then((settled) => {
+        keep(part, value, settled, input, faults);
+        return readFrom(readers, index + 1, exchange, input, faults);
+      });
+    }
+    keep(part, value, result, input, faults);
+  }
+  if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+  return input;
+}
+
+function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: Input, faults: FieldError[]): void {
+  if (result.issues === undefined) input[part] = result.value;
+  else {
+    const known = faults.some(({ code }) => code === 'unknown_field');
+    for (const issue of result.issues) {
+      // A strict schema complains once more about what was already found, without saying where.
+      if (!(known && issue.code === 'unrecognized_keys')) faults.push(fieldError(part, value, issue));
+    }
+  }
+}
+
+function fieldError(part: Part, value: unknown, issue: SchemaIssue): FieldError {
+  const path = (issue.path ?? [])
+    .map((step) => (typeof step === 'object' ? step.key : step))
+    .map((key) => (typeof key === 'number' ? key : String(key)));
+  const location = [part, ...path];
+  if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
+  return { location, code: issue.code ?? 'invalid', message: issue.message };
+}
+
+function isMissing(value: unknown, path: readonly (string | number)[]): boolean {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null) return false;
+    current = (current as Record<string | number, unknown>)[key];
+  }
+  return current === undefined;
+}
+
+function paramsReader(declared: RouteSchema | undefined): PartReader | null {
+  if (declared === undefined) return null;
+  const coercions = compileCoercions(declared.json);
+  const isPlain = [...coercions.values()].every((coercion) => coercion === null);
+  const read = (exchange: Exchange) => {
+    // find-my-way decoded them; U+0000 is the one character it lets through that no database can hold.
+    if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
+    const params = exchange.request.params as QueryValues;
+    return isPlain ? params : coerced(params, coercions);
+  };
+  return { part: 'params', read, validate: validatorOf(declared) };
+}
+
+function queryReader(declared: RouteSchema | undefined): PartReader | null {
+  const coercions = declared === undefined ? new Map<string, Coercion | null>() : compileCoercions(declared.json);
+  const names = [...coercions.keys()];
+  const isLoose =
+    declared !== undefined && declared.json['additionalProperties'] !== undefined && declared.json['additionalProperties'] !== false;
+  const read = (exchange: Exchange, faults: FieldError[]) => {
+    const given = readQuery(exchange.url);
+    for (const name of Object.keys(given)) {
+      if (!isLoose && !coercions.has(name)) faults.push(unknownField(['query'], name, names));
+    }
+    if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
+    return coerced(given, coercions);
+  };
+  return { part: 'query', read, validate: declared === undefined ? undefined : validatorOf(declared) };
+}
+
+/** Header names are case-insensitive: declare them in lower case. Undeclared headers are not passed on and not refused. */
+function headersReader(declared: RouteSchema | undefined): PartReader | null {
+  if (declared === undefined) return null;
+  const coercions = compileCoercions(declared.json);
+  const read = (exchange: Exchange) => {
+    const picked: QueryValues = {};
+    for (const name of coercions.keys()) {
+      const value = exchange.headers[name.toLowerCase()];
+      if (value !== undefined) picked[name] = value;
+    }
+    return coerced(picked, coercions);
+  };
+  return { part: 'headers', read, validate: validatorOf(declared) };
+}
+
+function coerced(given: QueryValues, coercions: ReadonlyMap<string, Coercion | null>): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const name of Object.keys(given)) {
+    const coercion = coercions.get(name);
+    values[name] = coercion === undefined || coercion === null ? given[name] : coercion(given[name] as string | string[]);
+  }
+  return values;
+}
+
+function bodyReader(route: CompiledRoute): PartReader | null {
+  const declared = route.body;
+  if (declared !== undefined) {
+    const findUnknown = compileUnknownFields(declared.json);
+    const read = (exchange: Exchange, faults: FieldError[]) => {
+      const { body } = exchange.request;
+      findUnknown?.(body, ['body'], faults);
+      return body;
+    };
+    return { part: 'body', read, validate: validatorOf(declared) };
+  }
+  // Fastify reads no body for GET; the admission has refused one already.
+  return route.method === 'GET' ? null : { part: 'body', read: refuseBody, validate: undefined };
+}
+
+/** Without a body schema only an empty body or an empty object passes: a misplaced field must not be ignored. */
+const refuseBody: (exchange: Exchange, faults: FieldError[]) => void = (exchange, faults) => {
+  const { body } = exchange.request;
+  if (body === undefined || body === null) return;
+  if (typeof body !== 'object' || Array.isArray(body)) throw coreErrors.unexpected_body();
+  emptyBody?.(body, ['body'], faults);
+};
+
+const emptyBody: UnknownFieldCheck | null = compileUnknownFields({ type: 'object', properties: {} });
+
+function validatorOf(declared: RouteSchema): PartReader['validate'] {
+  const standard = declared.schema['~standard'];
+  return (value) => standard.validate(value);
+}

@@ -1,0 +1,131 @@
+import { includesKind, rulesOf, type Permission, type Rule } from '../permissions/permission.ts';
+import { isConcreteScope } from '../permissions/scope.ts';
+import { throttleFaults, type ThrottleRates } from '../throttle/throttle.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import { didYouMean } from './did-you-mean.ts';
+import type { Fault } from './fault.ts';
+import { flattened, propertiesOf } from './json/schema-node.ts';
+
+/** What a whole route can have wrong with it, once compiled. */
+export function routeFaults(route: CompiledRoute, rules: Readonly<Record<string, Rule>>, rates: ThrottleRates): Fault[] {
+  const where = `${route.controller}.${route.field}`;
+  return [
+    ...pathFaults(where, route),
+    ...scopeFaults(where, route),
+    ...ruleFaults(where, route.permission, rules),
+    ...throttleFaults(route.throttles, rates).map((message) => ({ id: 'E009', message: `${where}: ${message}` })),
+    ...publicWriteFaults(where, route),
+  ];
+}
+
+/** `/v1/orders/:id` → `id`. */
+export function pathParameters(path: string): string[] {
+  return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name = '']) => name);
+}
+
+function pathFaults(where: string, { path, params }: CompiledRoute): Fault[] {
+  const inPath = pathParameters(path);
+  const inSchema = params === undefined ? [] : propertiesOf(flattened(params.json, params.json)).map(([name]) => name);
+  const faults: Fault[] = [];
+  for (const name of inPath) {
+    if (!inSchema.includes(name)) {
+      const hint = didYouMean(name, inSchema).trim() || `Declare it: params: z.object({ ${name}: … }).`;
+      faults.push({ id: 'E004', message: `${where}: the path ${path} has ":${name}", the params schema does not.`, hint });
+    }
+  }
+  for (const name of inSchema) {
+    if (!inPath.includes(name)) {
+      const hint = didYouMean(name, inPath).trim() || `Add ":${name}" to the path or remove it from params.`;
+      faults.push({ id: 'E004', message: `${where}: the params schema has "${name}", the path ${path} does not.`, hint });
+    }
+  }
+  if (new Set(inPath).size !== inPath.length) {
+    faults.push({ id: 'E004', message: `${where}: a parameter appears twice in ${path}.`, hint: 'Give each its own name.' });
+  }
+  if (!/^(?:\/[^/?#\s]*)+$/.test(path)) {
+    faults.push({
+      id: 'E004',
+      message: `${where}: "${path}" is not a path.`,
+      hint: 'Prefixes and paths start with "/" and contain no "//", "?", "#" or space.',
+    });
+  }
+  return faults;
+}
+
+function scopeFaults(where: string, { scope, permission }: CompiledRoute): Fault[] {
+  if (scope === undefined) return [];
+  if (!isConcreteScope(scope)) {
+    return [
+      {
+        id: 'E005',
+        message: `${where}: the scope ${JSON.stringify(scope)} is not of the form <resource>:<action>.`,
+        hint: 'Lower case, no wildcard: "orders:read".',
+      },
+    ];
+  }
+  if (includesKind(permission, 'has_scopes')) return [];
+  return [
+    {
+      id: 'E005',
+      message: `${where}: declares the scope "${scope}" but its permission never checks it.`,
+      hint: 'Add hasScopes() to the permission.',
+    },
+  ];
+}
+
+function ruleFaults(where: string, permission: Permission, rules: Readonly<Record<string, Rule>>): Fault[] {
+  return rulesOf(permission)
+    .filter((name) => !Object.hasOwn(rules, name))
+    .map((name) => ({
+      id: 'E005',
+      message: `${where}: hasRule("${name}") names a rule the app does not have.`,
+      hint: didYouMean(name, Object.keys(rules)).trim() || `createApp({ rules: { '${name}': (context, object) => … } }).`,
+    }));
+}
+
+function publicWriteFaults(where: string, route: CompiledRoute): Fault[] {
+  if (route.method === 'GET' || route.method === 'QUERY' || route.throttles.length > 0 || !admitsAnyone(route.permission)) return [];
+  return [
+    {
+      id: 'W003',
+      message: `${where}: anyone may ${route.method} ${route.path}, as often as they like.`,
+      hint: 'Add throttles: [clientThrottle("…")], or a permission.',
+    },
+  ];
+}
+
+function admitsAnyone({ kind, combinator, parts }: Permission): boolean {
+  if (combinator === 'all') return parts.every(admitsAnyone);
+  if (combinator === 'any') return parts.some(admitsAnyone);
+  return kind === 'allow_any';
+}
+
+/** Two operations on one method and path, whatever their parameters are called; two operations under one id. */
+export function collisionFaults(routes: readonly CompiledRoute[]): Fault[] {
+  const faults: Fault[] = [];
+  const byPath = new Map<string, CompiledRoute>();
+  const byId = new Map<string, CompiledRoute>();
+  for (const route of routes) {
+    const name = `${route.controller}.${route.field}`;
+    const key = `${route.method} ${route.path.replaceAll(/:[A-Za-z_]\w*/g, ':').toLowerCase()}`;
+    const samePath = byPath.get(key);
+    if (samePath !== undefined) {
+      const other = `${samePath.controller}.${samePath.field}`;
+      faults.push({
+        id: 'E003',
+        message: `${other} and ${name} both answer ${route.method} ${route.path}.`,
+        hint: 'Mount one of them elsewhere or change its path.',
+      });
+    } else byPath.set(key, route);
+    const sameId = byId.get(route.operationId);
+    if (sameId !== undefined && samePath === undefined) {
+      const other = `${sameId.controller}.${sameId.field}`;
+      faults.push({
+        id: 'E003',
+        message: `${other} and ${name} have the same operation id "${route.operationId}".`,
+        hint: 'Rename a class or field, or set operationId.',
+      });
+    } else byId.set(route.operationId, route);
+  }
+  return faults;
+}

@@ -1,0 +1,174 @@
+import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
+import { challengesOf } from '../auth/authenticate.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { admissionStages, runStages, type Stage } from './admission.ts';
+import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
+import { warnBlocking } from './warn-blocking.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import { Exchange } from './exchange.ts';
+import { Handling } from './handling.ts';
+import type { Host } from './host.ts';
+import { compileSerializer, type Serializer } from './json/project.ts';
+import type { Middleware } from './middleware.ts';
+import { compileInput, type Input } from './read-input.ts';
+import { sendStream } from './send-stream.ts';
+import type { ServerSentEvent } from './server-sent-event.ts';
+
+/** Where a request's exchange is kept on Fastify's request object. */
+export const exchangeKey: unique symbol = Symbol('kit.exchange');
+type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
+
+/** Everything about a route that can be decided before its first request. */
+interface RoutePlan extends AnswerPlan {
+  readonly route: CompiledRoute;
+  readonly stages: readonly Stage[];
+  readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
+  readonly serialize: Serializer | undefined;
+  readonly around: readonly Middleware[];
+  readonly onFinish: readonly Middleware[];
+}
+
+/** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
+export function serveRoute(host: Host, route: CompiledRoute, middleware: readonly Middleware[]): FastifyRouteOptions {
+  const plan: RoutePlan = {
+    route,
+    stages: admissionStages(route, middleware),
+    readInput: compileInput(route),
+    serialize: route.kind === 'json' && route.response !== undefined ? compileSerializer(route.response.json) : undefined,
+    around: middleware.filter((each) => each.handle !== undefined),
+    onResponse: middleware.filter((each) => each.onResponse !== undefined),
+    onFinish: middleware.filter((each) => each.onFinish !== undefined),
+    errors: route.errors,
+    challenges: challengesOf(route.authenticators),
+  };
+  return {
+    method: route.method,
+    url: route.path,
+    bodyLimit: route.bodyBytesMax,
+    // A stream has no HEAD: its headers depend on its first event.
+    exposeHeadRoute: route.method === 'GET' && route.kind !== 'stream',
+    onRequest: (request, reply, proceed) => admit(host, plan, request, reply, proceed),
+    handler: (request, reply) => handle(plan, (request as KitRequest)[exchangeKey], reply),
+    errorHandler: (error, request) => fail((request as KitRequest)[exchangeKey], plan, withBodyLimit(error, plan.route)),
+  };
+}
+
+function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: FastifyReply, proceed: () => void): void {
+  const exchange = new Exchange(host, plan.route, request, reply);
+  (request as KitRequest)[exchangeKey] = exchange;
+  if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan));
+  let pending;
+  try {
+    pending = runStages(plan.stages, exchange);
+  } catch (error) {
+    fail(exchange, plan, error);
+    return;
+  }
+  if (pending === undefined) proceed();
+  else
+    void pending.then(
+      () => proceed(),
+      (error: unknown) => fail(exchange, plan, error),
+    );
+}
+
+function finish(exchange: Exchange, plan: RoutePlan): void {
+  for (const middleware of plan.onFinish) {
+    try {
+      middleware.onFinish?.(exchange);
+    } catch (error) {
+      exchange.log.error({ err: error, middleware: middleware.name }, 'middleware failed after the answer');
+    }
+  }
+}
+
+function withBodyLimit(error: unknown, route: CompiledRoute): unknown {
+  if ((error as { code?: unknown } | null)?.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') return error;
+  return coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax }, cause: error });
+}
+
+/** Fastify waits for `reply.send` because nothing is returned; there is no promise unless the handler makes one. */
+function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void {
+  const { route } = plan;
+  if (route.status !== 200) reply.code(route.status);
+  if (route.timeoutMs > 0) limitTime(exchange, plan);
+  try {
+    const input = plan.readInput(exchange);
+    if (input instanceof Promise)
+      input.then((settled) => invoke(plan, exchange, settled)).catch((error: unknown) => fail(exchange, plan, error));
+    else invoke(plan, exchange, input);
+  } catch (error) {
+    fail(exchange, plan, error);
+  }
+}
+
+function limitTime(exchange: Exchange, plan: RoutePlan): void {
+  const { timeoutMs, operationId } = plan.route;
+  const timer = setTimeout(() => {
+    const error = coreErrors.deadline_exceeded({ message: `${operationId} took longer than ${timeoutMs} ms` });
+    exchange.abort(error);
+    fail(exchange, plan, error);
+  }, timeoutMs);
+  exchange.reply.raw.once('close', () => clearTimeout(timer));
+}
+
+function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
+  const { route } = plan;
+  const context = new Handling(exchange, input);
+  if (route.kind === 'stream') {
+    const events = route.route.handler(context) as AsyncIterable<ServerSentEvent>;
+    sendStream(exchange, plan, events).catch((error: unknown) => fail(exchange, plan, error));
+    return;
+  }
+  const result = plan.around.length > 0 ? runAround(plan, exchange, context) : callHandler(plan, exchange, context);
+  if (isThenable(result)) {
+    result.then((value) => answer(plan, exchange, value)).then(undefined, (error: unknown) => fail(exchange, plan, error));
+  } else answer(plan, exchange, result);
+}
+
+/** The synchronous part of a handler is timed: it is what holds up everybody else. */
+function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
+  const { warnBlockingMs } = exchange.host;
+  if (warnBlockingMs === 0) return plan.route.route.handler(context);
+  const started = performance.now();
+  try {
+    return plan.route.route.handler(context);
+  } finally {
+    const heldMs = performance.now() - started;
+    if (heldMs > warnBlockingMs) warnBlocking(exchange.log, plan.route, heldMs);
+  }
+}
+
+function runAround(plan: RoutePlan, exchange: Exchange, context: Handling): Promise<unknown> {
+  const run = async (index: number): Promise<unknown> => {
+    const middleware = plan.around[index];
+    if (middleware?.handle === undefined) return callHandler(plan, exchange, context);
+    return middleware.handle(exchange, () => run(index + 1));
+  };
+  return run(0);
+}
+
+function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
+  const { route } = plan;
+  const { reply } = exchange;
+  // The deadline answered already, or the handler did it itself.
+  if (reply.sent || reply.raw.headersSent) return;
+  if (exchange.verdict !== true) {
+    const facts = { operation: route.operationId, permission: route.permission.name };
+    exchange.log.error(facts, 'the handler returned without authorize(object), so its permission was never decided: refused');
+    throw coreErrors.permission_denied();
+  }
+  prepareHeaders(exchange, plan);
+  if (plan.serialize !== undefined) {
+    const body = plan.serialize(value);
+    reply.header('content-type', 'application/json; charset=utf-8');
+    reply.send(body);
+  } else if (route.kind === 'raw') {
+    if (!reply.hasHeader('content-type')) reply.header('content-type', route.mediaType);
+    reply.send(value);
+  } else reply.send();
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
+}

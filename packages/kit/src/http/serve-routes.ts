@@ -1,0 +1,105 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { renderError } from '../errors/render.ts';
+import { translateSocketError } from '../errors/server-errors.ts';
+import { onRequestStages, runStages } from './admission.ts';
+import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import { Exchange } from './exchange.ts';
+import type { Host } from './host.ts';
+import { parseJson } from './json/parse-json.ts';
+import type { Middleware } from './middleware.ts';
+import { PathMethods, unmatched } from './not-found.ts';
+import { serveRoute } from './serve-route.ts';
+
+export interface ServedRoutes {
+  readonly routes: readonly CompiledRoute[];
+  /** The middleware of each route. */
+  readonly middleware: ReadonlyMap<CompiledRoute, readonly Middleware[]>;
+  /** The app's middleware that sees requests without a route too. */
+  readonly appMiddleware: readonly Middleware[];
+}
+
+/** Registers the table on one Fastify context. Everything set here ends at the context's border. */
+export function serveRoutes(fastify: FastifyInstance, host: Host, served: ServedRoutes, server: 'own' | 'foreign'): void {
+  fastify.removeAllContentTypeParsers();
+  const parse = (_request: FastifyRequest, body: Buffer) => (body.length === 0 ? undefined : parseJson(body, host.jsonDepthMax));
+  fastify.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i, { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      done(null, parse(request, body as Buffer));
+    } catch (error) {
+      done(error as Error, undefined);
+    }
+  });
+  for (const route of served.routes) fastify.route(serveRoute(host, route, served.middleware.get(route) ?? []));
+  const strays = new Strays(host, served);
+  fastify.setErrorHandler((error, request, reply) => strays.fail(request, reply, error));
+  // Inside a foreign server a plugin without a prefix has no 404s of its own: that server's stay in force.
+  if (server === 'own' || fastify.prefix !== '')
+    fastify.setNotFoundHandler((request, reply) => strays.answer(request, reply, fastify.prefix));
+}
+
+/** Requests no route took: unknown addresses, wrong methods, URLs that cannot be decoded. */
+export class Strays {
+  readonly #host: Host;
+  readonly #plan: AnswerPlan;
+  readonly #middleware: readonly Middleware[];
+  readonly #methods: PathMethods;
+
+  constructor(host: Host, { routes, appMiddleware }: ServedRoutes) {
+    this.#host = host;
+    this.#middleware = appMiddleware;
+    this.#plan = { onResponse: appMiddleware.filter((each) => each.onResponse !== undefined), errors: host.errors, challenges: undefined };
+    this.#methods = new PathMethods(routes);
+  }
+
+  fail(request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+    fail(this.#exchange(request, reply), this.#plan, error);
+  }
+
+  answer(request: FastifyRequest, reply: FastifyReply, prefix: string): void {
+    const exchange = this.#exchange(request, reply);
+    const respond = () => {
+      const path = exchange.url.split('?', 1)[0] as string;
+      const allowed = this.#methods.of(path.slice(prefix.length));
+      if (exchange.method !== 'OPTIONS' || allowed.length === 0) throw unmatched(exchange.method, allowed);
+      prepareHeaders(exchange, this.#plan);
+      reply.code(204).header('allow', allowed.join(', ')).send();
+    };
+    try {
+      const pending = runStages(onRequestStages(this.#middleware), exchange);
+      if (pending === undefined) respond();
+      else pending.then(respond).catch((error: unknown) => fail(exchange, this.#plan, error));
+    } catch (error) {
+      fail(exchange, this.#plan, error);
+    }
+  }
+
+  #exchange(request: FastifyRequest, reply: FastifyReply): Exchange {
+    const exchange = new Exchange(this.#host, null, request, reply);
+    reply.raw.once('close', () => {
+      for (const middleware of this.#middleware) middleware.onFinish?.(exchange);
+    });
+    return exchange;
+  }
+
+  /** Errors on the socket, before there is a request: not HTTP, headers too large, too slow. */
+  refuseSocket(error: Error & { readonly code?: string }, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const requestId = crypto.randomUUID();
+    const rendered = renderError(translateSocketError(error), { format: this.#host.errorFormat, requestId });
+    this.#host.log.debug({ code: rendered.code, request_id: requestId }, 'connection refused');
+    const head = [
+      `HTTP/1.1 ${rendered.status} ${STATUS_CODES[rendered.status] ?? ''}`,
+      `content-type: ${rendered.contentType}`,
+      `content-length: ${Buffer.byteLength(rendered.body)}`,
+      `x-request-id: ${requestId}`,
+      'connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${rendered.body}`);
+  }
+}
