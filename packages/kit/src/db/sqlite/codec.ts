@@ -35,8 +35,8 @@ const decoders: Readonly<Record<string, SqliteDecoder>> = {
   timestamp_text: (value: string) => new Date(value),
   json_text: (value: string) => JSON.parse(value) as unknown,
   array_text: (value: string) => JSON.parse(value) as unknown,
-  'array_text(big)': (value: string) => (JSON.parse(value) as string[]).map(BigInt),
-  'array_text(timestamp)': (value: string) => (JSON.parse(value) as string[]).map((item) => new Date(item)),
+  array_text_big: (value: string) => (JSON.parse(value) as string[]).map(BigInt),
+  array_text_timestamp: (value: string) => (JSON.parse(value) as string[]).map((item) => new Date(item)),
   bigint: (value: number | bigint) => BigInt(value),
 };
 

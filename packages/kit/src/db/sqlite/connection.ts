@@ -102,7 +102,7 @@ function compile(database: DatabaseSync, text: string): Prepared {
   const statement = database.prepare(text);
   const columns = statement.columns();
   if (columns.length === 0) return { statement, columnCount: 0, build: (values) => values };
-  const readsBigints = columns.some((column) => /^(bigint|array_text\(big\))$/i.test(column.type ?? ''));
+  const readsBigints = columns.some((column) => /^(bigint|array_text_big)$/i.test(column.type ?? ''));
   if (readsBigints) statement.setReadBigInts(true);
   statement.setReturnArrays(true);
   const decoders = columns.map((column) => decoderOf(column.type, readsBigints));

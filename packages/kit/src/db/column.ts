@@ -1,0 +1,221 @@
+import type { StandardSchema } from './standard-schema.ts';
+import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
+import { uuidv7 } from './uuidv7.ts';
+import type { Clock } from './clock.ts';
+
+/** The table a reference points to: a model (as a function, so that declarations may be in any order) or a table's name. */
+export interface ReferenceTarget {
+  readonly name: string;
+  readonly primaryKey: readonly string[];
+  readonly columns: Readonly<Record<string, AnyColumn>>;
+}
+
+/** Everything a declaration says about a column; {@link ColumnDefinition} is the part that reaches the database. */
+export interface ColumnSettings {
+  readonly kind: ColumnKind;
+  readonly nullable: boolean;
+  readonly primaryKey: boolean;
+  readonly unique: boolean;
+  readonly readOnly: boolean;
+  readonly sensitive: boolean;
+  readonly min?: number;
+  readonly max?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly precision?: number;
+  readonly scale?: number;
+  readonly values?: readonly string[];
+  readonly of?: ColumnSettings;
+  readonly schema?: StandardSchema | Readonly<Record<string, unknown>>;
+  readonly default?: (clock: Clock) => unknown;
+  /** Set again by every update. */
+  readonly touch?: (clock: Clock) => unknown;
+  readonly dbDefault?: DatabaseDefault;
+  readonly reference?: { readonly target: string | (() => ReferenceTarget); readonly column?: string; readonly onDelete: OnDelete };
+  readonly description?: string;
+}
+
+declare const types: unique symbol;
+
+/** A column under declaration. `S` is its value in code, `O` whether an insert may leave it out. */
+export class Column<S, O extends boolean = false> {
+  declare readonly [types]: { readonly value: S; readonly optional: O };
+  readonly settings: ColumnSettings;
+
+  constructor(settings: ColumnSettings) {
+    this.settings = settings;
+  }
+
+  pk(): Column<S, O> {
+    return this.#with({ primaryKey: true });
+  }
+
+  nullable(): Column<S | null, true> {
+    return this.#with({ nullable: true });
+  }
+
+  unique(): Column<S, O> {
+    return this.#with({ unique: true });
+  }
+
+  /** Filled in by the toolkit when an insert leaves it out. */
+  default(value: S | (() => S)): Column<S, true> {
+    return this.#with({ default: typeof value === 'function' ? () => (value as () => S)() : () => value });
+  }
+
+  /** Filled in by the database when an insert leaves it out: a value, `'now'` for timestamps, `'random'` for uuids. */
+  dbDefault(value: S extends Date ? 'now' : Exclude<S, null>): Column<S, true> {
+    return this.#with({ dbDefault: databaseDefault(this.settings, value) });
+  }
+
+  /** Not accepted from clients: set by the application. */
+  readOnly(): Column<S, O> {
+    return this.#with({ readOnly: true });
+  }
+
+  /** Never part of an output, masked wherever values are shown. */
+  sensitive(): Column<S, O> {
+    return this.#with({ sensitive: true });
+  }
+
+  describe(description: string): Column<S, O> {
+    return this.#with({ description });
+  }
+
+  /** Narrows the value's type, for brands. */
+  $type<X extends S>(): Column<X, O> {
+    return this as unknown as Column<X, O>;
+  }
+
+  #with<S2, O2 extends boolean>(change: Partial<ColumnSettings>): Column<S2, O2> {
+    return new Column({ ...this.settings, ...change });
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- any value type; unknown would make columns invariant
+export type AnyColumn = Column<any, boolean>;
+
+function databaseDefault(settings: ColumnSettings, value: unknown): DatabaseDefault {
+  if (settings.kind === 'timestamp' && value === 'now') return { make: 'now' };
+  if (settings.kind === 'uuid' && value === 'random') return { make: 'uuid' };
+  if (settings.kind === 'json' || settings.kind === 'array') return { value: JSON.stringify(value) };
+  if (typeof value === 'bigint') return { value: value.toString() };
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return { value };
+  throw new Error(`A database default for a ${settings.kind} column is a plain value, 'now' or 'random'.`);
+}
+
+function column<S>(kind: ColumnKind, more: Partial<ColumnSettings> = {}): Column<S> {
+  return new Column<S>({ kind, nullable: false, primaryKey: false, unique: false, readOnly: false, sensitive: false, ...more });
+}
+
+export interface TextOptions {
+  readonly min?: number;
+  readonly max?: number;
+  /** A regular expression, as in JSON Schema. */
+  readonly pattern?: string;
+  /** A JSON Schema format: `email`, `uri`, … */
+  readonly format?: string;
+}
+
+interface Bounds {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+interface RefOptions<S> {
+  readonly onDelete?: OnDelete;
+  /** The target's column, its primary key unless said. */
+  readonly column?: string;
+  /** The value's kind when the target is given by name and its key is not a uuid. */
+  readonly type?: Column<S, boolean>;
+}
+
+function jsonColumn<S extends StandardSchema>(schema: S): Column<NonNullable<S['~standard']['types']>['output']>;
+function jsonColumn<J = unknown>(schema?: Readonly<Record<string, unknown>>): Column<J>;
+function jsonColumn(schema: StandardSchema | Readonly<Record<string, unknown>> = {}): Column<unknown> {
+  return column('json', { schema });
+}
+
+/** Column kinds. Property name = column name = JSON name. */
+export const t = {
+  /** A key made by the toolkit, sortable by creation time. */
+  uuidv7: (): Column<string, true> => new Column({ ...column('uuid').settings, default: (clock) => uuidv7(clock) }),
+  uuid: (): Column<string> => column('uuid'),
+  text: (options: number | TextOptions = {}): Column<string> => column('text', typeof options === 'number' ? { max: options } : options),
+  /** 32 bits. */
+  int: (bounds: Bounds = {}): Column<number> => column('int', bounds),
+  /** 64 bits: `bigint` in code, a string in JSON. */
+  bigint: (): Column<bigint> => column('bigint'),
+  /** Exact: a string with `scale` decimals in code and in JSON. */
+  decimal: (precision: number, scale: number): Column<string> => column('decimal', { precision, scale }),
+  float: (bounds: Bounds = {}): Column<number> => column('float', bounds),
+  bool: (): Column<boolean> => column('bool'),
+  /** A `Date` with milliseconds. */
+  timestamp: (): Column<Date> => column('timestamp'),
+  /** A day without time: `2026-02-28`. */
+  date: (): Column<string> => column('date'),
+  /** Any JSON, checked by `schema` (a Standard Schema or a JSON Schema) when it comes from a client. */
+  json: jsonColumn,
+  bytes: (): Column<Uint8Array> => column('bytes'),
+  enum: <const V extends readonly string[]>(values: V): Column<V[number]> => column('enum', { values }),
+  array: <S>(of: Column<S, boolean>): Column<S[]> => column('array', { of: of.settings }),
+  ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<S> =>
+    new Column({
+      ...(options.type ?? column<S>('uuid')).settings,
+      reference: {
+        target,
+        onDelete: options.onDelete ?? 'restrict',
+        ...(options.column === undefined ? {} : { column: options.column }),
+      },
+    }),
+};
+
+/** A reference's value is what its target's column holds; everything else stays as declared. */
+export function resolveReference(settings: ColumnSettings): ColumnSettings {
+  if (settings.reference === undefined || typeof settings.reference.target === 'string') return settings;
+  const { kind, max, precision, scale, values } = targetOf(settings.reference).column.settings;
+  return {
+    ...settings,
+    kind,
+    ...(max === undefined ? {} : { max }),
+    ...(precision === undefined ? {} : { precision }),
+    ...(scale === undefined ? {} : { scale }),
+    ...(values === undefined ? {} : { values }),
+  };
+}
+
+function targetOf(reference: NonNullable<ColumnSettings['reference']>): { table: string; name: string; column: AnyColumn } {
+  if (typeof reference.target === 'string') throw new TypeError('a reference by name has no declaration to look at');
+  const target = reference.target();
+  const [key, ...rest] = target.primaryKey;
+  if (reference.column === undefined && rest.length > 0)
+    throw new Error(`a reference to "${target.name}" must name one column: its key is composite`);
+  const name = reference.column ?? key ?? '';
+  const column = target.columns[name];
+  if (column === undefined) throw new Error(`a reference points to "${target.name}.${name}", which does not exist`);
+  return { table: target.name, name, column };
+}
+
+/** The part of a declaration that the database keeps. */
+export function columnDefinition(declared: ColumnSettings): ColumnDefinition {
+  const { reference } = declared;
+  const { kind, nullable, max, precision, scale, values, of, dbDefault } = resolveReference(declared);
+  return {
+    kind,
+    nullable,
+    ...(kind === 'text' && max !== undefined ? { max } : {}),
+    ...(precision === undefined ? {} : { precision }),
+    ...(scale === undefined ? {} : { scale }),
+    ...(values === undefined ? {} : { values: [...values] }),
+    ...(of === undefined ? {} : { of: columnDefinition(of) }),
+    ...(dbDefault === undefined ? {} : { dbDefault }),
+    ...(reference === undefined ? {} : { references: referenceOf(reference) }),
+  };
+}
+
+function referenceOf(reference: NonNullable<ColumnSettings['reference']>): Reference {
+  const { onDelete } = reference;
+  if (typeof reference.target === 'string') return { table: reference.target, column: reference.column ?? 'id', onDelete };
+  const { table, name } = targetOf(reference);
+  return { table, column: name, onDelete };
+}

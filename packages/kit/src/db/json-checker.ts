@@ -1,0 +1,46 @@
+import { Compile } from 'typebox/compile';
+import type { StandardIssue } from './standard-schema.ts';
+
+/** The part of a compiled schema that is used; TypeBox's own types stay out of every signature (they cost the compiler dearly). */
+interface Compiled {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): readonly Fault[];
+}
+
+interface Fault {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly message: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+const compileSchema = Compile as unknown as (schema: object) => Compiled;
+
+/** Compiles a JSON Schema to a function that lists every fault of a value. */
+export function jsonChecker(schema: object): (value: unknown) => StandardIssue[] {
+  const compiled = compileSchema(schema);
+  return (value) => (compiled.Check(value) ? [] : compiled.Errors(value).flatMap(toIssues));
+}
+
+function toIssues({ keyword, instancePath, message, params }: Fault): StandardIssue[] {
+  const path = instancePath.split('/').slice(1).map(unescapePointer);
+  if (keyword === 'boolean') return []; // `additionalProperties` says the same with the names
+  if (keyword === 'required')
+    return names(params['requiredProperties']).map((name) => ({ message: 'is required', code: 'required', path: [...path, name] }));
+  if (keyword === 'additionalProperties') {
+    return names(params['additionalProperties']).map((name) => ({
+      message: 'is not a known field',
+      code: 'unknown_field',
+      path: [...path, name],
+    }));
+  }
+  return [{ message, code: keyword, path }];
+}
+
+function names(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function unescapePointer(segment: string): string {
+  return segment.replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,160 @@
+import { columnDefinition, type ColumnSettings, resolveReference } from './column.ts';
+import { valueFault } from './column-codec.ts';
+import { columnJsonSchema, fromJson, orNull, toJson } from './column-json.ts';
+import { jsonChecker } from './json-checker.ts';
+import type { Columns } from './rows.ts';
+import { isStandardSchema, type StandardIssue, type StandardResult, type StandardSchema } from './standard-schema.ts';
+import type { ColumnDefinition } from './table-definition.ts';
+
+type JsonSchema = Record<string, unknown>;
+
+/** Columns a client may send when a row is made: not those the application or the toolkit sets. */
+export function inputSchema<O>(columns: Columns): StandardSchema<Record<string, unknown>, O> {
+  const writable = pick(columns, ({ readOnly, primaryKey, default: made }) => !readOnly && !(primaryKey && made !== undefined));
+  const isOptional = (each: ColumnSettings): boolean => each.nullable || each.default !== undefined || each.dbDefault !== undefined;
+  return writingSchema<O>(writable, (settings) => !isOptional(settings), true);
+}
+
+export function patchSchema<O>(columns: Columns): StandardSchema<Record<string, unknown>, O> {
+  return writingSchema<O>(
+    pick(columns, ({ readOnly, primaryKey }) => !readOnly && !primaryKey),
+    () => false,
+    false,
+  );
+}
+
+/** A row in JSON form. Columns it does not know, and sensitive ones, never get through. */
+export function outputSchema<I>(columns: Columns): StandardSchema<I, Record<string, unknown>> {
+  const shown = pick(columns, ({ sensitive }) => !sensitive);
+  const schema = lazily(() =>
+    objectSchema(
+      shown,
+      () => true,
+      (settings) => columnJsonSchema(resolveReference(settings), 'output'),
+    ),
+  );
+  const resolved = lazily(() => shown.map(([name, settings]) => [name, resolveReference(settings)] as const));
+  return standardSchema(schema, schema, (value) => {
+    if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be a row', code: 'type', path: [] }] };
+    const row = value as Record<string, unknown>;
+    const json: Record<string, unknown> = {};
+    const issues: StandardIssue[] = [];
+    for (const [name, settings] of resolved()) {
+      if (row[name] === undefined) issues.push({ message: 'is missing from the row', code: 'required', path: [name] });
+      else json[name] = toJson(settings, row[name]);
+    }
+    return issues.length > 0 ? { issues } : { value: json };
+  });
+}
+
+type NamedSettings = readonly (readonly [string, ColumnSettings])[];
+
+function pick(columns: Columns, keep: (settings: ColumnSettings) => boolean): NamedSettings {
+  return Object.entries(columns)
+    .map(([name, column]) => [name, column.settings] as const)
+    .filter(([, settings]) => keep(settings));
+}
+
+/**
+ * `fills`: absent or null lets the database fill a column that has a database default, so null is accepted there and
+ * left out of the result.
+ */
+function writingSchema<O>(
+  columns: NamedSettings,
+  isRequired: (settings: ColumnSettings) => boolean,
+  fills: boolean,
+): StandardSchema<Record<string, unknown>, O> {
+  const isFilled = (settings: ColumnSettings): boolean => fills && settings.dbDefault !== undefined;
+  const schema = lazily(() =>
+    objectSchema(columns, isRequired, (settings) => {
+      const own = columnJsonSchema(resolveReference(settings), 'input');
+      return isFilled(settings) && !settings.nullable ? orNull(own) : own;
+    }),
+  );
+  const check = lazily(() => jsonChecker(schema()));
+  const readers = lazily(() =>
+    columns.map(([name, settings]) => ({ name, settings: resolveReference(settings), definition: columnDefinition(settings) })),
+  );
+  return standardSchema(schema, schema, (value) => {
+    const faults = check()(value);
+    if (faults.length > 0) return { issues: faults };
+    return read<O>(value as Record<string, unknown>, readers(), isFilled);
+  });
+}
+
+interface Reader {
+  readonly name: string;
+  readonly settings: ColumnSettings;
+  readonly definition: ColumnDefinition;
+}
+
+function read<O>(
+  body: Record<string, unknown>,
+  readers: readonly Reader[],
+  isFilled: (settings: ColumnSettings) => boolean,
+): StandardResult<O> {
+  const result: Record<string, unknown> = {};
+  const issues: StandardIssue[] = [];
+  for (const { name, settings, definition } of readers) {
+    if (!Object.hasOwn(body, name)) continue;
+    const given = body[name];
+    if (given === null && isFilled(settings)) continue;
+    if (given === null && settings.nullable) {
+      result[name] = null;
+      continue;
+    }
+    const value = settings.kind === 'json' ? readJson(settings, given, name, issues) : fromJson(settings, given);
+    const fault = value === UNREADABLE ? undefined : valueFault(value, definition);
+    if (fault !== undefined) issues.push({ message: fault, code: 'invalid', path: [name] });
+    result[name] = value;
+  }
+  return issues.length > 0 ? { issues } : { value: result as O };
+}
+
+const UNREADABLE = Symbol('unreadable');
+
+/** A JSON column may bring its own Standard Schema, with rules that JSON Schema cannot say. */
+function readJson({ schema }: ColumnSettings, value: unknown, name: string, issues: StandardIssue[]): unknown {
+  if (!isStandardSchema(schema)) return value;
+  const result = schema['~standard'].validate(value);
+  if (result instanceof Promise)
+    throw new TypeError(`The schema of column "${name}" is asynchronous: columns need one that answers at once.`);
+  if (result.issues === undefined) return result.value;
+  for (const issue of result.issues) issues.push({ code: 'invalid', ...issue, path: [name, ...(issue.path ?? [])] });
+  return UNREADABLE;
+}
+
+function objectSchema(
+  columns: NamedSettings,
+  isRequired: (settings: ColumnSettings) => boolean,
+  schemaOf: (settings: ColumnSettings) => JsonSchema,
+): JsonSchema {
+  const required = columns.filter(([, settings]) => isRequired(settings)).map(([name]) => name);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(columns.map(([name, settings]) => [name, schemaOf(settings)])),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  };
+}
+
+function standardSchema<I, O>(
+  input: () => JsonSchema,
+  output: () => JsonSchema,
+  validate: (value: unknown) => StandardResult<O>,
+): StandardSchema<I, O> {
+  return Object.freeze({
+    '~standard': Object.freeze({
+      version: 1 as const,
+      vendor: 'kit',
+      validate,
+      jsonSchema: Object.freeze({ input: () => structuredClone(input()), output: () => structuredClone(output()) }),
+    }),
+  });
+}
+
+/** References are functions to models that may be declared later, so nothing is resolved before the first use. */
+function lazily<V>(make: () => V): () => V {
+  let made: { readonly value: V } | undefined;
+  return () => (made ??= { value: make() }).value;
+}

@@ -1,0 +1,69 @@
+import type { ColumnSettings } from './column.ts';
+import { columnEncoder, type ColumnEncoder } from './column-codec.ts';
+import type { Model } from './model.ts';
+import { quoteName } from './names.ts';
+
+export interface ModelColumn {
+  readonly name: string;
+  readonly settings: ColumnSettings;
+  readonly nullable: boolean;
+  readonly encode: ColumnEncoder;
+}
+
+/**
+ * What the repository knows about a model: encoders, and the text of every statement shape asked for so far. A shape is
+ * compiled once and its values are bound anew; the number of shapes is bounded by the code that asks.
+ */
+export class ModelStatements {
+  readonly columns: readonly ModelColumn[];
+  readonly byName: ReadonlyMap<string, ModelColumn>;
+  readonly key: readonly ModelColumn[];
+  /** Quoted table name. */
+  readonly table: string;
+  /** Every column, quoted: never `*`, whose meaning changes with the table. */
+  readonly list: string;
+  /** ` where "id" = $1`. */
+  readonly select: string;
+  readonly remove: string;
+  readonly #texts = new Map<string, string>();
+
+  constructor(model: Model) {
+    const { table } = model;
+    this.columns = Object.entries(table.columns).map(([name, definition]) => ({
+      name,
+      settings: model.columns[name]?.settings as ColumnSettings,
+      nullable: definition.nullable,
+      encode: columnEncoder(name, definition),
+    }));
+    this.byName = new Map(this.columns.map((column) => [column.name, column]));
+    this.key = model.primaryKey.map((name) => this.column(name));
+    this.table = quoteName(model.name);
+    this.list = this.columns.map(({ name }) => quoteName(name)).join(', ');
+    this.select = `select ${this.list} from ${this.table}${this.whereKey(1)}`;
+    this.remove = `delete from ${this.table}${this.whereKey(1)}`;
+  }
+
+  column(name: string): ModelColumn {
+    const column = this.byName.get(name);
+    if (column === undefined) throw new Error(`Table ${this.table} has no column "${name}".`);
+    return column;
+  }
+
+  whereKey(first: number): string {
+    return ` where ${this.key.map(({ name }, index) => `${quoteName(name)} = $${first + index}`).join(' and ')}`;
+  }
+
+  text(shape: string, compile: () => string): string {
+    let text = this.#texts.get(shape);
+    if (text === undefined) this.#texts.set(shape, (text = compile()));
+    return text;
+  }
+}
+
+const known = new WeakMap<Model, ModelStatements>();
+
+export function statementsOf(model: Model): ModelStatements {
+  let statements = known.get(model);
+  if (statements === undefined) known.set(model, (statements = new ModelStatements(model)));
+  return statements;
+}

@@ -1,0 +1,205 @@
+import { hasCode } from '../errors/kit-error.ts';
+import type { Db } from './db.ts';
+import type { Model } from './model.ts';
+import { type ModelColumn, type ModelStatements, statementsOf } from './model-statements.ts';
+import { quoteName } from './names.ts';
+import { orderSql } from './portable-sql.ts';
+import type { Insert, Row, Update } from './rows.ts';
+
+/** A row's key: its value, or for keys of several columns an object with each of them. */
+export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
+
+/** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
+export async function find<M extends Model>(db: Db, model: M, key: Key): Promise<Row<M> | undefined> {
+  const statements = statementsOf(model);
+  const values = keyValues(statements, key);
+  if (values === undefined) return undefined;
+  const { rows } = await db.execute<Row<M>>(statements.select, values);
+  return rows[0];
+}
+
+/** The first row whose columns have these values; null matches NULL. */
+export async function findBy<M extends Model>(db: Db, model: M, where: Partial<Row<M>>): Promise<Row<M> | undefined> {
+  return (await list(db, model, { where, limit: 1 }))[0];
+}
+
+export interface ListOptions<M extends Model> {
+  /** Columns and the values they must have. */
+  readonly where?: Partial<Row<M>>;
+  /** Column names; a leading minus means descending. NULLs come last either way. */
+  readonly orderBy?: readonly (Extract<keyof M['columns'], string> | `-${Extract<keyof M['columns'], string>}`)[];
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
+  const statements = statementsOf(model);
+  const where = conditions(statements, options.where ?? {});
+  if (where === undefined) return [];
+  const order = (options.orderBy ?? []).map((each) => orderTerm(db, statements, each));
+  const values = [...where.values];
+  let text = `select ${statements.list} from ${statements.table}${where.text}`;
+  if (order.length > 0) text += ` order by ${order.join(', ')}`;
+  if (options.limit !== undefined || options.offset !== undefined) {
+    // SQLite knows OFFSET only behind LIMIT.
+    text += ` limit $${values.push(options.limit ?? Number.MAX_SAFE_INTEGER)}`;
+    if (options.offset !== undefined) text += ` offset $${values.push(options.offset)}`;
+  }
+  return db.query<Row<M>>(text, values);
+}
+
+export async function count<M extends Model>(db: Db, model: M, where: Partial<Row<M>> = {}): Promise<number> {
+  const statements = statementsOf(model);
+  const condition = conditions(statements, where);
+  if (condition === undefined) return 0;
+  const rows = await db.query<{ count: number }>(`select count(*) as count from ${statements.table}${condition.text}`, condition.values);
+  return rows[0]?.count ?? 0;
+}
+
+/** Writes one row and returns it as the database has it. Absent or null lets a default fill the column. */
+export async function insert<M extends Model>(db: Db, model: M, values: Insert<M>): Promise<Row<M>> {
+  const statements = statementsOf(model);
+  const { names, parameters } = insertion(db, statements, values);
+  const text = statements.text(`insert ${names.join()}`, () => insertText(statements, names, 1));
+  const { rows } = await db.execute<Row<M>>(text, parameters);
+  return rows[0] as Row<M>;
+}
+
+/** Rows per statement: both databases take far more parameters than this needs. */
+const CHUNK = 100;
+
+/** Writes many rows, in one transaction, and returns them in the order given. */
+export async function insertMany<M extends Model>(db: Db, model: M, rows: readonly Insert<M>[]): Promise<Row<M>[]> {
+  if (rows.length === 0) return [];
+  const statements = statementsOf(model);
+  const write = async (tx: Db): Promise<Row<M>[]> => {
+    const written: Row<M>[] = [];
+    for (let start = 0; start < rows.length;) {
+      const first = insertion(tx, statements, rows[start] as object);
+      const parameters = [...first.parameters];
+      let end = start + 1;
+      for (; end < rows.length && end - start < CHUNK; end++) {
+        const next = insertion(tx, statements, rows[end] as object);
+        if (next.names.join() !== first.names.join()) break; // another set of columns is another statement
+        parameters.push(...next.parameters);
+      }
+      const text = statements.text(`insert ${end - start} ${first.names.join()}`, () => insertText(statements, first.names, end - start));
+      written.push(...(await tx.query<Row<M>>(text, parameters)));
+      start = end;
+    }
+    return written;
+  };
+  return db.isTransaction ? write(db) : db.transaction(write);
+}
+
+/** Changes one row and returns it, or undefined when there is none. No changes: the row as it is. */
+export async function update<M extends Model>(db: Db, model: M, key: Key, changes: Update<M>): Promise<Row<M> | undefined> {
+  const statements = statementsOf(model);
+  const keys = keyValues(statements, key);
+  if (keys === undefined) return undefined;
+  const given = Object.entries(changes as Record<string, unknown>).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return find(db, model, key);
+  const names: string[] = [];
+  const parameters: unknown[] = [];
+  for (const [name, value] of given) {
+    names.push(name);
+    parameters.push(statements.column(name).encode(value));
+  }
+  for (const { name, settings, encode } of statements.columns) {
+    if (settings.touch === undefined || names.includes(name)) continue;
+    names.push(name);
+    parameters.push(encode(settings.touch(db.clock)));
+  }
+  const text = statements.text(`update ${names.join()}`, () => {
+    const assignments = names.map((name, index) => `${quoteName(name)} = $${index + 1}`);
+    return `update ${statements.table} set ${assignments.join(', ')}${statements.whereKey(names.length + 1)} returning ${statements.list}`;
+  });
+  const { rows } = await db.execute<Row<M>>(text, [...parameters, ...keys]);
+  return rows[0];
+}
+
+/** Deletes one row and says whether there was one. */
+export async function remove<M extends Model>(db: Db, model: M, key: Key): Promise<boolean> {
+  const statements = statementsOf(model);
+  const values = keyValues(statements, key);
+  if (values === undefined) return false;
+  return (await db.execute(statements.remove, values)).count > 0;
+}
+
+function insertText(statements: ModelStatements, names: readonly string[], rows: number): string {
+  const returning = ` returning ${statements.list}`;
+  if (names.length === 0) return `insert into ${statements.table} default values${returning}`;
+  const tuples = Array.from(
+    { length: rows },
+    (_, row) => `(${names.map((_name, index) => `$${row * names.length + index + 1}`).join(', ')})`,
+  );
+  return `insert into ${statements.table} (${names.map(quoteName).join(', ')}) values ${tuples.join(', ')}${returning}`;
+}
+
+function insertion(db: Db, statements: ModelStatements, values: object): { names: string[]; parameters: unknown[] } {
+  const given = values as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(given)) statements.column(name);
+  const names: string[] = [];
+  const parameters: unknown[] = [];
+  for (const column of statements.columns) {
+    const value = filled(db, column, given[column.name]);
+    if (value === undefined) continue;
+    names.push(column.name);
+    parameters.push(column.encode(value));
+  }
+  return { names, parameters };
+}
+
+/** Undefined leaves the column out, so that the database fills it. */
+function filled(db: Db, { settings, nullable }: ModelColumn, value: unknown): unknown {
+  if (value !== undefined && value !== null) return value;
+  if (value === null && (nullable || settings.kind === 'json')) return value;
+  if (settings.default !== undefined) return settings.default(db.clock);
+  // Without any default the encoder refuses null with the column's name.
+  return settings.dbDefault !== undefined || nullable ? undefined : null;
+}
+
+function keyValues(statements: ModelStatements, key: Key): unknown[] | undefined {
+  const columns = statements.key;
+  const [first] = columns;
+  try {
+    if (typeof key !== 'object') {
+      if (first === undefined || columns.length !== 1)
+        throw new Error(`The key of ${statements.table} has several columns: pass an object with each.`);
+      return [first.encode(key)];
+    }
+    return columns.map(({ name, encode }) => encode(key[name]));
+  } catch (error) {
+    if (hasCode(error, 'value_not_storable')) return undefined;
+    throw error;
+  }
+}
+
+interface Conditions {
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+/** Undefined: no row can match, because a value could not be stored in its column. */
+function conditions(statements: ModelStatements, where: object): Conditions | undefined {
+  const terms: string[] = [];
+  const values: unknown[] = [];
+  try {
+    for (const [name, value] of Object.entries(where)) {
+      if (value === undefined) continue;
+      const column = statements.column(name);
+      if (value === null) terms.push(`${quoteName(name)} is null`);
+      else terms.push(`${quoteName(name)} = $${values.push(column.encode(value))}`);
+    }
+  } catch (error) {
+    if (hasCode(error, 'value_not_storable')) return undefined;
+    throw error;
+  }
+  return { text: terms.length === 0 ? '' : ` where ${terms.join(' and ')}`, values };
+}
+
+function orderTerm(db: Db, statements: ModelStatements, each: string): string {
+  const descending = each.startsWith('-');
+  const { name, settings } = statements.column(descending ? each.slice(1) : each);
+  return orderSql(quoteName(name), settings.kind, db.dialect, descending ? 'desc' : 'asc');
+}

@@ -1,0 +1,51 @@
+import type { ColumnType } from 'kysely';
+import type { AnyColumn, Column } from './column.ts';
+import type { JsonParameter } from './json-parameter.ts';
+
+export type Columns = Readonly<Record<string, AnyColumn>>;
+
+interface HasColumns {
+  readonly columns: Columns;
+}
+
+type Value<X> = X extends Column<infer S, boolean> ? S : never;
+// oxlint-disable-next-line typescript/no-explicit-any -- matches every value type
+type OptionalKeys<C> = { [K in keyof C]: C[K] extends Column<any, true> ? K : never }[keyof C];
+type Flat<X> = { [K in keyof X]: X[K] } & {};
+
+export type RowOf<C> = { [K in keyof C]: Value<C[K]> };
+export type InsertOf<C> = Flat<
+  { [K in Exclude<keyof C, OptionalKeys<C>>]: Value<C[K]> } & { [K in OptionalKeys<C>]?: Value<C[K]> | null | undefined }
+>;
+export type UpdateOf<C> = { [K in keyof C]?: Value<C[K]> | undefined };
+
+/** A row as code reads it. */
+export type Row<M extends HasColumns> = RowOf<M['columns']>;
+/** What an insert needs: columns that are nullable or have a default may be left out. */
+export type Insert<M extends HasColumns> = InsertOf<M['columns']>;
+/** What an update may change. */
+export type Update<M extends HasColumns> = UpdateOf<M['columns']>;
+
+/** JSON values that a driver would take for something else must be marked with `json(…)`. */
+type Written<S> = S extends
+  | string
+  | number
+  | bigint
+  | boolean
+  | Date
+  | Uint8Array
+  | null
+  | readonly (string | number | bigint | boolean | Date)[]
+  ? S
+  : unknown extends S
+    ? JsonParameter | Readonly<Record<string, unknown>> | null
+    : S | JsonParameter<S>;
+
+type TableOf<C> = {
+  [K in keyof C]: C[K] extends Column<infer S, infer O>
+    ? ColumnType<S, O extends true ? Written<S> | undefined : Written<S>, Written<S>>
+    : never;
+};
+
+/** Kysely's table map of some models: `type Shop = Tables<{ orders: typeof orders; customers: typeof customers }>`. */
+export type Tables<M extends Readonly<Record<string, HasColumns>>> = { [K in keyof M]: TableOf<M[K]['columns']> };

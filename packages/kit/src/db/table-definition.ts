@@ -1,0 +1,85 @@
+/** What kind of value a column holds. */
+export type ColumnKind =
+  | 'uuid'
+  | 'text'
+  | 'int'
+  | 'bigint'
+  | 'decimal'
+  | 'float'
+  | 'bool'
+  | 'timestamp'
+  | 'date'
+  | 'json'
+  | 'bytes'
+  | 'enum'
+  | 'array';
+
+export type OnDelete = 'restrict' | 'cascade' | 'set null';
+
+/** A default the database fills in: a plain value, or something it makes. */
+export type DatabaseDefault = { readonly value: string | number | boolean } | { readonly make: 'now' | 'uuid' };
+
+export interface Reference {
+  readonly table: string;
+  readonly column: string;
+  readonly onDelete: OnDelete;
+}
+
+/** A column as the database knows it: plain data, so that migrations can freeze and compare it. */
+export interface ColumnDefinition {
+  readonly kind: ColumnKind;
+  readonly nullable: boolean;
+  /** Characters (code points) of text. */
+  readonly max?: number;
+  readonly precision?: number;
+  readonly scale?: number;
+  readonly values?: readonly string[];
+  /** The kind of an array's elements. */
+  readonly of?: ColumnDefinition;
+  readonly dbDefault?: DatabaseDefault;
+  readonly references?: Reference;
+}
+
+export interface IndexDefinition {
+  readonly name: string;
+  /** A leading minus means descending. */
+  readonly columns: readonly string[];
+  readonly unique: boolean;
+  /** The condition of a partial index, in SQL that both databases read. */
+  readonly where?: string;
+}
+
+/** A table as the database knows it. */
+export interface TableDefinition {
+  readonly name: string;
+  readonly columns: Readonly<Record<string, ColumnDefinition>>;
+  readonly primaryKey: readonly string[];
+  readonly indexes: readonly IndexDefinition[];
+  /** Conditions every row satisfies, by constraint name, in SQL that both databases read. */
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+export function columnOf(table: TableDefinition, name: string): ColumnDefinition {
+  const column = Object.hasOwn(table.columns, name) ? table.columns[name] : undefined;
+  if (column === undefined)
+    throw new Error(`Table "${table.name}" has no column "${name}"${suggestion(name, Object.keys(table.columns))}.`);
+  return column;
+}
+
+/** `; did you mean "x"?` for a name that is one of `known` but for a slip. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const best = known.map((each) => ({ each, distance: editDistance(name, each) })).sort((a, b) => a.distance - b.distance)[0];
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(name.length / 3)) ? `; did you mean "${best.each}"?` : '';
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

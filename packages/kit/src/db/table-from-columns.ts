@@ -1,0 +1,59 @@
+import { type AnyColumn, columnDefinition } from './column.ts';
+import { derivedName } from './names.ts';
+import type { Columns } from './rows.ts';
+import type { ColumnDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
+
+export interface ModelIndex {
+  /** Column names; a leading minus means descending. */
+  readonly columns: readonly string[];
+  readonly unique?: boolean;
+  /** Condition of a partial index, in SQL that both databases read: `deleted_at is null`. */
+  readonly where?: string;
+  readonly name?: string;
+}
+
+export interface ModelOptions {
+  readonly indexes?: readonly ModelIndex[];
+  /** For keys of several columns; `.pk()` on each of them says the same. */
+  readonly primaryKey?: readonly string[];
+  /** Conditions every row satisfies, by short name, in SQL that both databases read. */
+  readonly checks?: Readonly<Record<string, string>>;
+}
+
+export function primaryKeyOf(columns: Columns, options: ModelOptions): readonly string[] {
+  return options.primaryKey ?? Object.keys(columns).filter((key) => columns[key]?.settings.primaryKey === true);
+}
+
+export function tableDefinition(name: string, columns: Columns, options: ModelOptions): TableDefinition {
+  const definitions: Record<string, ColumnDefinition> = {};
+  for (const [key, column] of Object.entries(columns)) definitions[key] = namedDefinition(name, key, column);
+  const single = Object.entries(columns).filter(([, column]) => column.settings.unique);
+  return {
+    name,
+    columns: definitions,
+    primaryKey: [...(options.primaryKey ?? [])],
+    indexes: [
+      ...single.map(([key]) => indexDefinition(name, { columns: [key], unique: true })),
+      ...(options.indexes ?? []).map((index) => indexDefinition(name, index)),
+    ],
+    checks: Object.fromEntries(Object.entries(options.checks ?? {}).map(([key, sql]) => [derivedName(name, key, 'check'), sql])),
+  };
+}
+
+export function indexDefinition(table: string, index: ModelIndex): IndexDefinition {
+  const words = index.columns.map((column) => column.replace(/^-/, ''));
+  return {
+    name: index.name ?? derivedName(table, ...words, index.unique === true ? 'unique' : 'index'),
+    columns: [...index.columns],
+    unique: index.unique === true,
+    ...(index.where === undefined ? {} : { where: index.where }),
+  };
+}
+
+function namedDefinition(table: string, key: string, column: AnyColumn): ColumnDefinition {
+  try {
+    return columnDefinition(column.settings);
+  } catch (error) {
+    throw new Error(`Model "${table}", column "${key}": ${(error as Error).message}.`, { cause: error });
+  }
+}
