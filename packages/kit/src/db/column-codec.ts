@@ -51,7 +51,7 @@ const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
     if (!Array.isArray(value) || of === undefined) return new Unfit('must be an array');
     const items = value.map((item: unknown) => checks[of.kind](item, of));
     const unfit = items.find((item) => item instanceof Unfit);
-    return unfit === undefined ? items : new Unfit(`has an element that ${(unfit as Unfit).reason}`);
+    return unfit === undefined ? items : new Unfit(`has an element that ${unfit.reason}`);
   },
 };
 

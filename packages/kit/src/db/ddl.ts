@@ -2,70 +2,49 @@ import { parseDecimal } from './decimal.ts';
 import type { Dialect } from './dialect.ts';
 import { derivedName, quoteName, quoteText } from './names.ts';
 import { encodePostgres } from './postgres/codec.ts';
-import type { ColumnDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
+import type { ColumnDefinition, ColumnKind, IndexDefinition, TableDefinition } from './table-definition.ts';
+
+type TypeOf = (column: ColumnDefinition) => string;
 
 /**
  * SQLite's declared types carry the codec (see sqlite/codec.ts). A name with TEXT in it has text affinity, which keeps
  * decimals exact; one with INT would turn text into numbers, hence `big`.
  */
-export function sqliteType(column: ColumnDefinition): string {
-  switch (column.kind) {
-    case 'uuid':
-      return 'uuid_text';
-    case 'text':
-      return 'text';
-    case 'enum':
-      return 'enum_text';
-    case 'int':
-      return 'integer';
-    case 'bigint':
-      return 'bigint';
-    case 'decimal':
-      return `decimal_text(${column.precision},${column.scale})`;
-    case 'float':
-      return 'real';
-    case 'bool':
-      return 'boolean';
-    case 'timestamp':
-      return 'timestamp_text';
-    case 'date':
-      return 'date_text';
-    case 'json':
-      return 'json_text';
-    case 'bytes':
-      return 'blob';
-    case 'array':
-      return column.of?.kind === 'bigint' ? 'array_text_big' : column.of?.kind === 'timestamp' ? 'array_text_timestamp' : 'array_text';
-  }
-}
+const sqliteTypes: Readonly<Record<ColumnKind, TypeOf>> = {
+  uuid: () => 'uuid_text',
+  text: () => 'text',
+  enum: () => 'enum_text',
+  int: () => 'integer',
+  bigint: () => 'bigint',
+  decimal: ({ precision, scale }) => `decimal_text(${precision},${scale})`,
+  float: () => 'real',
+  bool: () => 'boolean',
+  timestamp: () => 'timestamp_text',
+  date: () => 'date_text',
+  json: () => 'json_text',
+  bytes: () => 'blob',
+  array: ({ of }) => (of?.kind === 'bigint' ? 'array_text_big' : of?.kind === 'timestamp' ? 'array_text_timestamp' : 'array_text'),
+};
 
-export function postgresType(column: ColumnDefinition): string {
-  switch (column.kind) {
-    case 'text':
-      return column.max === undefined ? 'text' : `character varying(${column.max})`;
-    case 'enum':
-      return 'text';
-    case 'int':
-      return 'integer';
-    case 'decimal':
-      return `numeric(${column.precision},${column.scale})`;
-    case 'float':
-      return 'double precision';
-    case 'bool':
-      return 'boolean';
-    case 'timestamp':
-      return 'timestamp(3) with time zone';
-    case 'json':
-      return 'jsonb';
-    case 'bytes':
-      return 'bytea';
-    case 'array':
-      return `${column.of === undefined ? 'text' : postgresType(column.of)}[]`;
-    case 'uuid':
-    case 'bigint':
-    case 'date':
-      return column.kind;
-  }
+/** As PostgreSQL itself prints them, so that drift detection can compare. */
+const postgresTypes: Readonly<Record<ColumnKind, TypeOf>> = {
+  uuid: () => 'uuid',
+  text: ({ max }) => (max === undefined ? 'text' : `character varying(${max})`),
+  enum: () => 'text',
+  int: () => 'integer',
+  bigint: () => 'bigint',
+  decimal: ({ precision, scale }) => `numeric(${precision},${scale})`,
+  float: () => 'double precision',
+  bool: () => 'boolean',
+  timestamp: () => 'timestamp(3) with time zone',
+  date: () => 'date',
+  json: () => 'jsonb',
+  bytes: () => 'bytea',
+  array: ({ of }) => `${of === undefined ? 'text' : postgresTypes[of.kind](of)}[]`,
+};
+
+export function columnType(column: ColumnDefinition, dialect: Dialect): string {
+  return (dialect === 'sqlite' ? sqliteTypes : postgresTypes)[column.kind](column);
 }
 
 /** Text sorts by code point on both databases: SQLite does so anyway, PostgreSQL only when told. */
@@ -128,7 +107,7 @@ export function columnSql(table: string, name: string, column: ColumnDefinition,
   const defaultValue = defaultSql(column, dialect);
   return [
     quoteName(name),
-    dialect === 'sqlite' ? sqliteType(column) : postgresType(column) + collation(column),
+    columnType(column, dialect) + (dialect === 'postgres' ? collation(column) : ''),
     column.nullable ? undefined : 'not null',
     defaultValue === undefined ? undefined : `default ${defaultValue}`,
     check === undefined ? undefined : `constraint ${quoteName(columnCheckName(table, name))} check (${check})`,

@@ -14,7 +14,7 @@ interface Fault {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-const compileSchema = Compile as unknown as (schema: object) => Compiled;
+const compileSchema: (schema: object) => Compiled = Compile;
 
 /** Compiles a JSON Schema to a function that lists every fault of a value. */
 export function jsonChecker(schema: object): (value: unknown) => StandardIssue[] {

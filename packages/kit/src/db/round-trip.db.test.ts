@@ -163,7 +163,7 @@ describeDatabases(
       const { id } = await insert(database.db, maybes, { doc });
       const read = await find(database.db, maybes, id);
       deepStrictEqual(read?.doc, doc);
-      expect(Object.hasOwn(read?.doc as object, '__proto__')).toBe(true);
+      expect(Object.hasOwn(read?.doc, '__proto__')).toBe(true);
       expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
     });
 
