@@ -4,6 +4,7 @@ export { didYouMean, nearest } from './did-you-mean.ts';
 export { Exchange } from './exchange.ts';
 export type { HandlerContext } from './handler-context.ts';
 export type { Host } from './host.ts';
+export { jsonSchema } from './json-schema.ts';
 export type { Log } from './log.ts';
 export type { Middleware } from './middleware.ts';
 export { isRoute, route, wrapRoute } from './route.ts';
