@@ -1,0 +1,18 @@
+import { coreErrors, defineErrors, type KitError } from '../../errors/index.ts';
+
+export const accountErrors = defineErrors('accounts', {
+  username_taken: { status: 409, detail: 'A user of this name exists already.', remedy: 'Choose another user name.' },
+  email_taken: {
+    status: 409,
+    detail: 'A user with this e-mail address exists already.',
+    remedy: 'Use another address, or the existing user.',
+  },
+  user_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name the user by user name, e-mail address or id.' },
+  invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
+  weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
+});
+
+/** The one answer to every login that fails: unknown, deactivated, without a password, or mistyped. */
+export function loginFailed(): KitError {
+  return coreErrors.invalid_credentials({ detail: 'The user name or the password is wrong.' });
+}

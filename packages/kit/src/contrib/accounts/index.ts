@@ -1,0 +1,8 @@
+export { accountsService, type Accounts } from './accounts.ts';
+export { AccountController } from './controller.ts';
+export { accountErrors } from './errors.ts';
+export { activateUser, changePassword, createUser, deactivateUser, type NewUser, type UserManagement } from './manage-users.ts';
+export { sessions, users } from './models.ts';
+export { accounts } from './module.ts';
+export type { AccountsOptions } from './options.ts';
+export { logIn, logOut, type LoginAttempt, type NewSession } from './sessions.ts';

@@ -1,0 +1,44 @@
+import {
+  clientKey,
+  enforceThrottles,
+  parseRate,
+  throttledError,
+  type Throttle,
+  type ThrottleRates,
+  type ThrottleStorage,
+} from '../../throttle/index.ts';
+import { normalizeLogin } from './login-name.ts';
+
+/** Guesses from one place, over all accounts. THROTTLE_RATES may set `login_client`. */
+const CLIENT_RATE = parseRate('20/min');
+/** Guesses at one account, from all places: 480 a day against a password of ten characters. THROTTLE_RATES may set `login_account`. */
+const ACCOUNT_RATE = parseRate('10/30min');
+
+/** Runs before anything is read; part of the login route. */
+export const loginClientThrottle: Throttle = {
+  name: 'login_client',
+  phase: 'client',
+  key: ({ clientAddress }) => clientKey(clientAddress),
+  rate: ({ rates }) => rates['login_client'] ?? CLIENT_RATE,
+};
+
+/**
+ * Charges one guess at an account and answers how to return it once the password was right. Unknown accounts have
+ * budgets too: a refusal must not tell them apart. The account is known only from the body, so the route cannot do this.
+ */
+export async function takeLoginAttempt(
+  login: string,
+  storage: ThrottleStorage,
+  rates: ThrottleRates,
+  now: Date,
+): Promise<() => Promise<void>> {
+  const account: Throttle = {
+    name: 'login_account',
+    phase: 'principal',
+    key: () => normalizeLogin(login),
+    rate: () => rates['login_account'] ?? ACCOUNT_RATE,
+  };
+  const outcome = await enforceThrottles([account], 'principal', { clientAddress: '', principal: null, tenant: null, rates }, storage, now);
+  if (outcome.refused !== null) throw throttledError(outcome.refused);
+  return () => outcome.giveBack();
+}

@@ -1,0 +1,121 @@
+import type { User } from '../../auth/index.ts';
+import type { AuditEntry, AuditSink } from '../../app/index.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { accountErrors } from './errors.ts';
+import { emailFault, isUserId, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
+import { passwordFault } from './password-policy.ts';
+import { hashPassword, type PasswordCost } from './password.ts';
+import { deleteSessionsOf, findUserById, findUserByLogin, insertUser, setActive, setPasswordHash, type UserRow } from './store.ts';
+
+/** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
+export interface UserManagement {
+  readonly clock: Clock;
+  readonly passwordCost: PasswordCost;
+  readonly audit: AuditSink | null;
+  readonly actor?: AuditEntry['actor'];
+}
+
+export interface NewUser {
+  readonly username: string;
+  readonly email?: string | null;
+  /** Without one the user cannot log in with a password. */
+  readonly password?: string | null;
+  readonly is_staff?: boolean;
+  readonly is_superuser?: boolean;
+}
+
+/** By id, user name or e-mail address. */
+export async function requireUser(db: Db, login: string): Promise<UserRow> {
+  const normalized = normalizeLogin(login);
+  const user = isUserId(normalized) ? await findUserById(db, normalized) : await findUserByLogin(db, normalized);
+  if (user === null) throw accountErrors.user_not_found({ detail: `There is no user ${JSON.stringify(login)}.` });
+  return user;
+}
+
+export async function createUser(db: Db, input: NewUser, management: UserManagement): Promise<UserRow> {
+  const username = normalizeUsername(input.username);
+  const email = input.email === undefined || input.email === null || input.email === '' ? null : normalizeEmail(input.email);
+  const fault = usernameFault(username) ?? (email === null ? null : emailFault(email));
+  if (fault !== null) throw accountErrors.invalid_user({ detail: fault });
+  const password = input.password ?? null;
+  const password_hash = password === null ? null : await hashNewPassword(password, { username, email }, management.passwordCost);
+  const now = management.clock.now();
+  const { is_staff = false, is_superuser = false } = input;
+  const wanted = {
+    id: uuidv7(management.clock),
+    username,
+    email,
+    is_active: true,
+    is_staff,
+    is_superuser,
+    password_hash,
+    created_at: now,
+    updated_at: now,
+  };
+  return db.transaction(async (tx) => {
+    const user = await insertUser(tx, wanted);
+    if (user === null) {
+      throw (await findUserByLogin(tx, username)) === null ? accountErrors.email_taken() : accountErrors.username_taken();
+    }
+    await record(tx, management, { action: 'user.created', target_id: user.id, before: null, after: publicUser(user) });
+    return user;
+  });
+}
+
+/** Ends every session of the user in the same transaction; the next request with one is anonymous. */
+export async function deactivateUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
+  return changeActive(db, id, false, management);
+}
+
+/** Sessions from before stay ended, also one that a login in flight created while the user was being deactivated. */
+export async function activateUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
+  return changeActive(db, id, true, management);
+}
+
+/** Every session ends: whoever learned the old password is out. */
+export async function changePassword(db: Db, user: UserRow, password: string, management: UserManagement): Promise<UserRow> {
+  const hash = await hashNewPassword(password, user, management.passwordCost);
+  return db.transaction((tx) => replacePassword(tx, user.id, hash, management));
+}
+
+/** The second half of {@link changePassword}, for callers with more to do in the same transaction. */
+export async function replacePassword(tx: Db, id: string, hash: string, management: UserManagement): Promise<UserRow> {
+  const changed = await setPasswordHash(tx, id, hash, management.clock.now());
+  if (changed === null) throw accountErrors.user_not_found();
+  const ended = await deleteSessionsOf(tx, id);
+  await record(tx, management, { action: 'user.password_changed', target_id: id, metadata: { sessions_ended: ended } });
+  return changed;
+}
+
+/** The user without its password hash: the only form that leaves the module. */
+export function publicUser({ id, username, email, is_active, is_staff, is_superuser }: User): User {
+  return { id, username, email, is_active, is_staff, is_superuser };
+}
+
+async function changeActive(db: Db, id: string, active: boolean, management: UserManagement): Promise<UserRow> {
+  return db.transaction(async (tx) => {
+    const before = await findUserById(tx, id);
+    const user = await setActive(tx, id, active, management.clock.now());
+    if (before === null || user === null) throw accountErrors.user_not_found();
+    const ended = await deleteSessionsOf(tx, id);
+    if (before.is_active !== active) {
+      const action = active ? 'user.activated' : 'user.deactivated';
+      const [was, is] = [{ is_active: before.is_active }, { is_active: active }];
+      await record(tx, management, { action, target_id: id, before: was, after: is, metadata: { sessions_ended: ended } });
+    }
+    return user;
+  });
+}
+
+/** Slow on purpose: call it before a transaction, which would hold the writer all the while. */
+export async function hashNewPassword(password: string, user: Pick<User, 'username' | 'email'>, cost: PasswordCost): Promise<string> {
+  const fault = passwordFault(password, user);
+  if (fault !== null) throw accountErrors.weak_password({ detail: fault });
+  return hashPassword(password, cost);
+}
+
+async function record(tx: Db, { audit, actor }: UserManagement, entry: Omit<AuditEntry, 'target_type' | 'actor'>): Promise<void> {
+  await audit?.record(tx, { ...entry, target_type: 'user', actor: actor ?? null });
+}

@@ -1,0 +1,28 @@
+import { model, t, timestamps } from '../../db/index.ts';
+
+export const users = model('users', {
+  id: t.uuidv7().pk(),
+  /** Lower case, without `@`: see login-name.ts. */
+  username: t.text({ min: 1, max: 150 }).unique(),
+  /** Lower case. */
+  email: t.text(254).nullable().unique(),
+  is_active: t.bool().dbDefault(true),
+  is_staff: t.bool().dbDefault(false),
+  is_superuser: t.bool().dbDefault(false),
+  password_hash: t.text(255).nullable().sensitive().readOnly(),
+  ...timestamps(),
+});
+
+export const sessions = model(
+  'sessions',
+  {
+    id: t.uuidv7().pk(),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    /** SHA-256 of the token in the cookie, in hexadecimal. */
+    token_digest: t.text(64).unique().sensitive(),
+    created_at: t.timestamp(),
+    seen_at: t.timestamp(),
+    expires_at: t.timestamp(),
+  },
+  { indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+);

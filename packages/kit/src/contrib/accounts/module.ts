@@ -1,0 +1,25 @@
+import type { Module } from '../../app/index.ts';
+import { value } from '../../di/index.ts';
+import { Accounts, accountsService } from './accounts.ts';
+import { userCommand } from './commands.ts';
+import { accountsEnvironment } from './config.ts';
+import { accountErrors } from './errors.ts';
+import { sessions, users } from './models.ts';
+import { readAccountsOptions, type AccountsOptions } from './options.ts';
+import { sessionAuthenticator } from './session-authenticator.ts';
+import { accountsDirectory } from './user-directory.ts';
+
+/** Users, passwords and browser sessions. Mount AccountController to log in over HTTP. */
+export function accounts(options: AccountsOptions = {}): Module {
+  const installed = new Accounts(readAccountsOptions(options, accountsEnvironment()));
+  return {
+    name: 'accounts',
+    models: [users, sessions],
+    authenticators: [sessionAuthenticator({ settings: installed.settings, clock: () => installed.clock, log: () => installed.log })],
+    users: accountsDirectory,
+    services: [value(accountsService, installed)],
+    errors: accountErrors,
+    commands: [userCommand(installed)],
+    install: (app) => installed.installIn(app),
+  };
+}

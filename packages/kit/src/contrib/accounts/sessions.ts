@@ -1,0 +1,71 @@
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { loginFailed } from './errors.ts';
+import { normalizeLogin } from './login-name.ts';
+import type { AccountsSettings } from './options.ts';
+import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
+import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
+import { newSessionToken, sessionDigest } from './session-token.ts';
+import { deleteExpiredSessions, deleteSession, findUserByLogin, holdForLogin, insertSession, type UserRow } from './store.ts';
+
+export interface NewSession {
+  readonly user: UserRow;
+  /** For the cookie; exists nowhere else. */
+  readonly token: string;
+  readonly expiresAt: Date;
+}
+
+export interface LoginAttempt {
+  readonly login: string;
+  readonly password: string;
+  /** The token the request already carries: that session ends, so a login never continues a session it did not start. */
+  readonly previousToken: string | null;
+}
+
+type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeMs'>;
+
+/**
+ * Checks a password and opens a session. Unknown, deactivated and password-less users cost the same hash as a wrong
+ * password and get the same error.
+ */
+export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSettings, clock: Clock): Promise<NewSession> {
+  const user = await verifiedUser(db, attempt.login, attempt.password, settings);
+  const verifiedHash = user.password_hash ?? '';
+  // While the password is at hand: a hash made at an older cost is replaced. Before the transaction, because it is slow.
+  const newHash = needsRehash(verifiedHash, settings.passwordCost)
+    ? await hashPassword(attempt.password, settings.passwordCost)
+    : verifiedHash;
+  return db.transaction(async (tx) => {
+    if (!(await holdForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
+    if (attempt.previousToken !== null) await deleteSession(tx, sessionDigest(attempt.previousToken));
+    await deleteExpiredSessions(tx, clock.now());
+    return openSession(tx, user, settings, clock);
+  });
+}
+
+/** The active user of this login and password; the one failure for everything else, after the same work. */
+export async function verifiedUser(
+  db: Db,
+  login: string,
+  password: string,
+  { passwordCost }: Pick<SessionSettings, 'passwordCost'>,
+): Promise<UserRow> {
+  const user = await findUserByLogin(db, normalizeLogin(login));
+  const matches = await verifyPassword(password.slice(0, PASSWORD_LENGTH_MAX + 1), user?.password_hash ?? decoyHash(passwordCost));
+  if (user === null || user.password_hash === null || !matches || !user.is_active) throw loginFailed();
+  return user;
+}
+
+export async function openSession(tx: Db, user: UserRow, settings: SessionSettings, clock: Clock): Promise<NewSession> {
+  const now = clock.now();
+  const token = newSessionToken();
+  const expiresAt = new Date(now.getTime() + settings.sessionLifetimeMs);
+  await insertSession(tx, { id: uuidv7(clock), created_at: now, seen_at: now, expires_at: expiresAt }, user.id, sessionDigest(token));
+  return { user, token, expiresAt };
+}
+
+/** Repeatable. */
+export async function logOut(db: Db, token: string): Promise<void> {
+  await deleteSession(db, sessionDigest(token));
+}

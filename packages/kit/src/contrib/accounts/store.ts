@@ -1,0 +1,127 @@
+import type { User } from '../../auth/index.ts';
+import type { Db } from '../../db/db.ts';
+import { isEmailLogin } from './login-name.ts';
+
+export interface UserRow extends User {
+  /** null: the user cannot log in with a password. */
+  readonly password_hash: string | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export interface SessionRow {
+  readonly id: string;
+  readonly created_at: Date;
+  readonly seen_at: Date;
+  readonly expires_at: Date;
+}
+
+const USER = 'id, username, email, is_active, is_staff, is_superuser, password_hash, created_at, updated_at';
+
+export async function findUserById(db: Db, id: string): Promise<UserRow | null> {
+  const [row] = await db.query<UserRow>(`select ${USER} from users where id = $1`, [id]);
+  return row ?? null;
+}
+
+/** One statement for either kind of login, so an unknown address takes no other path than an unknown name. */
+export async function findUserByLogin(db: Db, login: string): Promise<UserRow | null> {
+  const column = isEmailLogin(login) ? 'email' : 'username';
+  const [row] = await db.query<UserRow>(`select ${USER} from users where ${column} = $1`, [login]);
+  return row ?? null;
+}
+
+export async function listUsers(db: Db, limit: number, offset: number): Promise<UserRow[]> {
+  return db.query<UserRow>(`select ${USER} from users order by username limit $1 offset $2`, [limit, offset]);
+}
+
+/** null when the name or the address is taken; nothing is written then. */
+export async function insertUser(db: Db, user: UserRow): Promise<UserRow | null> {
+  const [row] = await db.query<UserRow>(
+    `insert into users (${USER}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning ${USER}`,
+    [
+      user.id,
+      user.username,
+      user.email,
+      user.is_active,
+      user.is_staff,
+      user.is_superuser,
+      user.password_hash,
+      user.created_at,
+      user.updated_at,
+    ],
+  );
+  return row ?? null;
+}
+
+export async function setActive(tx: Db, id: string, active: boolean, now: Date): Promise<UserRow | null> {
+  const [row] = await tx.query<UserRow>(`update users set is_active = $2, updated_at = $3 where id = $1 returning ${USER}`, [
+    id,
+    active,
+    now,
+  ]);
+  return row ?? null;
+}
+
+export async function setPasswordHash(tx: Db, id: string, hash: string, now: Date): Promise<UserRow | null> {
+  const [row] = await tx.query<UserRow>(`update users set password_hash = $2, updated_at = $3 where id = $1 returning ${USER}`, [
+    id,
+    hash,
+    now,
+  ]);
+  return row ?? null;
+}
+
+/**
+ * True when the user may still log in with the hash that was verified, and holds the user's row until the end of the
+ * transaction: a deactivation or password change either ran before (false) or waits and then removes the new session.
+ */
+export async function holdForLogin(tx: Db, id: string, verifiedHash: string, newHash: string): Promise<boolean> {
+  const held = await tx.query('update users set password_hash = $3 where id = $1 and is_active = $4 and password_hash = $2 returning id', [
+    id,
+    verifiedHash,
+    newHash,
+    true,
+  ]);
+  return held.length === 1;
+}
+
+export async function insertSession(tx: Db, session: SessionRow, userId: string, digest: string): Promise<void> {
+  await tx.query('insert into sessions (id, user_id, token_digest, created_at, seen_at, expires_at) values ($1, $2, $3, $4, $5, $6)', [
+    session.id,
+    userId,
+    digest,
+    session.created_at,
+    session.seen_at,
+    session.expires_at,
+  ]);
+}
+
+export type SessionWithUser = User & { readonly session_id: string; readonly seen_at: Date; readonly expires_at: Date };
+
+/** The live session of a token and its active user: one indexed read, the whole cost of authenticating. */
+export async function findSession(db: Db, digest: string, now: Date, seenAfter: Date): Promise<SessionWithUser | null> {
+  const [row] = await db.query<SessionWithUser>(
+    `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, s.id as session_id, s.seen_at, s.expires_at
+     from sessions s join users u on u.id = s.user_id
+     where s.token_digest = $1 and s.expires_at > $2 and s.seen_at > $3 and u.is_active = $4`,
+    [digest, now, seenAfter, true],
+  );
+  return row ?? null;
+}
+
+export async function markSeen(db: Db, sessionId: string, now: Date): Promise<void> {
+  await db.query('update sessions set seen_at = $2 where id = $1 and seen_at < $2', [sessionId, now]);
+}
+
+export async function deleteSession(db: Db, digest: string): Promise<void> {
+  await db.query('delete from sessions where token_digest = $1', [digest]);
+}
+
+/** How many there were. */
+export async function deleteSessionsOf(tx: Db, userId: string): Promise<number> {
+  return (await tx.query('delete from sessions where user_id = $1 returning id', [userId])).length;
+}
+
+export async function deleteExpiredSessions(db: Db, now: Date): Promise<void> {
+  await db.query('delete from sessions where expires_at <= $1', [now]);
+}

@@ -1,0 +1,25 @@
+import type { UserDirectory } from '../../auth/index.ts';
+import { publicUser } from './manage-users.ts';
+import { isUserId, normalizeLogin } from './login-name.ts';
+import { findUserById, findUserByLogin } from './store.ts';
+
+/** The users of this module, as every other module sees them. */
+export const accountsDirectory: UserDirectory = {
+  table: {
+    name: 'users',
+    id: 'id',
+    username: 'username',
+    email: 'email',
+    isActive: 'is_active',
+    isStaff: 'is_staff',
+    isSuperuser: 'is_superuser',
+  },
+  async findById(db, id) {
+    const user = isUserId(id) ? await findUserById(db, id) : null;
+    return user === null ? null : publicUser(user);
+  },
+  async findByLogin(db, login) {
+    const user = await findUserByLogin(db, normalizeLogin(login));
+    return user === null ? null : publicUser(user);
+  },
+};
