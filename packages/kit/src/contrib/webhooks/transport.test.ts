@@ -4,9 +4,13 @@ import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { DEFAULT_DISABLE_AFTER_MS, decideOutcome } from './delivery-outcome.ts';
+import { DEFAULT_SCHEDULE } from './retry-schedule.ts';
+import { generateSecret, signedHeaders, signingKey } from './signature.ts';
 import { httpTransport } from './transport.ts';
 import type { HttpTransportOptions, Transport, TransportResult } from './transport.ts';
 import { URLPolicy, URL_NOT_ALLOWED } from './url-policy.ts';
+import { verifySignature } from './verify.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -160,6 +164,37 @@ describe('a well-behaved receiver', () => {
     );
     expect(await post(transport(), `http://127.0.0.1:${receiver.port}/`)).toMatchObject({ kind: 'response', status });
     expect(trap.connections()).toBe(0);
+  });
+});
+
+test('a signed message arrives as it was signed, and what came back decides the delivery', async () => {
+  const secret = generateSecret();
+  const verified: string[] = [];
+  const receiver = await listen(
+    answering((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        verified.push(verifySignature(secret, request.headers, Buffer.concat(chunks)).id);
+        response.writeHead(503, { 'retry-after': '90' }).end();
+      });
+    }),
+  );
+  const now = new Date();
+  const body = '{"type":"order.paid","timestamp":"2026-01-02T03:04:05.000Z","data":{"name":"Zoë"}}';
+  const headers = signedHeaders([signingKey(secret)], { id: 'msg_1', timestamp: Math.floor(now.getTime() / 1000), body });
+  const result = await transport().send({ url: `http://127.0.0.1:${receiver.port}/`, headers, body });
+  expect(verified).toEqual(['msg_1']);
+  const health = { failingSince: null, consecutiveFailures: 0 };
+  const outcome = decideOutcome(0, result, health, now, {
+    schedule: DEFAULT_SCHEDULE,
+    random: null,
+    disableAfterMs: DEFAULT_DISABLE_AFTER_MS,
+  });
+  expect(outcome.delivery).toMatchObject({
+    status: 'pending',
+    failureReason: 'http_status',
+    nextAttemptAt: new Date(now.getTime() + 90_000),
   });
 });
 
