@@ -15,6 +15,8 @@ export interface Settings {
   readonly warnBlockingMs: number;
   /** LOG_LEVEL: a pino level. */
   readonly logLevel: string;
+  /** LOG_DESTINATION: `stdout` (default) or `stderr`, which the commands of `kit` use to keep their output clean. */
+  readonly logDestination: string;
   /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes. */
   readonly shutdownTimeoutMs: number;
   /** API_KEY_PEPPER. Never printed: not enumerable. */
@@ -26,6 +28,7 @@ export interface Settings {
 export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'throttleRates' ? Readonly<Record<string, string>> : Settings[K] };
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const logDestinations = ['stdout', 'stderr'];
 const errorFormats = ['problem+json', 'detail'];
 const secretNames: readonly (keyof Settings)[] = ['apiKeyPepper', 'webhookSecretKeys'];
 
@@ -59,6 +62,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     throttleRates: readRates(overrides.throttleRates ?? text('THROTTLE_RATES'), faults),
     warnBlockingMs: milliseconds('WARN_BLOCKING_MS', overrides.warnBlockingMs ?? text('WARN_BLOCKING_MS'), 100),
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
+    logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
     apiKeyPepper: overrides.apiKeyPepper ?? text('API_KEY_PEPPER'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? text('WEBHOOK_SECRET_KEYS'),
@@ -73,6 +77,7 @@ const settingNames: readonly string[] = [
   'throttleRates',
   'warnBlockingMs',
   'logLevel',
+  'logDestination',
   'shutdownTimeoutMs',
   'apiKeyPepper',
   'webhookSecretKeys',

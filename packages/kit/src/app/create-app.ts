@@ -151,6 +151,16 @@ class Application implements App {
     fastify.addHook('onClose', () => this.#stop());
   }
 
+  async openDatabases(): Promise<App> {
+    try {
+      await this.#plan.databases.open(this.clock, this.#plan.log);
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
+    return this;
+  }
+
   ready(): Promise<App> {
     this.#ready ??= this.#open();
     return this.#ready;

@@ -1,7 +1,10 @@
-import { pino, type Logger, type LoggerOptions } from 'pino';
+import { destination, pino, type Logger, type LoggerOptions } from 'pino';
+import type { Settings } from './config.ts';
 
 /** A pino logger from options, or the caller's own. */
-export function createLog(given: LoggerOptions | Logger | undefined, level: string): Logger {
+export function createLog(given: LoggerOptions | Logger | undefined, settings: Pick<Settings, 'logLevel' | 'logDestination'>): Logger {
   if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return given as Logger;
-  return pino({ level, ...(given as LoggerOptions | undefined) });
+  const options = { level: settings.logLevel, ...(given as LoggerOptions | undefined) };
+  // Synchronous, as pino's own default: a short-lived command must not lose its last records.
+  return settings.logDestination === 'stderr' ? pino(options, destination({ dest: 2, sync: true })) : pino(options);
 }

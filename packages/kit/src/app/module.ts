@@ -68,6 +68,8 @@ export interface App {
   readonly fastify: FastifyInstance;
   /** The app inside a foreign server: `server.register(app.plugin, { prefix: '/api' })`. */
   readonly plugin: FastifyPluginAsync;
+  /** Opens the databases and nothing more: for migrations, which come before anything may read a table. Repeatable. */
+  openDatabases(): Promise<App>;
   /** Opens databases, sets up modules, runs checks. Repeatable. */
   ready(): Promise<App>;
   /** Starts the modules (timers, workers). Repeatable; `listen` does it. */

@@ -87,7 +87,7 @@ export function planApp(options: AppOptions): AppPlan {
   return {
     settings,
     clock: options.clock ?? systemClock,
-    log: createLog(options.log, settings.logLevel),
+    log: createLog(options.log, settings),
     modules: ordered,
     authenticators,
     users: usersOf(options, ordered, faults),
