@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { Agent, request, type IncomingHttpHeaders } from 'node:http';
+import { request, type Agent, type IncomingHttpHeaders } from 'node:http';
 import { request as requestTls, type RequestOptions as TlsRequestOptions } from 'node:https';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';

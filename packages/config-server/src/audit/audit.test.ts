@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { OTHER_TOKEN, startServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import type { AuditEntry } from './audit-entry.ts';
+import type { AuditEntry, AuditSink } from './audit-entry.ts';
 import { formatEntry } from './json-lines.ts';
 import { LineWriter } from './line-writer.ts';
 
@@ -71,7 +71,8 @@ test('a sink that throws or rejects fails no request', async () => {
     },
   });
   expect((await throwing.ask('/billing/prod')).status).toBe(200);
-  const rejecting = await startServer({ audit: (() => Promise.reject(new Error('sink'))) as () => void });
+  const rejected: unknown = () => Promise.reject(new Error('sink'));
+  const rejecting = await startServer({ audit: rejected as AuditSink });
   expect((await rejecting.ask('/billing/prod')).status).toBe(200);
 });
 
@@ -107,9 +108,8 @@ test('lines that a full pipe does not take are queued, then dropped and counted,
 });
 
 function fill(fd: number): void {
-  try {
+  const writeUntilFull = (): void => {
     for (;;) writeSync(fd, Buffer.alloc(4096));
-  } catch (error) {
-    expect((error as NodeJS.ErrnoException).code).toBe('EAGAIN');
-  }
+  };
+  expect(writeUntilFull).toThrow('EAGAIN');
 }

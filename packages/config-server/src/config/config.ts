@@ -73,8 +73,8 @@ function parseServerToml(file: string): { readonly table: Record<string, unknown
 
 function readServer(server: TableReader, file: string, environment: Environment): ServerConfig {
   const folder = dirname(file);
-  const sections = readSections(server, folder);
-  const { clients, files: tokenFiles } = readClients(server, new Set(sections.map((section) => section.application)), folder);
+  const { sections, applications } = readSections(server, folder);
+  const { clients, files: tokenFiles } = readClients(server, applications, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);
   const config: ServerConfig = {

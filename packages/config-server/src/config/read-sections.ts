@@ -7,12 +7,21 @@ import { isRawTable, TableReader } from './table-reader.ts';
 
 const SHAPE = 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - starting with a letter or digit, or no request could reach it';
 
-export function readSections(server: TableReader, folder: string): SectionDefinition[] {
+export interface SectionsRead {
+  readonly sections: readonly SectionDefinition[];
+  /** Every application named, also by sections that have a problem: a grant of one of these is not a mistake of its own. */
+  readonly applications: ReadonlySet<string>;
+}
+
+export function readSections(server: TableReader, folder: string): SectionsRead {
   const readers = server.tables('sections');
   if (readers.length === 0) server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
   const sections: SectionDefinition[] = [];
+  const applications = new Set<string>();
   const seen = new Set<string>();
   for (const reader of readers) {
+    const named = reader.value('application');
+    if (typeof named === 'string') applications.add(named);
     const section = readSection(reader, folder);
     if (section === undefined) continue;
     const key = sectionKey(section.application, section.profile);
@@ -21,7 +30,7 @@ export function readSections(server: TableReader, folder: string): SectionDefini
     sections.push(section);
   }
   checkPrefixes(server, sections);
-  return sections;
+  return { sections, applications };
 }
 
 function readSection(reader: TableReader, folder: string): SectionDefinition | undefined {

@@ -30,11 +30,8 @@ export function readTls(server: TableReader, folder: string, platform: TlsPlatfo
   reader.finish(HINTS);
   if (platform.modes && key !== undefined) checkMode(reader, key.path);
   const pairFits = checkPair(reader, certificate?.text, key?.text);
-  if (clientCa !== undefined && parseCertificates(clientCa.text) === undefined) {
-    reader.problem('client_ca', `${clientCa.path} does not hold PEM certificates`);
-    return { tls: undefined, files };
-  }
-  if (!pairFits || !platform.tls) return { tls: undefined, files };
+  const anchored = clientCa === undefined || checkAuthority(reader, clientCa);
+  if (!pairFits || !anchored || !platform.tls) return { tls: undefined, files };
   const tls = new TlsMaterial(certificate!.text, key!.text, clientCa?.text);
   return { tls: usable(reader, tls) ? tls : undefined, files };
 }
@@ -70,6 +67,19 @@ function checkPair(reader: TableReader, certificate: string | undefined, key: st
   if (chain === undefined || reading === undefined || 'problem' in reading) return false;
   if (chain[0]!.checkPrivateKey(reading.key)) return true;
   reader.problem('key', 'does not belong to the first certificate of certificate; list the leaf first and use its key');
+  return false;
+}
+
+/** A chain has to end in a root. With intermediate certificates alone every caller would be refused, so that is found at the start. */
+function checkAuthority(reader: TableReader, { path, text }: { path: string; text: string }): boolean {
+  const authorities = parseCertificates(text);
+  if (authorities?.some((authority) => authority.checkIssued(authority))) return true;
+  reader.problem(
+    'client_ca',
+    authorities === undefined
+      ? `${path} does not hold PEM certificates`
+      : `${path} holds no root certificate; add the root that the others chain to`,
+  );
   return false;
 }
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { parse as parseToml, TomlDate, TomlError } from 'smol-toml';
-import { parseDocument as parseYaml } from 'yaml';
+import { parseDocument as parseYaml, type YAMLParseError } from 'yaml';
 import { LoadFailure } from './load-failure.ts';
 import { joinKeyPath } from './key-path.ts';
 import { emptyTable, type Table, type Value } from './value.ts';
@@ -51,13 +51,14 @@ function parseText(extension: string, text: string, origin: string): unknown {
 }
 
 function parseYamlText(text: string, origin: string): unknown {
-  const document = parseYaml(text, { intAsBigInt: true, merge: true, prettyErrors: true, logLevel: 'silent' });
+  const document = parseYaml(text, { intAsBigInt: true, merge: true, logLevel: 'error' });
   const [problem] = document.errors;
-  if (problem !== undefined) {
-    const line = problem.linePos?.[0];
-    throw new LoadFailure('parse', origin, `the file is not valid YAML${line ? ` (line ${line.line}, column ${line.col})` : ''}`);
-  }
+  if (problem !== undefined) throw new LoadFailure('parse', origin, `the file is not valid YAML${yamlPlace(problem)}`);
   return document.toJS({ maxAliasCount: 100 });
+}
+
+function yamlPlace({ linePos }: YAMLParseError): string {
+  return linePos === undefined ? '' : ` (line ${linePos[0].line}, column ${linePos[0].col})`;
 }
 
 /** Integers that a double cannot hold come back as bigint, so that the key that holds one can be named. */
@@ -74,10 +75,14 @@ function parseJson(text: string): unknown {
 
 function place(error: unknown, text: string): string {
   if (error instanceof TomlError) return ` (line ${error.line}, column ${error.column})`;
-  const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
-  if (position === undefined) return '';
-  const before = text.slice(0, Number(position)).split('\n');
-  return ` (line ${before.length}, column ${before.at(-1)!.length + 1})`;
+  if (!(error instanceof SyntaxError)) return '';
+  try {
+    // JSON.parse rarely says where; YAML's parser does, and JSON that is broken is YAML that is broken at the same place.
+    const [problem] = parseYaml(text, { schema: 'json', logLevel: 'error' }).errors;
+    return problem === undefined ? '' : yamlPlace(problem);
+  } catch {
+    return '';
+  }
 }
 
 /** Reduces a parsed table to JSON values, refusing what JSON cannot carry and naming the key that holds it. */

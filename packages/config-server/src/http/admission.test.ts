@@ -20,7 +20,7 @@ test('without a token every endpoint that has values or shape answers 401 and na
       { authorization: 'Basic eDp5' },
       { authorization: `Bearer ${'x'.repeat(40)}` },
     ]) {
-      const reply = await running.ask(path, { token: null, headers: headers as Record<string, string> });
+      const reply = await running.ask(path, { token: null, headers });
       expect([path, reply.status, reply.headers['www-authenticate']]).toEqual([path, 401, 'Bearer']);
       expect(reply.headers['content-type']).toBe('application/problem+json');
       expect(reply.json()).toEqual({ type: 'about:blank', title: 'Unauthorized', status: 401, code: 'unauthenticated' });
@@ -88,7 +88,9 @@ test('a path the server does not have is the same 404 without a credential', asy
   ]) {
     expect([path, bytesOf(await running.ask(path, { token: null }))]).toEqual([path, first]);
   }
-  expect(running.audit.slice(1).map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array(7).fill(['none', 'not-found']));
+  expect(running.audit.slice(1).map((entry) => [entry.endpoint, entry.outcome])).toEqual(
+    Array.from({ length: 7 }, () => ['none', 'not-found']),
+  );
 });
 
 test('a grant is to the application: every profile of it and nothing else', async () => {
@@ -123,7 +125,9 @@ test('a URL over 8 KiB is 414, also one longer than the header limit', async () 
     expect([length, reply.status, reply.headers['cache-control'], reply.json().code]).toEqual([length, 414, 'no-store', 'uri-too-long']);
   }
   expect((await running.ask(`/billing/prod?${'x'.repeat(8 * 1024 - 20)}`)).status).toBe(200);
-  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome]).slice(0, 2)).toEqual(Array(2).fill(['none', 'malformed']));
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome]).slice(0, 2)).toEqual(
+    Array.from({ length: 2 }, () => ['none', 'malformed']),
+  );
 });
 
 test('headers over 16 KiB are 431 and what is no HTTP at all is 400, each with an audit line', async () => {
@@ -133,7 +137,7 @@ test('headers over 16 KiB are 431 and what is no HTTP at all is 400, each with a
   const text = await speak(running, 'this is not http\r\n\r\n');
   expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(text).toContain('"code":"malformed"');
-  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array(2).fill(['none', 'malformed']));
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array.from({ length: 2 }, () => ['none', 'malformed']));
 });
 
 test('peers that never finish their headers are cut off at the deadline', async () => {

@@ -21,10 +21,7 @@ export class TlsMaterial {
       cert: this.#certificate,
       key: this.#key,
       ALPNProtocols: ['http/1.1'],
-      ...(this.#clientCa === undefined
-        ? {}
-        : // An intermediate authority listed alone is an anchor too: the operator named whom to trust.
-          { ca: this.#clientCa, requestCert: true, rejectUnauthorized: true, allowPartialTrustChain: true }),
+      ...(this.#clientCa === undefined ? {} : { ca: this.#clientCa, requestCert: true, rejectUnauthorized: true }),
     };
   }
 

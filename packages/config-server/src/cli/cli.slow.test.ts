@@ -1,0 +1,174 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { ask, eventually, FILES, SERVER_TOML, TOKEN, writeFiles } from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/config-server.js', import.meta.url));
+
+interface Program {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly output: { out: string; err: string };
+  readonly exit: Promise<number | null>;
+}
+
+function run(parameters: readonly string[], environment: Record<string, string> = {}): Program {
+  const child = spawn(process.execPath, [PROGRAM, ...parameters], { env: { PATH: process.env['PATH'], ...environment } });
+  const output = { out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => (output.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output.err += chunk.toString()));
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, output, exit: once(child, 'close').then(([code]) => code as number | null) };
+}
+
+async function prepare(toml = SERVER_TOML, files: Readonly<Record<string, string>> = FILES): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, { ...files, 'server.toml': toml });
+  return folder;
+}
+
+async function start(folder: string, environment: Record<string, string> = {}): Promise<Program & { port: number }> {
+  const program = run([join(folder, 'server.toml')], environment);
+  await eventually(() => / listening on /.test(program.output.out) || program.child.exitCode !== null, 'the start line');
+  const port = Number(/listening on \S+:(\d+) /.exec(program.output.out)?.[1]);
+  return { ...program, port };
+}
+
+test('help, version and wrong usage', async () => {
+  const help = run(['--help']);
+  expect(await help.exit).toBe(0);
+  expect(help.output.out).toContain('usage: config-server <server.toml>');
+  const version = run(['--version']);
+  expect(await version.exit).toBe(0);
+  expect(version.output.out).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  const wrong = [[], ['a', 'b'], ['--what'], ['--check'], ['--check', 'a', 'b'], ['--help', 'x']].map((parameters) => run(parameters));
+  expect(await Promise.all(wrong.map((program) => program.exit))).toEqual(wrong.map(() => 2));
+  for (const { output } of wrong) expect(output.err).toContain('usage:');
+});
+
+test('one line at the start: version, real address, posture', async () => {
+  const program = await start(await prepare());
+  expect(program.output.out).toMatch(/^config-server \d+\.\d+\.\d+\S* listening on 127\.0\.0\.1:\d+ \(plaintext\)\n$/);
+  expect(program.port).toBeGreaterThan(0);
+});
+
+test('a bind beyond loopback without TLS starts with one loud warning', async () => {
+  const program = await start(await prepare(SERVER_TOML.replace('127.0.0.1:0', '0.0.0.0:0')));
+  await eventually(() => program.output.out.includes('WARNING'), 'the warning');
+  expect(program.output.out.match(/WARNING/g)).toHaveLength(1);
+});
+
+test('a refusal lists every problem of file and sections with exit 1, and says the same for --check', async () => {
+  const folder = await prepare(SERVER_TOML.replace('[server]', '[server]\ntypo = 1').replace('orders.yaml', 'missing.yaml'), {
+    ...FILES,
+    'billing.toml': '[billing]\npassword = "canary',
+  });
+  for (const parameters of [[join(folder, 'server.toml')], ['--check', join(folder, 'server.toml')]]) {
+    const program = run(parameters);
+    expect(await program.exit).toBe(1);
+    const lines = program.output.err.trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    for (const line of lines)
+      expect(line.startsWith(`config-server: refusing to start: ${join(folder, 'server.toml')}: server.`)).toBe(true);
+    expect(program.output.err).toMatch(/server\.typo: is not a known key/);
+    expect(program.output.err).toMatch(/section billing\/prod cannot load: file billing\.toml: the file is not valid TOML \(line 2/);
+    expect(program.output.err).toMatch(/section orders\/prod cannot load: file missing\.yaml: the file does not exist/);
+    expect(program.output.err).not.toMatch(new RegExp(`canary|${TOKEN}|at .*\\.ts`));
+  }
+});
+
+test('--check of a valid file opens no socket and exits 0', async () => {
+  const blocker = createServer();
+  await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void blocker.close());
+  const { port } = blocker.address() as { port: number };
+  const folder = await prepare(SERVER_TOML.replace('127.0.0.1:0', `127.0.0.1:${port}`));
+  const check = run(['--check', join(folder, 'server.toml')]);
+  expect(await check.exit).toBe(0);
+  expect(check.output.out).toMatch(/is valid: 2 sections, 3 clients, plaintext/);
+  const refused = run([join(folder, 'server.toml')]);
+  expect(await refused.exit).toBe(1);
+  expect(refused.output.err).toMatch(/refusing to start: .*: server\.bind: cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)/);
+});
+
+test('variables of the process are the environment layer', async () => {
+  const program = await start(await prepare(), { BILLING__POOL__MAXSIZE: '77' });
+  expect((await ask(program.port, '/billing/prod')).json().pool.maxSize).toBe(77);
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s ends streams, finishes, exits 0', async (signal) => {
+  const program = await start(await prepare());
+  const stream = ask(program.port, '/billing/prod/stream');
+  await eventually(() => program.output.err.includes('"endpoint":"stream"'), 'the stream');
+  program.child.kill(signal);
+  expect((await stream).text).toContain('id: 1');
+  expect(await program.exit).toBe(0);
+});
+
+test('SIGHUP reloads every section with reason manual', async () => {
+  const folder = await prepare(SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 60000'));
+  const program = await start(folder);
+  await writeFile(join(folder, 'billing.toml'), '[billing]\nchanged = true\n');
+  program.child.kill('SIGHUP');
+  await eventually(async () => (await ask(program.port, '/billing/prod/status')).json().generation === 2, 'generation 2');
+  expect((await ask(program.port, '/billing/prod/status')).json().last_reason).toBe('manual');
+});
+
+test.each(['pipe', 'file'] as const)('after SIGKILL the line of every answered request is in the %s', async (kind) => {
+  for (let round = 0; round < 3; round++) {
+    const folder = await prepare();
+    const path = join(folder, 'audit.log');
+    const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], {
+      stdio: ['ignore', 'pipe', kind === 'file' ? openSync(path, 'a') : 'pipe'],
+      env: { PATH: process.env['PATH'] },
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let out = '';
+    let err = '';
+    child.stdout!.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    const closed = once(child, 'close');
+    await eventually(() => out.includes('listening on'), 'the start line');
+    const port = Number(/:(\d+) /.exec(out)![1]);
+    const replies = await Promise.all(Array.from({ length: 50 }, () => ask(port, '/billing/prod')));
+    child.kill('SIGKILL');
+    await closed;
+    const lines = (kind === 'file' ? readFileSync(path, 'utf8') : err).trimEnd().split('\n');
+    expect(replies.every((reply) => reply.status === 200)).toBe(true);
+    expect(lines.filter((line) => JSON.parse(line).outcome === 'served')).toHaveLength(50);
+  }
+});
+
+test('a standard error that nobody reads blocks no request', async () => {
+  const folder = await prepare();
+  const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  child.stderr.pause();
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  await eventually(() => out.includes('listening on'), 'the start line');
+  const port = Number(/:(\d+) /.exec(out)![1]);
+  // A pipe takes 64 KiB, the stream that reads it as much again; 3,000 lines are over 400 KiB.
+  for (let batch = 0; batch < 60; batch++) {
+    const replies = await Promise.all(Array.from({ length: 50 }, () => ask(port, '/billing/prod')));
+    expect(replies.every((reply) => reply.status === 200)).toBe(true);
+  }
+  let lines = 0;
+  child.stderr.resume();
+  child.stderr.on('data', (chunk: Buffer) => (lines += chunk.toString().split('\n').length - 1));
+  await eventually(() => lines === 3000, 'every line once the pipe is read');
+});
+
+test('a standard error that was closed by its reader stops nothing', async () => {
+  const program = await start(await prepare());
+  program.child.stderr.destroy();
+  for (let index = 0; index < 20; index++) expect((await ask(program.port, '/billing/prod')).status).toBe(200);
+});

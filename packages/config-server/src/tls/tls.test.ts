@@ -1,0 +1,216 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect as connectTcp } from 'node:net';
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { inspect } from 'node:util';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createCertificate, type Certificate } from '../../test/certificates.ts';
+import {
+  ask,
+  eventually,
+  FILES,
+  OTHER_TOKEN,
+  SERVER_TOML,
+  startServer,
+  writeFiles,
+  type RunningServer,
+  type StartOptions,
+} from '../../test/running-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { readServerConfig } from '../config/config.ts';
+
+let authority: Certificate;
+let leaf: Certificate;
+let client: Certificate;
+let foreign: Certificate;
+
+beforeAll(() => {
+  authority = createCertificate({ name: 'test authority', authority: true });
+  leaf = createCertificate({ name: 'localhost', issuer: authority, hosts: ['localhost', '127.0.0.1'] });
+  client = createCertificate({ name: 'a client', issuer: authority });
+  const foreignAuthority = createCertificate({ name: 'foreign authority', authority: true });
+  foreign = createCertificate({ name: 'a stranger', issuer: foreignAuthority });
+});
+
+const TLS_TOML = `${SERVER_TOML}\n[server.tls]\ncertificate = "server.pem"\nkey = "server.key"\n`;
+const MUTUAL_TOML = `${TLS_TOML}client_ca = "ca.pem"\n`;
+
+async function tlsFolder(key = leaf.key, certificate = leaf.cert + authority.cert): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, { ...FILES, 'server.pem': certificate, 'ca.pem': authority.cert });
+  await writeFile(join(folder, 'server.key'), key, { mode: 0o400 });
+  return folder;
+}
+
+async function startTls(toml: string, options: StartOptions = {}): Promise<RunningServer> {
+  return startServer({ folder: await tlsFolder(), toml, ...options });
+}
+
+/** What a handshake followed by a request gives: the answer, or undefined when the connection was not let through. */
+async function request(running: RunningServer, path: string, tls: object, token?: string | null) {
+  return running.ask(path, { tls: { ca: authority.cert, ...tls }, ...(token === undefined ? {} : { token }) }).catch(() => undefined);
+}
+
+async function problemsOf(folder: string, toml: string): Promise<string[]> {
+  await writeFile(join(folder, 'server.toml'), toml);
+  return readServerConfig(join(folder, 'server.toml'), {}).problems.map((problem) => `${problem.key}: ${problem.message}`);
+}
+
+test('the server terminates TLS and offers http/1.1 only', async () => {
+  const running = await startTls(TLS_TOML);
+  expect((await request(running, '/billing/prod', {}))?.status).toBe(200);
+  const socket = await handshake(running, { ALPNProtocols: ['h2', 'http/1.1'] });
+  expect(socket.alpnProtocol).toBe('http/1.1');
+  expect((await request(running, '/billing/prod', {}, null))?.status).toBe(401);
+});
+
+test.each(['pkcs8', 'pkcs1', 'sec1'] as const)('a private key as %s is accepted', async (type) => {
+  const pair = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'], keyType: type === 'pkcs1' ? 'rsa' : 'ec' });
+  const key = pair.privateKey.export({ type, format: 'pem' }).toString();
+  const running = await startServer({ folder: await tlsFolder(key, pair.cert), toml: TLS_TOML });
+  expect((await request(running, '/billing/prod', {}))?.status).toBe(200);
+});
+
+test('with client_ca a caller needs a certificate that chains to it, and one audit line tells of each that did not', async () => {
+  const running = await startTls(MUTUAL_TOML);
+  const mine = { cert: client.cert, key: client.key };
+  expect((await request(running, '/billing/prod', mine))?.status).toBe(200);
+  running.audit.length = 0;
+  expect(await request(running, '/billing/prod', {})).toBeUndefined();
+  expect(await request(running, '/billing/prod', { cert: foreign.cert, key: foreign.key })).toBeUndefined();
+  const expired = createCertificate({
+    name: 'late',
+    issuer: authority,
+    notBefore: new Date(Date.now() - 9e8),
+    notAfter: new Date(Date.now() - 8e8),
+  });
+  expect(await request(running, '/billing/prod', { cert: expired.cert, key: expired.key })).toBeUndefined();
+  await eventually(() => running.audit.length >= 3, 'audit lines');
+  expect(running.audit).toHaveLength(3);
+  for (const entry of running.audit) {
+    expect(entry).toMatchObject({
+      endpoint: 'tls',
+      outcome: 'unauthenticated',
+      caller: null,
+      application: null,
+      profile: null,
+      generation: null,
+    });
+  }
+});
+
+test('a client certificate is a gate and not an identity', async () => {
+  const running = await startTls(MUTUAL_TOML);
+  const mine = { cert: client.cert, key: client.key };
+  expect((await request(running, '/billing/prod', mine, null))?.status).toBe(401);
+  expect((await request(running, '/billing/prod', mine, OTHER_TOKEN))?.status).toBe(404);
+  expect((await request(running, '/orders/prod', mine, OTHER_TOKEN))?.status).toBe(200);
+});
+
+test('a client certificate may chain to the root through an intermediate authority, which alone is refused at the start', async () => {
+  const intermediate = createCertificate({ name: 'intermediate', issuer: authority, authority: true });
+  const below = createCertificate({ name: 'below', issuer: intermediate });
+  const folder = await tlsFolder();
+  await writeFile(join(folder, 'ca.pem'), intermediate.cert + authority.cert);
+  const running = await startServer({ folder, toml: MUTUAL_TOML });
+  expect((await request(running, '/billing/prod', { cert: below.cert, key: below.key }))?.status).toBe(200);
+  const alone = await tlsFolder();
+  await writeFile(join(alone, 'ca.pem'), intermediate.cert);
+  expect(await problemsOf(alone, MUTUAL_TOML)).toEqual([expect.stringMatching(/^server\.tls\.client_ca: .* holds no root certificate/)]);
+});
+
+test('plain HTTP and a handshake that never comes are refused with one audit line each', async () => {
+  const running = await startTls(TLS_TOML, { deadlines: { handshakeMs: 100 } });
+  await expect(running.ask('/billing/prod')).rejects.toThrow(/socket hang up|ECONNRESET/);
+  await eventually(() => running.audit.length === 1, 'the line of the plain request');
+  const silent = connectTcp(running.port, '127.0.0.1');
+  silent.on('error', () => undefined);
+  await eventually(() => running.audit.length === 2, 'the line of the silent peer');
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual([
+    ['tls', 'unauthenticated'],
+    ['tls', 'unauthenticated'],
+  ]);
+  await eventually(() => silent.destroyed, 'the silent peer to be cut off');
+});
+
+test('health_bind answers the probes in plain HTTP and nothing else', async () => {
+  const running = await startTls(MUTUAL_TOML.replace('[server]', '[server]\nhealth_bind = "127.0.0.1:0"'));
+  const { port } = running.server.healthAddress!;
+  expect((await ask(port, '/healthz', { token: null })).json()).toEqual({ status: 'ok' });
+  expect((await ask(port, '/readyz', { token: null })).json()).toEqual({ ready: true });
+  const missing = await ask(port, '/no/such/path');
+  for (const path of ['/billing/prod', '/metrics', '/billing/prod/status']) expect((await ask(port, path)).text).toBe(missing.text);
+  expect((await ask(port, '/healthz', { method: 'POST' })).status).toBe(405);
+});
+
+test('new certificates are taken in live, and an open connection goes on', async () => {
+  const running = await startTls(TLS_TOML);
+  const before = await handshake(running);
+  const next = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'] });
+  await chmod(join(running.folder, 'server.key'), 0o600);
+  await running.write('server.key', next.key);
+  await running.write('server.pem', next.cert);
+  const serial = before.getPeerX509Certificate()!.serialNumber;
+  await eventually(async () => (await handshake(running)).getPeerX509Certificate()!.serialNumber !== serial, 'the new certificate');
+  before.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect((await before.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('a client authority added by an edit counts for the next handshake', async () => {
+  const running = await startTls(TLS_TOML);
+  await running.write('server.toml', MUTUAL_TOML);
+  await eventually(async () => (await request(running, '/billing/prod', {})) === undefined, 'strangers to be refused');
+  expect((await request(running, '/billing/prod', { cert: client.cert, key: client.key }))?.status).toBe(200);
+});
+
+test('a key file that others can read is refused, and the message names the fix', async () => {
+  const folder = await tlsFolder();
+  for (const mode of [0o440, 0o404, 0o640, 0o644, 0o420]) {
+    await chmod(join(folder, 'server.key'), mode);
+    expect((await problemsOf(folder, TLS_TOML)).join()).toMatch(/server\.tls\.key: .*chmod 0400/);
+  }
+  for (const mode of [0o400, 0o600]) {
+    await chmod(join(folder, 'server.key'), mode);
+    expect(await problemsOf(folder, TLS_TOML)).toEqual([]);
+  }
+});
+
+test('a crl key, unknown keys, a foreign key, an encrypted key and things that are no PEM are refused without a byte of the key', async () => {
+  const folder = await tlsFolder();
+  expect(await problemsOf(folder, `${TLS_TOML}crl = "x"\n`)).toEqual([
+    expect.stringMatching(/^server\.tls\.crl: revocation is not checked/),
+  ]);
+  expect(await problemsOf(folder, `${TLS_TOML}ciphers = "x"\n`)).toEqual([
+    expect.stringMatching(/^server\.tls\.ciphers: is not a known key/),
+  ]);
+  const encrypted = leaf.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' }).toString();
+  const cases: [string, string, RegExp][] = [
+    [client.key, leaf.cert, /^server\.tls\.key: does not belong to the first certificate/],
+    [encrypted, leaf.cert, /^server\.tls\.key: the file is encrypted/],
+    ['-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n', leaf.cert, /^server\.tls\.key: the file is not a private key/],
+    [leaf.key, 'nothing', /^server\.tls\.certificate: the file does not hold PEM certificates/],
+  ];
+  for (const [key, certificate, message] of cases) {
+    const place = await tlsFolder(key, certificate);
+    const problems = await problemsOf(place, TLS_TOML);
+    expect(problems).toEqual([expect.stringMatching(message)]);
+    expect(problems.join()).not.toMatch(/c2VjcmV0|MII|BEGIN/);
+  }
+  const missing = await problemsOf(folder, TLS_TOML.replace('"server.pem"', '"nowhere.pem"'));
+  expect(missing).toEqual([expect.stringMatching(/^server\.tls\.certificate: .*nowhere\.pem cannot be read \(ENOENT\)/)]);
+});
+
+test('printing a configuration does not show the key', async () => {
+  const folder = await tlsFolder();
+  await writeFile(join(folder, 'server.toml'), TLS_TOML);
+  const { config } = readServerConfig(join(folder, 'server.toml'), {});
+  expect(inspect(config, { depth: 9, showHidden: true }) + JSON.stringify(config)).not.toContain('PRIVATE KEY');
+});
+
+function handshake(running: RunningServer, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port: running.port, ca: authority.cert, ...options }, () => resolve(socket));
+    socket.on('error', reject);
+    onTestFinished(() => void socket.destroy());
+  });
+}
