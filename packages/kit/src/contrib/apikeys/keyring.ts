@@ -27,7 +27,8 @@ const keyrings = new WeakMap<Database, Keyring>();
 
 /** One keyring per database: verbs find it from whatever handle or transaction they are given. */
 export function bindKeyring(database: Database, keyring: Keyring): void {
-  if (keyrings.has(database)) throw new Error('API keys are already set up for this database: install apiKeys() or call useApiKeys() once.');
+  if (keyrings.has(database))
+    throw new Error('API keys are already set up for this database: install apiKeys() or call useApiKeys() once.');
   keyrings.set(database, keyring);
 }
 

@@ -58,7 +58,8 @@ export function readApiKeyOptions(options: ApiKeyOptions = {}): ApiKeySettings {
     tag,
     pepper,
     maxKeysPerOwner,
-    failedAttempts: failedAttempts === null ? null : typeof failedAttempts === 'string' ? parseRate(failedAttempts) : toRate(failedAttempts),
+    failedAttempts:
+      failedAttempts === null ? null : typeof failedAttempts === 'string' ? parseRate(failedAttempts) : toRate(failedAttempts),
     cache: cache === null ? null : Object.freeze({ maxAgeMs: cache.maxAgeMs, entriesMax }),
   });
 }

@@ -36,5 +36,6 @@ export async function recordChange(
     metadata: { owner_id: after.owner_id, ...metadata },
   });
   await registry.events?.publish(tx, action, { id: after.id, ...apiKeyFacts(after), ...metadata }, { owner: after.owner_id });
-  await keyChanged(tx, after.prefix);
+  // Nobody can have cached a key that did not exist.
+  if (change !== 'created') await keyChanged(tx, after.prefix);
 }

@@ -130,7 +130,10 @@ export async function insertKey(tx: Db, key: NewKey): Promise<void> {
 }
 
 export type KeyChanges = Partial<
-  Pick<ApiKey, 'name' | 'scopes' | 'rate_limit' | 'expires_at' | 'revoked_at' | 'revoked_reason' | 'previous_expires_at' | 'previous_last_used_at'>
+  Pick<
+    ApiKey,
+    'name' | 'scopes' | 'rate_limit' | 'expires_at' | 'revoked_at' | 'revoked_reason' | 'previous_expires_at' | 'previous_last_used_at'
+  >
 > & { readonly digest?: string; readonly previous_digest?: string | null };
 
 /** Check and write are one statement: false when the key is revoked (or gone), and nothing was written. */
@@ -189,7 +192,11 @@ export async function countKeys(db: Db, statements: KeyStatements, filter: KeyFi
 }
 
 /** The same decisions as `keyState`. */
-function conditionsOf({ ownerIsActive }: KeyStatements, { state, ownerId }: KeyFilter, now: Date): { where: string; parameters: unknown[] } {
+function conditionsOf(
+  { ownerIsActive }: KeyStatements,
+  { state, ownerId }: KeyFilter,
+  now: Date,
+): { where: string; parameters: unknown[] } {
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions: string[] = [];

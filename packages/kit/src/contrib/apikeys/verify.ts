@@ -34,7 +34,8 @@ export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions 
     const refusal = failedAttempts.refusal(clientAddress, now);
     if (refusal !== null) throw refusal;
   }
-  const verified = parts === null ? null : judge(await read(db, keyring, parts.prefix, now), secretDigest(parts.secret, keyring.pepper), now);
+  const verified =
+    parts === null ? null : judge(await read(db, keyring, parts.prefix, now), secretDigest(parts.secret, keyring.pepper), now);
   if (verified === null) {
     if (clientAddress !== undefined) failedAttempts?.record(clientAddress, now);
     return null;

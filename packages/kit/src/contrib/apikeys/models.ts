@@ -1,0 +1,29 @@
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
+import { PREFIX_LENGTH } from './key.ts';
+import { NAME_LENGTH_MAX } from './field-rules.ts';
+
+export const apiKeys = model(
+  'api_keys',
+  {
+    id: t.uuidv7().pk(),
+    /** The owner's key in the app's user table, whatever its type there; not a foreign key, because that table may be anyone's. */
+    owner_id: t.text(64),
+    name: t.text({ min: 1, max: NAME_LENGTH_MAX }),
+    prefix: t.text(PREFIX_LENGTH).unique(),
+    /** SHA-256, or HMAC-SHA-256 under the pepper, of the secret; in hexadecimal. */
+    digest: t.text(64).sensitive(),
+    scopes: t.array(t.text()),
+    rate_limit: t.text(40).nullable(),
+    created_at: t.timestamp(),
+    last_used_at: t.timestamp().nullable(),
+    expires_at: t.timestamp().nullable(),
+    revoked_at: t.timestamp().nullable(),
+    revoked_reason: t.text(200).nullable(),
+    /** The secret before the last rotation, while its grace lasts. */
+    previous_digest: t.text(64).nullable().sensitive(),
+    previous_expires_at: t.timestamp().nullable(),
+    previous_last_used_at: t.timestamp().nullable(),
+  },
+  { indexes: [{ columns: ['owner_id', 'created_at'] }] },
+);

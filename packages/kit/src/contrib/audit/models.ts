@@ -1,0 +1,47 @@
+import { t } from '../../db/column.ts';
+import { model } from '../../db/model.ts';
+
+export const auditEntries = model(
+  'audit_entries',
+  {
+    id: t.uuidv7().pk(),
+    /** The place in the chain, from 1 without gaps. Null only inside the transaction that writes the entry (PostgreSQL). */
+    seq: t.bigint().nullable().unique(),
+    at: t.timestamp(),
+    actor_id: t.text(64).nullable(),
+    actor_name: t.text(255).nullable(),
+    /** How the actor was known: `session`, `api_key`, …; null for commands and programs. */
+    actor_scheme: t.text(64).nullable(),
+    /** The API key or session that was used. */
+    credential_id: t.text(64).nullable(),
+    action: t.text(100),
+    target_type: t.text(100),
+    target_id: t.text(200),
+    before: t.json().nullable(),
+    after: t.json().nullable(),
+    metadata: t.json().nullable(),
+    request_id: t.text(200).nullable(),
+    content_hash: t.text(64),
+    previous_hash: t.text(64).nullable(),
+    hash: t.text(64).nullable(),
+  },
+  {
+    indexes: [
+      { columns: ['at'] },
+      { columns: ['target_type', 'target_id', 'seq'] },
+      { columns: ['actor_id', 'seq'] },
+      { columns: ['action', 'seq'] },
+      { columns: ['request_id'] },
+    ],
+  },
+);
+
+/** One row: where the chain ends, and where it starts after pruning. */
+export const auditChain = model('audit_chain', {
+  id: t.int().pk(),
+  length: t.bigint(),
+  hash: t.text(64),
+  /** Entries up to here were pruned; the next one links to `pruned_hash`. */
+  pruned_through: t.bigint(),
+  pruned_hash: t.text(64),
+});
