@@ -17,11 +17,16 @@ type Answer = { port: number } | { question: Question; value: number };
 
 /**
  * Starts `script` (a URL relative to the caller, `new URL('./x.ts', import.meta.url)`), which must call `serving(port)`
- * once it listens on loopback.
+ * once it listens on loopback. `stderr` may be a descriptor, for a server that logs every request there.
  */
-export async function startServer(script: URL, args: readonly string[] = [], env: Record<string, string> = {}): Promise<ServerProcess> {
+export async function startServer(
+  script: URL,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+  stderr: 'inherit' | number = 'inherit',
+): Promise<ServerProcess> {
   const node = pinned(SERVER_CORE, process.execPath, ['--conditions=source', '--expose-gc', fileURLToPath(script), ...args]);
-  const child = spawn(node.command, node.args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = spawn(node.command, node.args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', stderr, 'ipc'] });
   const port = await new Promise<number>((done, failed) => {
     child.once('exit', (code) => failed(new Error(`${fileURLToPath(script)} exited with ${code} before it listened`)));
     child.once('error', failed);
