@@ -16,7 +16,7 @@ export type Stage = (exchange: Exchange) => void | undefined | Promise<void>;
  * Only the stages a route needs are in its list.
  */
 export function admissionStages(route: CompiledRoute, middleware: readonly Middleware[]): readonly Stage[] {
-  const stages: Stage[] = onRequestStages(middleware);
+  const stages: Stage[] = [refuseLongUrl, ...onRequestStages(middleware)];
   const clientThrottles = route.throttles.filter(({ phase }) => phase === 'client');
   const principalThrottles = route.throttles.filter(({ phase }) => phase === 'principal');
   if (clientThrottles.length > 0) stages.push((exchange) => throttle(exchange, clientThrottles, 'client'));
@@ -97,6 +97,16 @@ export async function authorize(exchange: Exchange, route: CompiledRoute, object
     throw coreErrors.permission_denied();
   }
   await deny(exchange, route, object);
+}
+
+/** Longer ones are refused by proxies and browsers on the way; Node itself stops at 16 KiB of headers. */
+const URL_LENGTH_MAX = 8192;
+
+export function refuseLongUrl({ url }: Exchange): undefined {
+  if (url.length > URL_LENGTH_MAX) {
+    throw coreErrors.uri_too_long({ detail: `The URL is longer than ${URL_LENGTH_MAX} characters.` });
+  }
+  return undefined;
 }
 
 /** Content on a GET has no meaning; passing it over silently would hide a client's mistake. */

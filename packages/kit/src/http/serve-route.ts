@@ -49,7 +49,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     exposeHeadRoute: route.method === 'GET' && route.kind !== 'stream',
     onRequest: (request, reply, proceed) => admit(host, plan, request, reply, proceed),
     handler: (request, reply) => handle(plan, (request as KitRequest)[exchangeKey], reply),
-    errorHandler: (error, request) => fail((request as KitRequest)[exchangeKey], plan, withBodyLimit(error, plan.route)),
+    errorHandler: (error, request) => fail((request as KitRequest)[exchangeKey], plan, bodyError(error, request, plan.route)),
   };
 }
 
@@ -82,7 +82,10 @@ function finish(exchange: Exchange, plan: RoutePlan): void {
   }
 }
 
-function withBodyLimit(error: unknown, route: CompiledRoute): unknown {
+/** What Fastify found wrong while it read the body. */
+function bodyError(error: unknown, { raw }: FastifyRequest, route: CompiledRoute): unknown {
+  if (raw.destroyed && !raw.complete)
+    return coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.', cause: error });
   if ((error as { code?: unknown } | null)?.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') return error;
   return coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax }, cause: error });
 }

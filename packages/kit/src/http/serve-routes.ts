@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { renderError } from '../errors/render.ts';
 import { translateSocketError } from '../errors/server-errors.ts';
-import { onRequestStages, runStages } from './admission.ts';
+import { onRequestStages, refuseLongUrl, runStages } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { Exchange } from './exchange.ts';
@@ -68,7 +68,7 @@ export class Strays {
       reply.code(204).header('allow', allowed.join(', ')).send();
     };
     try {
-      const pending = runStages(onRequestStages(this.#middleware), exchange);
+      const pending = runStages([refuseLongUrl, ...onRequestStages(this.#middleware)], exchange);
       if (pending === undefined) respond();
       else pending.then(respond).catch((error: unknown) => fail(exchange, this.#plan, error));
     } catch (error) {

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { TrustedProxies } from './trusted-proxies.ts';
+
+test('nobody is believed unless named', () => {
+  const nobody = new TrustedProxies();
+  expect(nobody.clientAddress('127.0.0.1', '203.0.113.7')).toBe('127.0.0.1');
+  expect(nobody.clientAddress('::ffff:198.51.100.1', undefined)).toBe('198.51.100.1');
+});
+
+test('the address is the first hop from the socket outwards that is not a trusted proxy', () => {
+  const proxies = new TrustedProxies(['10.0.0.0/8', 'loopback', '2001:db8::1']);
+  expect(proxies.clientAddress('127.0.0.1', '203.0.113.7')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('::1', '203.0.113.7, 10.1.2.3')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('::ffff:10.9.9.9', '1.1.1.1, 203.0.113.7')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('2001:db8::1', ['1.1.1.1', '203.0.113.7, 10.0.0.1'])).toBe('203.0.113.7');
+  expect(proxies.clientAddress('10.0.0.1', '10.0.0.2, 10.0.0.3')).toBe('10.0.0.2');
+});
+
+test('a client cannot choose its address: it is not trusted, or what it wrote is not reached', () => {
+  const proxies = new TrustedProxies(['10.0.0.1']);
+  expect(proxies.clientAddress('203.0.113.7', '127.0.0.1')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('10.0.0.1', '127.0.0.1, 203.0.113.7')).toBe('203.0.113.7');
+  expect(proxies.clientAddress('10.0.0.1', '127.0.0.1, garbage')).toBe('10.0.0.1');
+  expect(proxies.clientAddress('10.0.0.1', '')).toBe('10.0.0.1');
+});
+
+test.each(['10.0.0.0/33', '10.0.0', 'localhost', '10.0.0.1/x', '::1/129', ''])('%j is refused with a sentence', (proxy) => {
+  expect(() => new TrustedProxies([proxy])).toThrow('neither an IP address');
+});
