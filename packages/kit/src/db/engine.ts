@@ -15,6 +15,14 @@ export interface TransactionOptions {
   readonly retries?: number;
 }
 
+/** What only migrations may ask for. */
+export interface EngineTransactionOptions extends TransactionOptions {
+  /** SQLite: foreign keys are not enforced, so that a table can be dropped and made anew without its children's rows. */
+  readonly withoutForeignKeys?: boolean;
+  /** SQLite: how long to wait for the writer, instead of the database's own limit. */
+  readonly waitMsMax?: number;
+}
+
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
 export interface StatementRunner {
   run(text: string, parameters: readonly unknown[]): Promise<StatementResult>;
@@ -44,7 +52,7 @@ export interface ListenOptions {
 /** A database as the rest of the layer sees it; everything outside a transaction commits at once. */
 export interface Engine extends StatementRunner {
   readonly dialect: Dialect;
-  begin(options: TransactionOptions): Promise<EngineTransaction>;
+  begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;
   /** Statement and row-shape caches are dropped: the tables have changed. */

@@ -8,6 +8,27 @@ export type { ListenOptions, NotificationListener, TransactionOptions } from './
 export { dbErrors } from './errors.ts';
 export { json, JsonParameter } from './json-parameter.ts';
 export type { DbLog } from './log.ts';
+export { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from './migrations/migrate.ts';
+export { migration, type Migration } from './migrations/migration.ts';
+export {
+  addCheck,
+  addColumn,
+  alterColumn,
+  code,
+  createIndex,
+  createTable,
+  dropCheck,
+  dropColumn,
+  dropIndex,
+  dropTable,
+  renameColumn,
+  renameTable,
+  sql,
+  type Operation,
+  type SqlText,
+} from './migrations/operation.ts';
+export { planMigrations, type MigrationModule, type MigrationPlan } from './migrations/plan.ts';
+export type { SchemaState } from './migrations/schema-state.ts';
 export { model, softDelete, timestamps, type Model } from './model.ts';
 export { modelFaults } from './model-faults.ts';
 export { openDatabase, type DatabaseOptions } from './open-database.ts';

@@ -65,8 +65,11 @@ export class SqliteConnection {
     this.database.exec(text);
   }
 
+  /** The tables have changed. SQLite itself looks only when a statement first steps, after its columns were asked for. */
   forgetStatements(): void {
     this.#cache.clear();
+    this.database.prepare('select name from sqlite_master limit 1').all();
+    this.#knownSchema = this.#readSchemaVersion();
   }
 
   close(): void {
@@ -91,10 +94,7 @@ export class SqliteConnection {
   }
 
   #noticeSchemaChange(): void {
-    const version = this.#readSchemaVersion();
-    if (version === this.#knownSchema) return;
-    this.#knownSchema = version;
-    this.#cache.clear();
+    if (this.#readSchemaVersion() !== this.#knownSchema) this.forgetStatements();
   }
 }
 

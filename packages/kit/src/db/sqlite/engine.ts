@@ -1,6 +1,14 @@
 import { EventEmitter } from 'node:events';
+import { backup } from 'node:sqlite';
 import { openScopeOf } from '../ambient.ts';
-import type { Engine, EngineTransaction, ListenOptions, NotificationListener, StatementResult, TransactionOptions } from '../engine.ts';
+import type {
+  Engine,
+  EngineTransaction,
+  EngineTransactionOptions,
+  ListenOptions,
+  NotificationListener,
+  StatementResult,
+} from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { SqliteConnection } from './connection.ts';
@@ -70,25 +78,42 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  async begin(options: TransactionOptions): Promise<EngineTransaction> {
+  async begin(options: EngineTransactionOptions): Promise<EngineTransaction> {
     if (options.readOnly === true && !this.#inMemory) {
       const connection = await openReader(this.file, this.options);
       connection.exec('begin');
       return new SqliteTransaction(connection, () => connection.close());
     }
-    await this.#acquireWriter();
-    try {
-      await retryWhileBusy(() => this.writer.exec('begin immediate'), this.options.busyDeadlineMs);
-    } catch (error) {
+    const waitMsMax = options.waitMsMax ?? this.options.busyDeadlineMs;
+    await this.#acquireWriter(waitMsMax);
+    const release = (): void => {
+      if (options.withoutForeignKeys === true) this.writer.exec('pragma foreign_keys = on; pragma legacy_alter_table = off');
       this.#queue.release();
+    };
+    try {
+      // Before BEGIN: inside a transaction the pragma does nothing, and says nothing.
+      if (options.withoutForeignKeys === true) this.writer.exec('pragma foreign_keys = off');
+      await retryWhileBusy(() => this.writer.exec('begin immediate'), waitMsMax);
+    } catch (error) {
+      release();
       throw error;
     }
-    return new SqliteTransaction(this.writer, () => this.#queue.release());
+    return new SqliteTransaction(this.writer, release);
+  }
+
+  /** Copies the last committed state to a file of its own, while a transaction may be open on the writer. */
+  async backupTo(path: string): Promise<void> {
+    const connection = await openReader(this.file, this.options);
+    try {
+      await backup(connection.database, path);
+    } finally {
+      connection.close();
+    }
   }
 
   /** Runs `work` while this process's writer connection belongs to it alone. */
   async withWriter<R>(work: () => Promise<R>): Promise<R> {
-    await this.#acquireWriter();
+    await this.#acquireWriter(this.options.busyDeadlineMs);
     try {
       return await work();
     } finally {
@@ -122,14 +147,14 @@ export class SqliteEngine implements Engine {
     this.#notifications.removeAllListeners();
   }
 
-  async #acquireWriter(): Promise<void> {
+  async #acquireWriter(waitMsMax: number): Promise<void> {
     // Asked before waiting: the transaction around this call holds the writer and waits for this very call.
     if (openScopeOf(this) !== undefined) {
       throw dbErrors.outer_handle_in_transaction({
         message: 'This statement would wait for the transaction it runs in: use the transaction handle, not the database handle.',
       });
     }
-    await this.#queue.acquire(this.options.busyDeadlineMs);
+    await this.#queue.acquire(waitMsMax);
   }
 
   async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[]): Promise<StatementResult> {

@@ -1,0 +1,156 @@
+import type { Database, Db } from '../db.ts';
+import type { EngineTransactionOptions } from '../engine.ts';
+import type { Handle } from '../handle.ts';
+import { type DbLog, silentLog } from '../log.ts';
+import { quoteName as q } from '../names.ts';
+import { SqliteEngine } from '../sqlite/engine.ts';
+import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
+import type { Operation } from './operation.ts';
+import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
+import { postgresStatements } from './postgres-steps.ts';
+import { applyOperation, type SchemaState } from './schema-state.ts';
+import { checkForeignKeys, rebuildTable } from './sqlite-rebuild.ts';
+import { dropsTable, rebuildStatements, sqliteSteps } from './sqlite-steps.ts';
+
+export interface MigrateOptions {
+  readonly log?: DbLog & { info?(fields: object, message: string): void };
+  /** Says what would run and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Copies an SQLite file before a table with rows is made anew. On unless said otherwise. */
+  readonly backup?: boolean;
+  /** How long to wait for another process that migrates. */
+  readonly lockWaitMs?: number;
+}
+
+export interface MigrationReport {
+  /** `accounts/0001_initial`, in the order in which they ran (or would run). */
+  readonly applied: readonly string[];
+  /** Applied earlier, by a newer version or a module no longer installed. */
+  readonly unknown: readonly string[];
+  /** Copies made before tables were made anew. */
+  readonly backups: readonly string[];
+  /** The SQL of a dry run, by migration. */
+  readonly statements: Readonly<Record<string, readonly string[]>>;
+}
+
+const LOCK_WAIT_MS = 300_000;
+/** One number for every kit database: two processes that migrate the same one wait for each other. */
+const LOCK_KEY = 7_319_001;
+
+/**
+ * Brings the database up to date. Each migration is one transaction, with its line in the history: it happens as a
+ * whole or not at all. Two processes may call this at once; the second waits and finds nothing left to do.
+ */
+export async function migrate(
+  database: Database,
+  modules: readonly MigrationModule[],
+  options: MigrateOptions = {},
+): Promise<MigrationReport> {
+  const plan = planMigrations(modules);
+  const { pending, unknown } = compareHistory(plan, await readHistory(database));
+  if (options.dryRun === true) {
+    const statements = Object.fromEntries(pending.map((step) => [step.id, dryStatements(step, database.dialect)]));
+    return { applied: pending.map((step) => step.id), unknown, backups: [], statements };
+  }
+  const report = { applied: [] as string[], unknown, backups: [] as string[], statements: {} };
+  for (const step of pending) {
+    try {
+      await applyStep(database, step, options, report);
+    } catch (error) {
+      throw new Error(`Migration ${step.id} failed and was rolled back: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  return report;
+}
+
+/** What is left to do: `accounts/0002_add_phone`. Changes nothing. */
+export async function pendingMigrations(database: Database, modules: readonly MigrationModule[]): Promise<string[]> {
+  return compareHistory(planMigrations(modules), await readHistory(database)).pending.map((step) => step.id);
+}
+
+async function applyStep(
+  database: Database,
+  step: PlannedMigration,
+  options: MigrateOptions,
+  report: { applied: string[]; backups: string[] },
+): Promise<void> {
+  const rebuilds = database.dialect === 'sqlite' && statesOf(step).some(({ operation, before }) => dropsTable(operation, before));
+  const settings: EngineTransactionOptions = { withoutForeignKeys: rebuilds, waitMsMax: options.lockWaitMs ?? LOCK_WAIT_MS };
+  const { engine, log } = (database as unknown as Handle).context;
+  await database.transaction(async (tx) => {
+    if (tx.dialect === 'postgres') await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);
+    await ensureHistory(tx);
+    // Asked again under the lock: another process may have been here while this one waited.
+    const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
+    if (done.length > 0) return;
+    if (rebuilds && options.backup !== false && engine instanceof SqliteEngine) report.backups.push(...(await backUp(tx, engine, step)));
+    for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
+    if (rebuilds) await checkForeignKeys(tx);
+    await recordApplied(tx, step);
+    tx.afterCommit(() => {
+      report.applied.push(step.id);
+      (options.log?.info ?? (() => undefined))({ migration: step.id }, 'migration applied');
+    });
+  }, settings);
+  engine.forgetStatements();
+  if (report.backups.length > 0)
+    (options.log ?? log ?? silentLog).warn(
+      { backups: report.backups },
+      'tables were made anew; the file as it was before is kept beside it',
+    );
+}
+
+async function applyTo(tx: Db, operation: Operation, before: SchemaState): Promise<void> {
+  if (operation.op === 'code') {
+    await operation.run(tx);
+    return;
+  }
+  if (tx.dialect === 'postgres') {
+    for (const statement of postgresStatements(operation, before)) await tx.query(statement);
+    return;
+  }
+  const { statements, rebuild } = sqliteSteps(operation, before);
+  for (const statement of statements) await tx.query(statement);
+  if (rebuild !== undefined) await rebuildTable(tx, rebuild);
+}
+
+/** The operations of a migration, each with the tables it finds. */
+function statesOf({ migration, before }: PlannedMigration): { operation: Operation; before: SchemaState }[] {
+  let state = before;
+  return migration.operations.map((operation) => {
+    const found = { operation, before: state };
+    state = applyOperation(state, operation);
+    return found;
+  });
+}
+
+/** Only tables with rows are worth a copy; a new installation has none. */
+async function backUp(tx: Db, engine: SqliteEngine, step: PlannedMigration): Promise<string[]> {
+  if (engine.file === ':memory:') return [];
+  const tables = new Set(
+    step.migration.operations.flatMap((operation) => ('table' in operation && step.before.has(operation.table) ? [operation.table] : [])),
+  );
+  for (const table of tables) {
+    const found = await tx.query(`select 1 as found from ${q(table)} limit 1`);
+    if (found.length === 0) continue;
+    const time = tx.clock
+      .now()
+      .toISOString()
+      .replaceAll(/[-:]|\.\d+/g, '');
+    const path = `${engine.file}.before-${step.module}-${step.migration.name}-${time}`;
+    await engine.backupTo(path);
+    return [path];
+  }
+  return [];
+}
+
+function dryStatements(step: PlannedMigration, dialect: Db['dialect']): string[] {
+  return statesOf(step).flatMap(({ operation, before }) => {
+    if (operation.op === 'code') return [`-- code: ${operation.label}`];
+    if (dialect === 'postgres') return [...postgresStatements(operation, before)];
+    const { statements, rebuild } = sqliteSteps(operation, before);
+    if (rebuild === undefined) return [...statements];
+    const { create, fill, drop, rename, indexes } = rebuildStatements(rebuild);
+    return [...statements, create, fill, drop, rename, ...indexes];
+  });
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import type { Operation } from './operation.ts';
+
+export interface Migration {
+  readonly name: string;
+  readonly operations: readonly Operation[];
+  /** Migrations of other modules that must have run: `accounts/0001_initial`. */
+  readonly after: readonly string[];
+  /** What the history remembers, to notice that a released migration was edited. */
+  readonly checksum: string;
+}
+
+const NAME = /^\d{4}_[a-z0-9_]+$/;
+
+/** `migration('0002_add_total', [addColumn('orders', 'total', t.decimal(12, 2).dbDefault('0'))])` */
+export function migration(
+  name: string,
+  operations: readonly (Operation | readonly Operation[])[],
+  options: { readonly after?: readonly string[] } = {},
+): Migration {
+  if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
+  const flat = operations.flat() as Operation[];
+  return Object.freeze({
+    name,
+    operations: Object.freeze(flat),
+    after: Object.freeze([...(options.after ?? [])]),
+    checksum: checksumOf(flat),
+  });
+}
+
+function checksumOf(operations: readonly Operation[]): string {
+  return createHash('sha256').update(canonical(operations)).digest('hex');
+}
+
+/** JSON with sorted keys. Functions (`code`) are left out: their text differs between source and build. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) => {
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

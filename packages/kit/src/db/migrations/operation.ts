@@ -1,0 +1,124 @@
+import type { AnyColumn } from '../column.ts';
+import { columnDefinition } from '../column.ts';
+import type { Db } from '../db.ts';
+import { declarationFaults } from '../declaration-faults.ts';
+import { derivedName } from '../names.ts';
+import type { Columns } from '../rows.ts';
+import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
+import { indexDefinition, type ModelIndex, type ModelOptions, primaryKeyOf, tableDefinition } from '../table-from-columns.ts';
+
+/** SQL that both databases read, or one text for each. */
+export type SqlText = string | { readonly sqlite: string; readonly postgres: string };
+
+/** One step of a migration: plain data (but for `code`), so that it can be frozen, compared and summed up. */
+export type Operation =
+  | { readonly op: 'create_table'; readonly table: string; readonly definition: TableDefinition }
+  | { readonly op: 'drop_table'; readonly table: string }
+  | { readonly op: 'rename_table'; readonly table: string; readonly to: string }
+  | {
+      readonly op: 'add_column';
+      readonly table: string;
+      readonly column: string;
+      readonly definition: ColumnDefinition;
+      readonly backfill?: SqlText;
+    }
+  | {
+      readonly op: 'alter_column';
+      readonly table: string;
+      readonly column: string;
+      readonly definition: ColumnDefinition;
+      readonly backfill?: SqlText;
+      readonly using?: SqlText;
+    }
+  | { readonly op: 'drop_column'; readonly table: string; readonly column: string }
+  | { readonly op: 'rename_column'; readonly table: string; readonly column: string; readonly to: string }
+  | { readonly op: 'create_index'; readonly table: string; readonly index: IndexDefinition }
+  | { readonly op: 'drop_index'; readonly table: string; readonly name: string }
+  | { readonly op: 'add_check'; readonly table: string; readonly name: string; readonly sql: string }
+  | { readonly op: 'drop_check'; readonly table: string; readonly name: string }
+  | { readonly op: 'sql'; readonly sqlite: readonly string[]; readonly postgres: readonly string[] }
+  | { readonly op: 'code'; readonly label: string; readonly run: (tx: Db) => Promise<void> };
+
+/** A new table. Columns are declared as in `model()`, but references by name: `t.ref('users')`. */
+export function createTable(name: string, columns: Columns, options: ModelOptions = {}): Operation {
+  const primaryKey = primaryKeyOf(columns, options);
+  const faults = declarationFaults(name, columns, primaryKey, options);
+  if (faults.length > 0) throw new Error(`createTable("${name}"): ${faults.join('; ')}.`);
+  for (const [key, column] of Object.entries(columns)) refuseLiveModel(name, key, column);
+  return { op: 'create_table', table: name, definition: tableDefinition(name, columns, { ...options, primaryKey }) };
+}
+
+export function dropTable(name: string): Operation {
+  return { op: 'drop_table', table: name };
+}
+
+export function renameTable(name: string, to: string): Operation {
+  return { op: 'rename_table', table: name, to };
+}
+
+export interface AddColumnOptions {
+  /** The value of existing rows, as an SQL expression over the row. Without it they get the default, or NULL. */
+  readonly backfill?: SqlText;
+}
+
+export function addColumn(table: string, name: string, column: AnyColumn, options: AddColumnOptions = {}): Operation[] {
+  const added: Operation = { op: 'add_column', table, column: name, definition: frozen(table, name, column), ...options };
+  return column.settings.unique ? [added, createIndex(table, { columns: [name], unique: true })] : [added];
+}
+
+export interface AlterColumnOptions {
+  /** What NULLs become when the column no longer allows them, as an SQL expression. */
+  readonly backfill?: SqlText;
+  /** How old values become new ones when the kind changes, as an SQL expression. */
+  readonly using?: SqlText;
+}
+
+/** The column's whole new definition. Uniqueness is an index: createIndex, dropIndex. */
+export function alterColumn(table: string, name: string, column: AnyColumn, options: AlterColumnOptions = {}): Operation {
+  return { op: 'alter_column', table, column: name, definition: frozen(table, name, column), ...options };
+}
+
+export function dropColumn(table: string, name: string): Operation {
+  return { op: 'drop_column', table, column: name };
+}
+
+export function renameColumn(table: string, name: string, to: string): Operation {
+  return { op: 'rename_column', table, column: name, to };
+}
+
+export function createIndex(table: string, index: ModelIndex): Operation {
+  return { op: 'create_index', table, index: indexDefinition(table, index) };
+}
+
+export function dropIndex(table: string, name: string): Operation {
+  return { op: 'drop_index', table, name };
+}
+
+export function addCheck(table: string, name: string, sql: string): Operation {
+  return { op: 'add_check', table, name: derivedName(table, name, 'check'), sql };
+}
+
+export function dropCheck(table: string, name: string): Operation {
+  return { op: 'drop_check', table, name: derivedName(table, name, 'check') };
+}
+
+/** Anything else, one statement per text. Tables made here are not watched for drift. */
+export function sql(texts: { readonly sqlite: string | readonly string[]; readonly postgres: string | readonly string[] }): Operation {
+  return { op: 'sql', sqlite: [texts.sqlite].flat(), postgres: [texts.postgres].flat() };
+}
+
+/** Moves data in code. `label` stands for it in the checksum: change it never, and the code only before release. */
+export function code(label: string, run: (tx: Db) => Promise<void>): Operation {
+  return { op: 'code', label, run };
+}
+
+function frozen(table: string, name: string, column: AnyColumn): ColumnDefinition {
+  refuseLiveModel(table, name, column);
+  return columnDefinition(column.settings);
+}
+
+/** A migration says what was true when it was written; a model says what is true today. */
+function refuseLiveModel(table: string, name: string, column: AnyColumn): void {
+  if (typeof column.settings.reference?.target !== 'function') return;
+  throw new Error(`"${table}.${name}": a migration refers to tables by name, t.ref('users'), never to a model, which changes later.`);
+}

@@ -1,0 +1,86 @@
+import type { Model } from '../model.ts';
+import type { Migration } from './migration.ts';
+import { applyOperation, type SchemaState } from './schema-state.ts';
+
+/** What migrations need to know of a module. */
+export interface MigrationModule {
+  readonly name: string;
+  readonly migrations?: readonly Migration[];
+  readonly models?: readonly Model[];
+}
+
+export interface PlannedMigration {
+  readonly module: string;
+  readonly migration: Migration;
+  /** `accounts/0001_initial` */
+  readonly id: string;
+  /** The tables before it runs. */
+  readonly before: SchemaState;
+}
+
+export interface MigrationPlan {
+  readonly steps: readonly PlannedMigration[];
+  /** The tables after all of them. */
+  readonly end: SchemaState;
+  /** Which module made each table. */
+  readonly owners: ReadonlyMap<string, string>;
+}
+
+/**
+ * Puts all migrations in one order (each module's own, modules as listed, `after` before that) and plays them through
+ * on paper, so that a migration that does not fit is refused before the database is touched.
+ */
+export function planMigrations(modules: readonly MigrationModule[]): MigrationPlan {
+  let state: SchemaState = new Map();
+  const owners = new Map<string, string>();
+  const steps: PlannedMigration[] = [];
+  for (const { module, migration, id } of inOrder(modules)) {
+    steps.push({ module, migration, id, before: state });
+    for (const operation of migration.operations) {
+      try {
+        state = applyOperation(state, operation);
+      } catch (error) {
+        throw new Error(`Migration ${id}: ${(error as Error).message}.`, { cause: error });
+      }
+      if (operation.op === 'create_table') owners.set(operation.table, module);
+      if (operation.op === 'rename_table') owners.set(operation.to, owners.get(operation.table) ?? module);
+    }
+  }
+  return { steps, end: state, owners };
+}
+
+type Step = Omit<PlannedMigration, 'before'>;
+
+function inOrder(modules: readonly MigrationModule[]): Step[] {
+  const steps = modules.flatMap(stepsOf);
+  const byId = new Map(steps.map((step) => [step.id, step]));
+  if (byId.size !== steps.length) throw new Error('Two modules of one name have a migration of the same name.');
+  const done = new Set<string>();
+  const ordered: Step[] = [];
+  const visit = (step: Step, path: readonly string[]): void => {
+    if (done.has(step.id)) return;
+    if (path.includes(step.id)) throw new Error(`Migrations wait for each other: ${[...path, step.id].join(' → ')}.`);
+    const own = steps.filter((each) => each.module === step.module);
+    const previous = own[own.indexOf(step) - 1];
+    if (previous !== undefined) visit(previous, [...path, step.id]);
+    for (const id of step.migration.after) {
+      const needed = byId.get(id);
+      if (needed === undefined) throw new Error(`Migration ${step.id} comes after "${id}", which does not exist: is its module installed?`);
+      visit(needed, [...path, step.id]);
+    }
+    done.add(step.id);
+    ordered.push(step);
+  };
+  for (const step of steps) visit(step, []);
+  return ordered;
+}
+
+function stepsOf({ name: module, migrations = [] }: MigrationModule): Step[] {
+  migrations.forEach((migration, index) => {
+    const previous = migrations[index - 1];
+    if (previous !== undefined && previous.name >= migration.name) {
+      throw new Error(`Module "${module}": migration ${migration.name} must sort after ${previous.name}, which is listed before it.`);
+    }
+  });
+  return migrations.map((migration) => ({ module, migration, id: `${module}/${migration.name}` }));
+}
