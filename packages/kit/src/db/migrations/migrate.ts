@@ -89,7 +89,7 @@ async function applyStep(
     await recordApplied(tx, step);
     tx.afterCommit(() => {
       report.applied.push(step.id);
-      (options.log?.info ?? (() => undefined))({ migration: step.id }, 'migration applied');
+      options.log?.info?.({ migration: step.id }, 'migration applied');
     });
   }, settings);
   engine.forgetStatements();
@@ -147,10 +147,10 @@ async function backUp(tx: Db, engine: SqliteEngine, step: PlannedMigration): Pro
 function dryStatements(step: PlannedMigration, dialect: Db['dialect']): string[] {
   return statesOf(step).flatMap(({ operation, before }) => {
     if (operation.op === 'code') return [`-- code: ${operation.label}`];
-    if (dialect === 'postgres') return [...postgresStatements(operation, before)];
+    if (dialect === 'postgres') return postgresStatements(operation, before);
     const { statements, rebuild } = sqliteSteps(operation, before);
-    if (rebuild === undefined) return [...statements];
+    if (rebuild === undefined) return statements;
     const { create, fill, drop, rename, indexes } = rebuildStatements(rebuild);
-    return [...statements, create, fill, drop, rename, ...indexes];
+    return statements.concat(create, fill, drop, rename, indexes);
   });
 }

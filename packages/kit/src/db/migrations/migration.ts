@@ -19,7 +19,7 @@ export function migration(
   options: { readonly after?: readonly string[] } = {},
 ): Migration {
   if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
-  const flat = operations.flat() as Operation[];
+  const flat = operations.flat();
   return Object.freeze({
     name,
     operations: Object.freeze(flat),
