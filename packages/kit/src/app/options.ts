@@ -58,4 +58,8 @@ export interface AppOptions {
   readonly timeoutMs?: number;
   readonly title?: string;
   readonly version?: string;
+  /** Shown at the top of the OpenAPI document. */
+  readonly description?: string;
+  /** The reference page at `/docs` with the document at `/openapi.json`, for everyone unless a permission is given. `false` serves neither. */
+  readonly docs?: boolean | { readonly path?: `/${string}`; readonly permission?: Permission };
 }

@@ -5,10 +5,14 @@ import { systemClock, type Clock } from '../db/clock.ts';
 import { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Fault } from '../http/fault.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { unknownOptions } from '../http/option-faults.ts';
 import { TrustedProxies } from '../http/trusted-proxies.ts';
+import { openApiDocument, openApiText } from '../openapi/document.ts';
+import { referenceController } from '../openapi/reference/controller.ts';
+import { allowAny } from '../permissions/built-ins.ts';
 import { memoryStorage } from '../throttle/memory-storage.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { readSettings, type Settings } from './config.ts';
@@ -42,6 +46,8 @@ const appOptionNames = [
   'timeoutMs',
   'title',
   'version',
+  'description',
+  'docs',
 ];
 const mountOptionNames = ['controllers', 'deprecated', 'errors', 'middleware', 'throttles', 'permission'];
 
@@ -73,7 +79,8 @@ export function planApp(options: AppOptions): AppPlan {
   const authenticators = [...(options.authenticators ?? []), ...ordered.flatMap((module) => module.authenticators ?? [])];
   faults.push(...duplicateAuthenticators(authenticators));
   const middleware = [...(options.middleware ?? []), ...ordered.flatMap((module) => module.middleware ?? [])];
-  const compiled = compileRoutes(mountPlans(options.mount, faults), {
+  const reference = referenceMount(options, settings, () => compiled.routes);
+  const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...reference], {
     authenticators,
     middleware,
     throttles: options.throttles ?? [],
@@ -119,6 +126,17 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
       permission: version.permission,
     };
   });
+}
+
+/** The reference page is routes like any other: middleware, permissions and errors hold for it too. */
+function referenceMount(options: AppOptions, settings: Settings, routes: () => readonly CompiledRoute[]): MountPlan[] {
+  const docs = options.docs ?? true;
+  if (docs === false) return [];
+  const { path = '/docs', permission = allowAny } = docs === true ? {} : docs;
+  const { title = 'API', version = '0.0.0', description } = options;
+  const document = () => openApiText(openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat }));
+  const controllers = { '/': referenceController({ path, permission, document }) };
+  return [{ path: '/', controllers, deprecated: false, errors: undefined, middleware: [], throttles: [], permission: undefined }];
 }
 
 /** Prefixes start with "/", options do not. */

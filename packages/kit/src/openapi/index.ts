@@ -1,1 +1,2 @@
 export { openApiDocument, openApiText, type OpenApiDocument, type OpenApiOptions } from './document.ts';
+export { referenceController, type ReferenceOptions } from './reference/controller.ts';

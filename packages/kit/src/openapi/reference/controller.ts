@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import type { FastifyReply } from 'fastify';
+import { Controller } from '../../http/controller.ts';
+import { raw } from '../../http/raw.ts';
+import { route } from '../../http/route.ts';
+import type { Permission } from '../../permissions/permission.ts';
+
+export interface ReferenceOptions {
+  /** Where the page is; the document is beside it. `/docs` and `/openapi.json` unless said. */
+  readonly path?: `/${string}`;
+  /** Who may read it. */
+  readonly permission: Permission;
+  /** The document's text; asked once, when it is first needed. */
+  readonly document: () => string;
+}
+
+/** Nothing may run but the page's own script, and nothing may be loaded from anywhere else: the page works offline. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+
+function safe(reply: FastifyReply): void {
+  reply.headers({
+    'content-security-policy': POLICY,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+  });
+}
+
+/** The reference page, its script and stylesheet, and the document they draw; left out of the document itself. */
+export function referenceController(options: ReferenceOptions): Controller {
+  const { permission } = options;
+  const path = options.path ?? '/docs';
+  const folder = path.slice(path.lastIndexOf('/') + 1);
+  const parent = path.slice(0, path.lastIndexOf('/'));
+  // The page names its parts relative to itself, so it also works behind a prefix.
+  const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
+  const script = asset('reference.js');
+  const style = asset('reference.css');
+  let text: string | undefined;
+
+  class ReferenceController extends Controller {
+    page = route.get(path, { response: raw('text/html; charset=utf-8'), permission, hidden: true }, ({ reply }) => {
+      safe(reply);
+      return page;
+    });
+
+    script = route.get(
+      `${path}/reference.js`,
+      { response: raw('text/javascript; charset=utf-8'), permission, hidden: true },
+      ({ reply }) => {
+        safe(reply);
+        return script;
+      },
+    );
+
+    style = route.get(`${path}/reference.css`, { response: raw('text/css; charset=utf-8'), permission, hidden: true }, ({ reply }) => {
+      safe(reply);
+      return style;
+    });
+
+    document = route.get(
+      `${parent}/openapi.json`,
+      { response: raw('application/json; charset=utf-8'), permission, hidden: true },
+      ({ reply }) => {
+        safe(reply);
+        text ??= options.document();
+        return text;
+      },
+    );
+  }
+  return new ReferenceController();
+}
