@@ -1,0 +1,72 @@
+import { pino } from 'pino';
+import { createApp } from '../app/create-app.ts';
+import type { App } from '../app/module.ts';
+import type { AppOptions } from '../app/options.ts';
+import { testPostgresUrl } from './config.ts';
+import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
+
+export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
+  /**
+   * `'sqlite'` (default): a new file. `'postgres'`: a new database on KIT_TEST_POSTGRES_URL. Anything else is passed on,
+   * such as the `db` of describeDatabases().
+   */
+  readonly database?: NonNullable<AppOptions['database']>;
+  /** Fills the database before the first request. */
+  readonly prepare?: (app: App) => unknown;
+}
+
+/** One record the application logged. */
+export interface LogRecord {
+  readonly level: number;
+  readonly msg: string;
+  readonly [name: string]: unknown;
+}
+
+export interface TestApp extends AsyncDisposable {
+  readonly app: App;
+  /** Everything logged so far, newest last. */
+  readonly records: LogRecord[];
+  /** A request through the whole pipeline without a socket. */
+  readonly inject: App['inject'];
+  /** Listens on a free port of 127.0.0.1, for tests that need a socket; the same address when called again. */
+  listen(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
+export async function testApp(options: TestAppOptions): Promise<TestApp> {
+  const { database = 'sqlite', prepare, ...rest } = options;
+  const place = await placeOf(database);
+  const records: LogRecord[] = [];
+  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) });
+  const app = createApp({ ...rest, database: place?.url ?? database, log });
+  let address: Promise<string> | undefined;
+  const close = async (): Promise<void> => {
+    await app.close();
+    await place?.remove();
+  };
+  try {
+    await app.ready();
+    await prepare?.(app);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    app,
+    records,
+    inject: (request) => app.inject(request),
+    listen: () => (address ??= app.listen({ port: 0 })),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function placeOf(database: TestAppOptions['database']): Promise<DatabasePlace | undefined> {
+  if (database === 'sqlite') return createSqliteDatabase();
+  if (database !== 'postgres') return undefined;
+  const server = testPostgresUrl();
+  if (server === undefined)
+    throw new Error("testApp({ database: 'postgres' }) needs KIT_TEST_POSTGRES_URL, the address of a server that may create databases.");
+  return createPostgresDatabase(server);
+}
