@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { rename, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startCli } from './cli-server.ts';
+import { folderWith, serverToml, TOKENS } from './served-folder.ts';
+
+interface Report {
+  readonly value: string | null;
+  readonly origin: 'server' | 'cache' | null;
+  readonly error: string | null;
+}
+
+const script = join(import.meta.dirname, 'client-process.ts');
+
+/** A service in a process of its own, with everything it reported so far. */
+function startClient(url: string, cacheFile: string): { reports: Report[]; last: () => Report | undefined } {
+  const child = spawn(process.execPath, [script, url, TOKENS.billing, cacheFile], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const reports: Report[] = [];
+  let rest = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk.toString()).split('\n');
+    rest = lines.pop() ?? '';
+    reports.push(...lines.map((line) => JSON.parse(line) as Report));
+  });
+  return { reports, last: () => reports.at(-1) };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+test(
+  'a server killed with SIGKILL: clients keep serving, a new one starts from its cache file, all recover by themselves',
+  { timeout: 60_000 },
+  async () => {
+    const bind = `127.0.0.1:${await freePort()}`;
+    const sections = [{ application: 'billing', profile: 'production', files: ['billing.toml'] }];
+    const folder = await folderWith({
+      'billing.toml': '[billing]\nvalue = "first"\n',
+      'server.toml': serverToml(sections, 'watch_debounce_ms = 20').replace('127.0.0.1:0', bind),
+    });
+    const save = async (value: string): Promise<void> => {
+      await writeFile(join(folder, 'new.toml'), `[billing]\nvalue = "${value}"\n`);
+      await rename(join(folder, 'new.toml'), join(folder, 'billing.toml'));
+    };
+    const poll = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000, interval: 20 });
+
+    const server = await startCli(join(folder, 'server.toml'));
+    const running = startClient(server.url, join(folder, 'running.cache'));
+    const other = startClient(server.url, join(folder, 'other.cache'));
+    await poll(() => [running.last()?.value, other.last()?.value]).toEqual(['first', 'first']);
+    await save('second');
+    await poll(() => [running.last()?.value, other.last()?.value]).toEqual(['second', 'second']);
+
+    expect(await server.stop('SIGKILL')).toBeNull();
+    const killedAt = running.reports.length;
+    await poll(() => running.reports.slice(killedAt).some(({ error }) => error === 'remote')).toBe(true);
+    await poll(() => running.reports.length).toBeGreaterThan(killedAt + 20);
+    expect(new Set(running.reports.slice(killedAt).map(({ value }) => value))).toEqual(new Set(['second']));
+
+    const restarted = startClient(server.url, join(folder, 'other.cache'));
+    await poll(() => restarted.reports[0]).toMatchObject({ value: 'second', origin: 'cache', error: 'remote' });
+
+    await save('third');
+    await startCli(join(folder, 'server.toml'));
+    for (const client of [running, other, restarted]) {
+      await poll(() => client.last()).toMatchObject({ value: 'third', origin: 'server' });
+    }
+    // Nobody ever served anything but a whole document.
+    for (const client of [running, other, restarted]) {
+      expect(client.reports.every(({ value }) => ['first', 'second', 'third'].includes(value ?? ''))).toBe(true);
+    }
+  },
+);
