@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { DEFAULT_DISABLE_AFTER_MS, decideOutcome } from './delivery-outcome.ts';
 import { DEFAULT_SCHEDULE } from './retry-schedule.ts';
@@ -344,7 +345,11 @@ describe('hostile receivers', () => {
   };
 
   const cases: [string, (socket: Socket) => void, Partial<Extract<TransportResult, { kind: 'failure' }>> | Partial<TransportResult>][] = [
-    ['a garbage status line', onRequest((socket) => socket.end('HELLO WORLD\r\n\r\n')), { reason: 'connection' }],
+    [
+      'a garbage status line',
+      onRequest((socket) => socket.end('HELLO WORLD\r\n\r\n')),
+      { reason: 'connection', error: 'The response is not HTTP/1.1.' },
+    ],
     ['binary garbage', onRequest((socket) => socket.end(Buffer.from([0, 255, 254, 1, 2, 3]))), { reason: 'connection' }],
     ['a status that is no number', onRequest((socket) => socket.end('HTTP/1.1 abc OK\r\n\r\n')), { reason: 'connection' }],
     ['another protocol version', onRequest((socket) => socket.end('HTTP/9.9 200 OK\r\n\r\n')), { reason: 'connection' }],
@@ -479,6 +484,50 @@ describe('hostile receivers', () => {
     answer.resolve(['127.0.0.1']);
     await to.close();
     expect(receiver.bytesRead()).toBe(0);
+  });
+
+  test('whatever bytes a receiver answers end as a classified result', async () => {
+    const tokens = [
+      OK,
+      'HTTP/1.1 ',
+      'HTTP/1.0 200',
+      '101',
+      '100 Continue',
+      '204',
+      '304',
+      '\r\n',
+      '\r\n\r\n',
+      ': ',
+      ' ',
+      '\n',
+      '\0',
+      'a: b',
+      'content-length: 5',
+      'content-length: -1',
+      'transfer-encoding: chunked',
+      '5\r\nhello\r\n0\r\n\r\n',
+      'trailer: x',
+      'location: /',
+      'connection: upgrade\r\nupgrade: h2c',
+      'connection: close',
+      'keep-alive: timeout=-1',
+      'keep-alive: timeout=99999999999999',
+    ];
+    const piece = fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom(...tokens).map((text) => Buffer.from(text)) },
+      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)) },
+    );
+    let reply: Buffer = Buffer.alloc(0);
+    const receiver = await listen(raw(onRequest((socket) => socket.end(reply))));
+    const to = transport();
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 14 }), async (pieces) => {
+        reply = Buffer.concat(pieces);
+        const result = await post(to, `http://127.0.0.1:${receiver.port}/`);
+        expect(result.kind === 'response' ? 'response' : result.reason).toMatch(/^(?:response|connection)$/);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test('the excerpt ends before a character cut in half', async () => {

@@ -1,6 +1,6 @@
 // Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
 import { TextDecoder } from 'node:util';
-import { Agent } from 'undici';
+import { Agent, errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
 import type { ConnectOptions, ResolveHost } from './connect.ts';
@@ -180,7 +180,8 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
   }
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return { reason: 'tls', message: `The TLS connection failed (${code}).` };
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { reason: 'connection', message: 'The response headers are too large.' };
-  if (code.startsWith('HPE_')) return { reason: 'connection', message: `The response is not HTTP (${code}).` };
+  if (error instanceof errors.HTTPParserError) return { reason: 'connection', message: 'The response is not HTTP/1.1.' };
+  if (code === 'UND_ERR_SOCKET') return { reason: 'connection', message: 'The receiver closed the connection before it had answered.' };
   return { reason: 'connection', message: `The connection broke (${code}).` };
 }
 
