@@ -1,6 +1,7 @@
 export { currentTransaction } from './ambient.ts';
 export { systemClock, type Clock } from './clock.ts';
 export { Column, t, type AnyColumn, type ColumnSettings } from './column.ts';
+export { constraintViolation, isUniqueViolation, type ConstraintViolation } from './constraint-violation.ts';
 export type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 export { tableStatements } from './ddl.ts';
 export type { Dialect } from './dialect.ts';
@@ -8,6 +9,7 @@ export type { ListenOptions, NotificationListener, TransactionOptions } from './
 export { dbErrors } from './errors.ts';
 export { json, JsonParameter } from './json-parameter.ts';
 export type { DbLog } from './log.ts';
+export { checkDrift, modelDrift, type Drift } from './migrations/drift.ts';
 export { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from './migrations/migrate.ts';
 export { migration, type Migration } from './migrations/migration.ts';
 export {
@@ -28,6 +30,7 @@ export {
   type SqlText,
 } from './migrations/operation.ts';
 export { planMigrations, type MigrationModule, type MigrationPlan } from './migrations/plan.ts';
+export { proposeMigration, proposeModuleMigration, type ProposedMigration } from './migrations/propose-migration.ts';
 export type { SchemaState } from './migrations/schema-state.ts';
 export { model, softDelete, timestamps, type Model } from './model.ts';
 export { modelFaults } from './model-faults.ts';

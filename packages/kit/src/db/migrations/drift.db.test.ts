@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../testing/databases.ts';
+import { t } from '../column.ts';
+import { model, softDelete, timestamps, type Model } from '../model.ts';
+import { checkDrift, modelDrift } from './drift.ts';
+import { migrate } from './migrate.ts';
+import { migration, type Migration } from './migration.ts';
+import * as operations from './operation.ts';
+import { planMigrations } from './plan.ts';
+import { proposeMigration, proposeModuleMigration } from './propose-migration.ts';
+
+const users = model('drift_users', { id: t.uuidv7().pk(), email: t.text(200).unique(), ...timestamps() });
+const everything = model(
+  'drift_everything',
+  {
+    id: t.uuidv7().pk(),
+    owner_id: t.ref(() => users, { onDelete: 'cascade' }),
+    label: t.text(40).dbDefault("it's"),
+    note: t.text().nullable(),
+    int: t.int().dbDefault(-1),
+    big: t.bigint().dbDefault(-5n),
+    price: t.decimal(12, 2).dbDefault('0.5'),
+    ratio: t.float().dbDefault(0.5),
+    flag: t.bool().dbDefault(true),
+    at: t.timestamp().dbDefault('now'),
+    token: t.uuid().dbDefault('random'),
+    day: t.date().nullable(),
+    doc: t.json().dbDefault({ a: ["'"] }),
+    raw: t.bytes().nullable(),
+    state: t.enum(['draft', 'paid']).dbDefault('draft'),
+    tags: t.array(t.text(5)).dbDefault(['a"b']),
+    bigs: t.array(t.bigint()).nullable(),
+    ...softDelete(),
+  },
+  {
+    indexes: [{ columns: ['owner_id', '-at'] }, { columns: ['label'], unique: true, where: 'deleted_at is null' }],
+    checks: { ratio_small: 'ratio < 100' },
+  },
+);
+const pairs = model(
+  'drift_pairs',
+  { user_id: t.ref(() => users), thing_id: t.ref(() => everything, { onDelete: 'restrict' }), rank: t.int().nullable() },
+  { primaryKey: ['user_id', 'thing_id'] },
+);
+const models: readonly Model[] = [pairs, everything, users];
+
+/** Runs the source of a proposed migration, which imports nothing but kit/db. */
+function evaluate(source: string): Migration {
+  const scope = { ...operations, migration, t };
+  const body = source.replace(/^import .*\n/, '').replace('export default', 'return');
+  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the text under test is a program
+  return new Function(...Object.keys(scope), body)(...Object.values(scope)) as Migration;
+}
+
+describeDatabases('drift', (database) => {
+  test('the proposed first migration makes tables that neither the models nor the database contradict', async () => {
+    const proposal = proposeModuleMigration([{ name: 'drift', models }], 'drift', 'initial');
+    expect(proposal?.name).toBe('0001_initial');
+    const modules = [{ name: 'drift', models, migrations: [evaluate(proposal?.source ?? '')] }];
+    expect(planMigrations(modules).end).toEqual(
+      planMigrations([{ name: 'drift', migrations: [migration('0001_initial', [proposal?.operations ?? []])] }]).end,
+    );
+    expect(modelDrift(modules)).toEqual([]);
+    await migrate(database.db, modules);
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(proposeModuleMigration(modules, 'drift', 'again')).toBeUndefined();
+    await database.db.query(`insert into drift_users (id, email) values ('00000000-0000-7000-8000-000000000001', 'a')`);
+    await database.db.query(
+      `insert into drift_everything (id, owner_id) values ('00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000001')`,
+    );
+    const [row] = await database.db.query('select * from drift_everything');
+    expect(row).toMatchObject({
+      label: "it's",
+      int: -1,
+      big: -5n,
+      price: '0.50',
+      flag: true,
+      doc: { a: ["'"] },
+      tags: ['a"b'],
+      state: 'draft',
+      at: expect.any(Date),
+      token: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+    });
+  });
+
+  test('what was changed by hand in the database is named', async () => {
+    const table = model(
+      'drift_hands',
+      { id: t.int().pk(), label: t.text().nullable(), owner_id: t.ref(() => users).nullable() },
+      { indexes: [{ columns: ['label'] }] },
+    );
+    const first = proposeMigration([users, table], new Map(), '0001_initial');
+    const hands = [
+      {
+        name: 'hands',
+        models: [table],
+        migrations: [
+          migration('0001_initial', [(first?.operations ?? []).filter((each) => 'table' in each && each.table === 'drift_hands')]),
+        ],
+      },
+    ];
+    await migrate(database.db, hands);
+    expect((await checkDrift(hands, database.db)).database).toEqual([]);
+    await database.db.query('alter table drift_hands add column extra integer');
+    await database.db.query('drop index drift_hands_label_index');
+    await database.db.query('create unique index drift_hands_sneaky on drift_hands (label)');
+    expect((await checkDrift(hands, database.db)).database).toEqual([
+      'Column "drift_hands.extra" is in the database but in no migration.',
+      'Index "drift_hands_label_index" of "drift_hands" is missing from the database.',
+      'Unique index "drift_hands_sneaky" of "drift_hands" is in the database but in no migration.',
+    ]);
+    await database.db.query('drop table drift_hands');
+    expect((await checkDrift(hands, database.db)).database).toEqual(['Table "drift_hands" is missing from the database.']);
+  });
+
+  test('every change of a model is proposed, applied and then agrees, with a note where data is at stake', async () => {
+    const before = model(
+      'drift_changes',
+      { id: t.int().pk(), gone: t.text().nullable(), label: t.text(10).nullable(), state: t.enum(['a']), count: t.int() },
+      { indexes: [{ columns: ['label'] }] },
+    );
+    const after = model(
+      'drift_changes',
+      {
+        id: t.int().pk(),
+        label: t.text(20),
+        state: t.enum(['a', 'b']).dbDefault('b'),
+        count: t.bigint(),
+        price: t.decimal(9, 2),
+        at: t.timestamp(),
+        owner_id: t.ref(() => users).nullable(),
+      },
+      { indexes: [{ columns: ['label'], unique: true }], checks: { positive: 'count > 0' } },
+    );
+    const initial = evaluate(proposeMigration([before], new Map(), '0001_initial')?.source ?? '');
+    await migrate(database.db, [{ name: 'changes', migrations: [initial] }]);
+    await database.db.query(`insert into drift_changes (id, label, state, count) values (1, null, 'a', 3)`);
+    const stale = [{ name: 'changes', models: [after], migrations: [initial] }];
+    expect(modelDrift(stale)).toContain('Column "drift_changes.price" is in the model but in no migration.');
+    expect(modelDrift(stale)).toContain('Column "drift_changes.gone" is in the migrations but no longer in the model.');
+    const known = { name: 'drift', models: [users], migrations: [] };
+    const proposal = proposeModuleMigration([...stale, known], 'changes', 'change');
+    expect(proposal?.name).toBe('0002_change');
+    expect(proposal?.notes.join('\n')).toMatch(/"drift_changes.gone"; if it was renamed/);
+    expect(proposal?.source).toMatch(/^\/\/ Review: the backfill of "drift_changes.price" is a guess/m);
+    const modules = [{ name: 'changes', models: [after], migrations: [initial, evaluate(proposal?.source ?? '')] }];
+    await migrate(database.db, modules, { backup: false });
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    expect(await database.db.query('select * from drift_changes')).toEqual([
+      { id: 1, label: '', state: 'a', count: 3n, price: '0.00', at: expect.any(Date), owner_id: null },
+    ]);
+  });
+});

@@ -1,0 +1,125 @@
+import { derivedName } from '../names.ts';
+import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
+import type { Operation, SqlText } from './operation.ts';
+
+/** The TypeScript that makes an operation, for the source of a migration. */
+export function printOperation(operation: Operation): string {
+  switch (operation.op) {
+    case 'create_table':
+      return printTable(operation.definition);
+    case 'drop_table':
+      return `dropTable(${text(operation.table)})`;
+    case 'rename_table':
+      return `renameTable(${text(operation.table)}, ${text(operation.to)})`;
+    case 'add_column':
+      return `addColumn(${text(operation.table)}, ${text(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
+    case 'alter_column':
+      return `alterColumn(${text(operation.table)}, ${text(operation.column)}, ${printColumn(operation.definition)}${options(operation)})`;
+    case 'drop_column':
+      return `dropColumn(${text(operation.table)}, ${text(operation.column)})`;
+    case 'rename_column':
+      return `renameColumn(${text(operation.table)}, ${text(operation.column)}, ${text(operation.to)})`;
+    case 'create_index':
+      return `createIndex(${text(operation.table)}, ${printIndex(operation.table, operation.index)})`;
+    case 'drop_index':
+      return `dropIndex(${text(operation.table)}, ${text(operation.name)})`;
+    case 'add_check':
+      return `addCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))}, ${text(operation.sql)})`;
+    case 'drop_check':
+      return `dropCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))})`;
+    default:
+      throw new TypeError(`A ${operation.op} operation is written by hand.`);
+  }
+}
+
+function printTable(table: TableDefinition): string {
+  const columns = Object.entries(table.columns).map(([name, column]) => {
+    const key = table.primaryKey.length === 1 && table.primaryKey[0] === name ? '.pk()' : '';
+    return `    ${name}: ${printColumn(column)}${key},`;
+  });
+  const more = [
+    table.primaryKey.length > 1 ? `primaryKey: [${table.primaryKey.map(text).join(', ')}]` : undefined,
+    table.indexes.length > 0
+      ? `indexes: [\n${table.indexes.map((index) => `      ${printIndex(table.name, index)},`).join('\n')}\n    ]`
+      : undefined,
+    Object.keys(table.checks).length > 0
+      ? `checks: { ${Object.entries(table.checks)
+          .map(([name, sql]) => `${shortCheckName(table.name, name)}: ${text(sql)}`)
+          .join(', ')} }`
+      : undefined,
+  ].filter((part) => part !== undefined);
+  const tail = more.length === 0 ? '' : `, {\n${more.map((part) => `    ${part},`).join('\n')}\n  }`;
+  return `createTable(${text(table.name)}, {\n${columns.join('\n')}\n  }${tail})`;
+}
+
+function printColumn(column: ColumnDefinition): string {
+  const { references } = column;
+  const base = references === undefined ? printKind(column) : printReference(column, references);
+  return `${base}${column.nullable ? '.nullable()' : ''}${printDefault(column)}`;
+}
+
+function printReference(column: ColumnDefinition, references: NonNullable<ColumnDefinition['references']>): string {
+  const settings = [
+    references.onDelete === 'restrict' ? undefined : `onDelete: ${text(references.onDelete)}`,
+    references.column === 'id' ? undefined : `column: ${text(references.column)}`,
+    column.kind === 'uuid' ? undefined : `type: ${printKind(column)}`,
+  ].filter((part) => part !== undefined);
+  return `t.ref(${text(references.table)}${settings.length === 0 ? '' : `, { ${settings.join(', ')} }`})`;
+}
+
+function printKind(column: ColumnDefinition): string {
+  switch (column.kind) {
+    case 'text':
+      return `t.text(${column.max ?? ''})`;
+    case 'decimal':
+      return `t.decimal(${column.precision}, ${column.scale})`;
+    case 'enum':
+      return `t.enum([${(column.values ?? []).map(text).join(', ')}])`;
+    case 'array':
+      return `t.array(${column.of === undefined ? 't.text()' : printKind(column.of)})`;
+    default:
+      return `t.${column.kind}()`;
+  }
+}
+
+function printDefault({ kind, dbDefault }: ColumnDefinition): string {
+  if (dbDefault === undefined) return '';
+  if ('make' in dbDefault) return `.dbDefault(${text(dbDefault.make === 'now' ? 'now' : 'random')})`;
+  const { value } = dbDefault;
+  if (kind === 'bigint') return `.dbDefault(${value}n)`;
+  if (kind === 'json' || kind === 'array') return `.dbDefault(${value})`;
+  return `.dbDefault(${typeof value === 'string' ? text(value) : value})`;
+}
+
+function printIndex(table: string, index: IndexDefinition): string {
+  const derived = derivedName(table, ...index.columns.map((column) => column.replace(/^-/, '')), index.unique ? 'unique' : 'index');
+  const parts = [
+    `columns: [${index.columns.map(text).join(', ')}]`,
+    index.unique ? 'unique: true' : undefined,
+    index.where === undefined ? undefined : `where: ${text(index.where)}`,
+    index.name === derived ? undefined : `name: ${text(index.name)}`,
+  ].filter((part) => part !== undefined);
+  return `{ ${parts.join(', ')} }`;
+}
+
+function shortCheckName(table: string, name: string): string {
+  return name.startsWith(`${table}_`) && name.endsWith('_check') ? name.slice(table.length + 1, -'_check'.length) : name;
+}
+
+function options({ backfill, using }: { readonly backfill?: SqlText; readonly using?: SqlText }): string {
+  const parts = Object.entries({ backfill, using }).flatMap(([name, sql]) => (sql === undefined ? [] : [`${name}: ${printSql(sql)}`]));
+  return parts.length === 0 ? '' : `, { ${parts.join(', ')} }`;
+}
+
+function printSql(sql: SqlText): string {
+  return typeof sql === 'string' ? text(sql) : `{ sqlite: ${text(sql.sqlite)}, postgres: ${text(sql.postgres)} }`;
+}
+
+/** A string literal in the style of the sources: single quotes, unless the text has some. */
+function text(value: string): string {
+  if (value.includes("'") && !value.includes('"')) return JSON.stringify(value);
+  return `'${JSON.stringify(value)
+    .slice(1, -1)
+    .replaceAll(String.raw`\"`, '"')
+    .replaceAll("'", String.raw`\'`)}'`;
+}
