@@ -10,7 +10,7 @@ import type { Fault } from './fault.ts';
 import type { Middleware } from './middleware.ts';
 import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';
 import { rawMediaTypeOf } from './raw.ts';
-import { collisionFaults, routeFaults } from './route-faults.ts';
+import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from './route.ts';
 import { isSchema, jsonSchemaOf } from './schema.ts';
 
@@ -106,7 +106,7 @@ class RouteCompiler implements CompiledMount {
   #route(mount: MountPlan, prefix: string, type: ControllerOptions, suffix: string, field: string, route: Route): void {
     const { options } = route;
     const where = `${type.name}.${field}`;
-    this.faults.push(...routeOptionFaults(where, route));
+    this.faults.push(...routeOptionFaults(where, route), ...partFaults(where, [mount.path, prefix, route.path]));
     const permission = this.#permission(where, [mount.permission, type.permission, options.permission]);
     if (permission === undefined) return;
     const middleware = [...this.#defaults.middleware, ...mount.middleware];

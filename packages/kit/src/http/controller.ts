@@ -6,6 +6,8 @@ import type { Deprecation } from './route.ts';
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- subclasses add the route fields
 export abstract class Controller {
+  /** Exists in the type only: without it every value would pass as a controller. */
+  declare protected readonly isController: true;
   static readonly tags?: readonly string[];
   /** Added to every route's own permission, never replaced by it. */
   static readonly permission?: Permission;

@@ -42,14 +42,18 @@ function pathFaults(where: string, { path, params }: CompiledRoute): Fault[] {
   if (new Set(inPath).size !== inPath.length) {
     faults.push({ id: 'E004', message: `${where}: a parameter appears twice in ${path}.`, hint: 'Give each its own name.' });
   }
-  if (!/^(?:\/[^/?#\s]*)+$/.test(path)) {
-    faults.push({
-      id: 'E004',
-      message: `${where}: "${path}" is not a path.`,
-      hint: 'Prefixes and paths start with "/" and contain no "//", "?", "#" or space.',
-    });
-  }
   return faults;
+}
+
+/** A mount, a prefix and a route's path are joined as they are: each must be a path of its own. */
+export function partFaults(where: string, parts: readonly string[]): Fault[] {
+  return parts
+    .filter((part) => !/^\/(?:[^/?#\s]+(?:\/[^/?#\s]+)*)?$/.test(part))
+    .map((part) => ({
+      id: 'E004',
+      message: `${where}: ${JSON.stringify(part)} is not a path.`,
+      hint: 'Paths start with "/", do not end with it, and contain no "//", "?", "#" or space.',
+    }));
 }
 
 function scopeFaults(where: string, { scope, permission }: CompiledRoute): Fault[] {
