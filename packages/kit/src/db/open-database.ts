@@ -69,6 +69,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
 /** The handle outside any transaction, which also owns the connections. */
 class OpenedDatabase extends Handle {
   readonly url: string;
+  #closed: Promise<void> | undefined;
 
   constructor(url: string, engine: Engine, options: DatabaseOptions) {
     const using = options.name ?? 'default';
@@ -97,8 +98,10 @@ class OpenedDatabase extends Handle {
     else await db.query('select pg_notify($1, $2)', [channel, payload]);
   }
 
-  async close(): Promise<void> {
-    await this.context.engine.close();
+  close(): Promise<void> {
+    // An application and its test may both end the same handle: the second waits for the first.
+    this.#closed ??= this.context.engine.close();
+    return this.#closed;
   }
 }
 
