@@ -1,4 +1,4 @@
-import { isKitError } from '../errors/kit-error.ts';
+import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { declaredQueryNames, maskedPath } from './masking.ts';
@@ -30,11 +30,14 @@ interface RequestRecord {
   readonly aborted: true | undefined;
 }
 
+/** An injected request (app.inject) has no socket its answer could finish on. */
+const isComplete = (raw: ServerResponse): boolean => raw.writableFinished || 'isLightMyRequest' in raw;
+
 const cut = (text: string): string => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text);
 
 /** Everything known of a request except what it carried: no body, no header values but the user agent, no query values. */
 function recordOf(exchange: Exchange): RequestRecord {
-  const { route, url, reply, principal, error } = exchange;
+  const { route, url, reply, principal } = exchange;
   const queryStart = url.indexOf('?');
   const path = queryStart < 0 ? url : url.slice(0, queryStart);
   const names = declaredQueryNames(url, route?.query);
@@ -51,8 +54,8 @@ function recordOf(exchange: Exchange): RequestRecord {
     user_id: principal?.user.id,
     scheme: principal?.scheme,
     credential_id: principal?.credentialId,
-    code: isKitError(error) ? error.code : error === undefined ? undefined : 'internal_error',
-    aborted: reply.raw.writableFinished ? undefined : true,
+    code: exchange.errorCode,
+    aborted: isComplete(reply.raw) ? undefined : true,
   };
 }
 
