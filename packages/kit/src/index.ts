@@ -17,6 +17,7 @@ export {
   isSuperuser,
   not,
   Permission,
+  requiresScope,
   scopeCovers,
 } from './permissions/index.ts';
 export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';

@@ -32,7 +32,7 @@ export function createApp(options: AppOptions): App {
 class Application implements App {
   readonly title: string;
   readonly version: string;
-  readonly registry: Registry = { audit: null, events: null };
+  readonly registry: Registry = { audit: null, events: null, userChanges: [] };
   readonly plugin: FastifyPluginAsync;
   readonly #plan: AppPlan;
   readonly #host: Host;
@@ -172,7 +172,10 @@ class Application implements App {
       await databases.open(clock, log);
       throttleStorage.open?.({ db: this.db, log });
       await services.start();
-      for (const module of modules) await module.setup?.(this);
+      for (const module of modules) {
+        this.#running.push(module);
+        await module.setup?.(this);
+      }
       await this.#runChecks();
     } catch (error) {
       await this.#stop();
@@ -197,10 +200,7 @@ class Application implements App {
 
   async #start(): Promise<void> {
     await this.ready();
-    for (const module of this.#plan.modules) {
-      this.#running.push(module);
-      await module.start?.(this);
-    }
+    for (const module of this.#plan.modules) await module.start?.(this);
   }
 
   async listen({ host = '127.0.0.1', port = 3000 }: { readonly host?: string; readonly port?: number } = {}): Promise<string> {

@@ -39,7 +39,7 @@ export interface Module {
   setup?(app: App): void | Promise<void>;
   /** The app is about to serve: start timers, workers and listeners. */
   start?(app: App): void | Promise<void>;
-  /** Runs in reverse order of start, after the last request and before the databases close. */
+  /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
   stop?(): void | Promise<void>;
 }
 

@@ -5,7 +5,11 @@ import type { Db } from '../db/db.ts';
 export interface Registry {
   audit: AuditSink | null;
   events: EventPublisher | null;
+  /** Whoever changes users (activates, deactivates, deletes) calls these in the transaction; whoever remembers users adds one. */
+  readonly userChanges: UserChangeListener[];
 }
+
+export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
 
 export interface AuditEntry {
   readonly actor?: Principal | User | string | null;

@@ -64,7 +64,8 @@ function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: 
     const known = faults.some(({ code }) => code === 'unknown_field');
     for (const issue of result.issues) {
       // A strict schema complains once more about what was already found, without saying where.
-      if (!(known && issue.code === 'unrecognized_keys')) faults.push(fieldError(part, value, issue));
+      const isRepeated = known && (issue.code === 'unrecognized_keys' || issue.code === 'unknown_field');
+      if (!isRepeated) faults.push(fieldError(part, value, issue));
     }
   }
 }

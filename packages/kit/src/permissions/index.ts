@@ -14,4 +14,4 @@ export {
 } from './built-ins.ts';
 export { all, any, includesKind, not, Permission, rulesOf } from './permission.ts';
 export type { PermissionContext, PermissionDefinition, Rule, Verdict } from './permission.ts';
-export { isConcreteScope, isScope, normaliseScopes, scopeCovers } from './scope.ts';
+export { isConcreteScope, isScope, normaliseScopes, requiresScope, scopeCovers } from './scope.ts';

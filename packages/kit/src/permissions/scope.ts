@@ -11,6 +11,12 @@ export function isConcreteScope(value: unknown): value is string {
   return typeof value === 'string' && concreteGrammar.test(value);
 }
 
+/** Metadata of an operation: the scope a credential must carry. `route.get('/', { ...requiresScope('orders:read'), permission: hasScopes() }, …)` */
+export function requiresScope<const S extends string>(scope: S): { readonly scope: S } {
+  if (!isConcreteScope(scope)) throw new TypeError(`An operation requires one scope such as "orders:read", not ${JSON.stringify(scope)}.`);
+  return { scope };
+}
+
 /**
  * Whether the granted scopes include the needed one. `needed` may itself be a wildcard (handing out `orders:*`): only an equal or wider
  * wildcard covers it, never a list of concrete scopes.

@@ -37,7 +37,8 @@ export class Accounts {
 
   /** For the verbs that change users. */
   management(actor: UserManagement['actor']): UserManagement {
-    return { clock: this.clock, passwordCost: this.settings.passwordCost, audit: this.#installed.registry.audit, actor: actor ?? null };
+    const { audit, userChanges } = this.#installed.registry;
+    return { clock: this.clock, passwordCost: this.settings.passwordCost, audit, userChanges, actor: actor ?? null };
   }
 
   get #installed(): App {

@@ -1,5 +1,5 @@
 import type { User } from '../../auth/index.ts';
-import type { AuditEntry, AuditSink } from '../../app/index.ts';
+import type { AuditEntry, AuditSink, UserChangeListener } from '../../app/index.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -14,6 +14,8 @@ export interface UserManagement {
   readonly clock: Clock;
   readonly passwordCost: PasswordCost;
   readonly audit: AuditSink | null;
+  /** Told in the transaction when a user is activated or deactivated. */
+  readonly userChanges?: readonly UserChangeListener[];
   readonly actor?: AuditEntry['actor'];
 }
 
@@ -104,6 +106,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
       const action = active ? 'user.activated' : 'user.deactivated';
       const [was, is] = [{ is_active: before.is_active }, { is_active: active }];
       await record(tx, management, { action, target_id: id, before: was, after: is, metadata: { sessions_ended: ended } });
+      for (const tell of management.userChanges ?? []) await tell(tx, id);
     }
     return user;
   });
