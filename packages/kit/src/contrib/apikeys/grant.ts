@@ -1,6 +1,6 @@
 import type { User } from '../../auth/principal.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { scopeCovers } from '../../permissions/scope.ts';
+import { isScope, scopeCovers } from '../../permissions/scope.ts';
 
 /** The scopes a user may put on a key when the controller names none: what some mounted route asks for; wildcards for staff only. */
 export function defaultGrantable(routeScopes: readonly string[], user: Pick<User, 'is_staff'>): readonly string[] {
@@ -13,7 +13,8 @@ export function defaultGrantable(routeScopes: readonly string[], user: Pick<User
  */
 export function grantFaults(scopes: readonly string[], grantable: readonly string[]): FieldError[] {
   return scopes.flatMap((scope, index) =>
-    scopeCovers(grantable, scope)
+    // What is no scope at all is another fault, reported as such.
+    !isScope(scope) || scopeCovers(grantable, scope)
       ? []
       : [{ location: ['body', 'scopes', index], code: 'scope_not_grantable', message: `The scope "${scope}" is not yours to grant.` }],
   );

@@ -20,7 +20,7 @@ export interface Keyring {
   readonly lastUsed: LastUsed;
   readonly cache: KeyCache | null;
   /** Scopes that mounted routes require, sorted. */
-  routeScopes(): readonly string[];
+  readonly routeScopes: () => readonly string[];
 }
 
 const keyrings = new WeakMap<Database, Keyring>();

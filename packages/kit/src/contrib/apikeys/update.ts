@@ -13,8 +13,6 @@ export interface KeyEdit extends ChangeContext {
   readonly scopes?: readonly string[] | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly rateLimit?: string | null | undefined;
-  /** Asked with the key as it would be, before anything is written; throws to refuse. */
-  readonly check?: ((key: ApiKey) => void) | undefined;
 }
 
 /** Changes what a key is called or may do; the secret stays. Refused with 409 `key_revoked` on a revoked key. */
@@ -35,7 +33,6 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
     if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
     if (Object.keys(changes).length === 0) return before;
     const after = { ...before, ...changes };
-    edit.check?.(after);
     if (!(await changeUnrevokedKey(tx, id, changes))) throw apiKeyErrors.key_revoked();
     await recordChange(tx, 'updated', { before, after }, edit);
     return after;

@@ -29,7 +29,7 @@ export interface ApiKeysInUse {
 
 /** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
 export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
-  const { users, clock = database.clock, log = silentLog, registry = { audit: null, events: null }, ...rest } = options;
+  const { users, clock = database.clock, log = silentLog, registry = { audit: null, events: null, userChanges: [] }, ...rest } = options;
   return startKeyring(database, readApiKeyOptions(rest), { users, clock, log, registry, pepper: null, routeScopes: () => [] });
 }
 
@@ -40,7 +40,7 @@ export interface KeyringSurroundings {
   readonly registry: Registry;
   /** Used when the options say nothing about a pepper. */
   readonly pepper: string | null;
-  routeScopes(): readonly string[];
+  readonly routeScopes: () => readonly string[];
 }
 
 export async function startKeyring(

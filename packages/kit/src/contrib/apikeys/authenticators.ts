@@ -1,0 +1,44 @@
+import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { API_KEY_SCHEME, rememberApiKey } from './current-key.ts';
+import { apiKeyErrors } from './errors.ts';
+import { keyringOf } from './keyring.ts';
+import { verifyApiKey } from './verify.ts';
+
+/** Reads the key from the header `X-API-Key`. */
+export class ApiKeyAuth implements Authenticator {
+  readonly name = 'api_key';
+  /** Not a registered scheme, but a 401 must name one, and a browser opens no dialog for it. */
+  readonly challenge = 'ApiKey realm="api", header="X-API-Key"';
+  readonly securityScheme = { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'A scoped API key.' };
+
+  authenticate(request: AuthRequest): null | Promise<Principal> {
+    const raw = request.headers['x-api-key'];
+    // Whatever stands in this header is meant to be a key. Sent twice, the values arrive as one text that is none.
+    return raw === undefined ? null : authenticated(request, raw, true, this.challenge);
+  }
+}
+
+/** Reads the key from `Authorization: Bearer <key>`. */
+export class ApiKeyBearer implements Authenticator {
+  readonly name = 'api_key_bearer';
+  readonly challenge = 'Bearer realm="api"';
+  readonly securityScheme = { type: 'http', scheme: 'bearer', description: 'A scoped API key.' };
+
+  authenticate(request: AuthRequest): null | Promise<Principal> {
+    const header = request.headers['authorization'];
+    if (typeof header !== 'string' || !/^bearer /i.test(header)) return null;
+    const raw = header.slice('bearer '.length).trim();
+    // A token of another kind is refused too, unless another authenticator knows it; but it is no attempt to guess a key.
+    return authenticated(request, raw, raw.startsWith(`${keyringOf(request.db).tag}_`), this.challenge);
+  }
+}
+
+async function authenticated(request: AuthRequest, raw: unknown, countsAsAttempt: boolean, challenge: string): Promise<Principal> {
+  const verified = await verifyApiKey(request.db, raw, countsAsAttempt ? { clientAddress: request.clientAddress } : {});
+  if (verified === null) throw apiKeyErrors.invalid_api_key({ headers: { 'www-authenticate': challenge } });
+  const { apiKey, user } = verified;
+  const principal: Principal = { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+  rememberApiKey(request.headers, principal, apiKey);
+  return principal;
+}

@@ -1,0 +1,178 @@
+import type { Principal, User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { isAuthenticated } from '../../permissions/built-ins.ts';
+import { all } from '../../permissions/permission.ts';
+import { type ApiKey, apiKeyRecord, type ApiKeyRecord } from './api-key.ts';
+import { createApiKey, type IssuedApiKey } from './create.ts';
+import { apiKeyErrors } from './errors.ts';
+import { fieldFaults, type KeyFields } from './field-rules.ts';
+import { defaultGrantable, grantFaults } from './grant.ts';
+import { keyringOf } from './keyring.ts';
+import { notByApiKey } from './permission.ts';
+import { revokeApiKey } from './revoke.ts';
+import { rotateApiKey } from './rotate.ts';
+import { type CreateFields, CreateBody, EditBody, IssuedKey, KeyId, KeyPage, KeyRecord, ListQuery, RotateBody } from './schemas.ts';
+import { findKey, listKeys } from './store.ts';
+import { updateApiKey } from './update.ts';
+
+/** Entries of a page: unless asked otherwise, and at most. */
+const PAGE_SIZE = 50;
+const PAGE_SIZE_MAX = 100;
+
+interface Caller {
+  readonly db: Db;
+  readonly user: User;
+  readonly principal: Principal;
+  readonly requestId: string;
+}
+
+/**
+ * Users look after their own keys. Mounted where the app likes: `'/api-keys': ApiKeyController`. A subclass may say which scopes may be
+ * granted and whether owners may set the rate limit of their keys.
+ */
+export class ApiKeyController extends Controller {
+  static override readonly tags: readonly string[] = ['api keys'];
+  static override readonly permission = all(notByApiKey, isAuthenticated);
+
+  /** Scopes that may be put on a key. Unset: what mounted routes require; wildcards for staff only. */
+  static readonly grantableScopes: readonly string[] | null = null;
+  /** Whether `rate_limit` may be set over HTTP. */
+  static readonly allowRateLimit: boolean = false;
+
+  list = route.get(
+    '/',
+    { query: ListQuery, response: KeyPage, permission: isAuthenticated, summary: 'List your API keys, newest first' },
+    async ({ db, user, query, clock }) => {
+      const now = clock.now();
+      const { page = 1, page_size = PAGE_SIZE, state } = query;
+      const limit = Math.min(page_size, PAGE_SIZE_MAX);
+      const found = await listKeys(db, keyringOf(db).statements, { ownerId: user.id, state }, { now, limit, offset: (page - 1) * limit });
+      return { items: found.keys.map((key) => apiKeyRecord(key, now)), count: found.count };
+    },
+  );
+
+  create = route.post(
+    '/',
+    {
+      body: CreateBody,
+      response: IssuedKey,
+      status: 201,
+      permission: isAuthenticated,
+      raises: [apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'Create an API key',
+      description: 'The answer is the only time the key itself is shown.',
+    },
+    async ({ body, user, db, principal, requestId, reply }) => {
+      const fields = this.#fields(body);
+      const { name, scopes } = body;
+      this.#check(db, user, { name, scopes, ...fields }, scopes);
+      void reply.header('cache-control', 'no-store');
+      return issued(db, await createApiKey(db, { user, name, scopes, ...fields, by: principal, requestId }));
+    },
+  );
+
+  read = route.get(
+    '/:id',
+    { params: KeyId, response: KeyRecord, permission: isAuthenticated, summary: 'Read one of your API keys' },
+    async ({ db, user, params }) => record(db, await ownKey({ db, user }, params.id)),
+  );
+
+  edit = route.patch(
+    '/:id',
+    {
+      params: KeyId,
+      body: EditBody,
+      response: KeyRecord,
+      permission: isAuthenticated,
+      raises: [apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'Rename an API key, change its scopes or expiry',
+    },
+    async ({ params, body, user, db, principal, requestId }) => {
+      const key = await ownKey({ db, user }, params.id);
+      const { name, scopes } = body;
+      const edit = { name, scopes, ...this.#fields(body) };
+      // A longer life hands out the key's scopes again.
+      this.#check(db, user, edit, scopes ?? (edit.expiresAt === undefined ? [] : key.scopes));
+      return record(db, await updateApiKey(db, key, { ...edit, by: principal, requestId }));
+    },
+  );
+
+  rotate = route.post(
+    '/:id/rotate',
+    {
+      params: KeyId,
+      body: RotateBody,
+      response: IssuedKey,
+      permission: isAuthenticated,
+      raises: [apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'Give an API key a new secret',
+      description: 'The old secret stops at once, or after `grace_seconds`. The answer is the only time the new key is shown.',
+    },
+    async ({ params, body, user, db, principal, requestId, reply }) => {
+      const key = await ownKey({ db, user }, params.id);
+      const check = ({ scopes }: ApiKey) => this.#check(db, user, {}, scopes);
+      void reply.header('cache-control', 'no-store');
+      return issued(db, await rotateApiKey(db, key, { graceSeconds: body.grace_seconds, check, by: principal, requestId }));
+    },
+  );
+
+  revoke = route.delete(
+    '/:id',
+    {
+      params: KeyId,
+      permission: isAuthenticated,
+      raises: [apiKeyErrors.keys_cannot_manage_keys],
+      summary: 'Revoke an API key, for good',
+      description: 'Repeatable: the first revocation counts.',
+    },
+    async ({ params, user, db, principal, requestId }) => {
+      await revokeApiKey(db, await ownKey({ db, user }, params.id), { by: principal, requestId });
+    },
+  );
+
+  get #options(): typeof ApiKeyController {
+    return this.constructor as typeof ApiKeyController;
+  }
+
+  /** The optional fields of a body in the words of programs. */
+  #fields({ expires_at, rate_limit }: Partial<CreateFields>): { readonly expiresAt?: Date | null; readonly rateLimit?: string | null } {
+    if (rate_limit !== undefined && !this.#options.allowRateLimit) {
+      throw invalid([{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }]);
+    }
+    return {
+      ...(expires_at === undefined ? {} : { expiresAt: expires_at === null ? null : new Date(expires_at) }),
+      ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
+    };
+  }
+
+  /** Every fault at once: of the fields themselves, and of scopes that are none of the caller's to hand out. */
+  #check(db: Db, user: User, fields: KeyFields, granted: readonly string[]): void {
+    const { clock, routeScopes } = keyringOf(db);
+    const grantable = this.#options.grantableScopes ?? defaultGrantable(routeScopes(), user);
+    const faults = [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
+    if (faults.length > 0) throw invalid(faults);
+  }
+}
+
+function invalid(errors: readonly FieldError[]) {
+  return coreErrors.validation_error({ errors });
+}
+
+/** Another user's key is exactly as missing as one that never was. */
+async function ownKey({ db, user }: Pick<Caller, 'db' | 'user'>, id: string): Promise<ApiKey> {
+  const key = await findKey(db, keyringOf(db).statements, 'id', id);
+  if (key === null || key.owner_id !== user.id) throw apiKeyErrors.api_key_not_found();
+  return key;
+}
+
+function record(db: Db, key: ApiKey): ApiKeyRecord {
+  return apiKeyRecord(key, keyringOf(db).clock.now());
+}
+
+function issued(db: Db, { apiKey, raw }: IssuedApiKey): ApiKeyRecord & { readonly key: string } {
+  return { ...record(db, apiKey), key: raw };
+}

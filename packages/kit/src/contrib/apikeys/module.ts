@@ -1,0 +1,44 @@
+import type { App, Module } from '../../app/module.ts';
+import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
+import { apiKeyErrors } from './errors.ts';
+import { ownerChanged } from './invalidation.ts';
+import { apiKeys as keys } from './models.ts';
+import { readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
+
+/** Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service. */
+export function apiKeys(options: ApiKeyOptions = {}): Module {
+  const settings = readApiKeyOptions(options);
+  let inUse: ApiKeysInUse | undefined;
+  return {
+    name: 'apikeys',
+    models: [keys],
+    authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
+    errors: apiKeyErrors,
+    install: ({ registry }) => void registry.userChanges.push(ownerChanged),
+    async setup(app) {
+      if (app.users === null) {
+        throw new Error(
+          'apiKeys() needs to know the owners of keys: add accounts() to the modules, or give createApp a `users` directory.',
+        );
+      }
+      const { users, clock, log, registry } = app;
+      inUse = await startKeyring(app.db, settings, {
+        users,
+        clock,
+        log,
+        registry,
+        pepper: app.settings.apiKeyPepper ?? null,
+        routeScopes: () => routeScopes(app),
+      });
+    },
+    async stop() {
+      await inUse?.stop();
+      inUse = undefined;
+    },
+  };
+}
+
+function routeScopes(app: App): readonly string[] {
+  return [...new Set(app.routes.flatMap(({ scope }) => (scope === undefined ? [] : [scope])))].sort();
+}
