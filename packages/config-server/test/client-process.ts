@@ -8,7 +8,9 @@ const source = new RemoteSource({ ...section, cacheFile, timeout: 1_000 });
 
 const report = (error: string | null): void => {
   const { origin = null, generation = null } = source;
-  process.stdout.write(`${JSON.stringify({ value: source.current === undefined ? null : source.get('value'), origin, generation, error })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ value: source.current === undefined ? null : source.get('value'), origin, generation, error })}\n`,
+  );
 };
 
 const first = await source.refresh();

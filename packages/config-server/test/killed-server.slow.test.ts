@@ -50,28 +50,28 @@ test(
       await writeFile(join(folder, 'new.toml'), `[billing]\nvalue = "${value}"\n`);
       await rename(join(folder, 'new.toml'), join(folder, 'billing.toml'));
     };
-    const poll = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000, interval: 20 });
+    const patient = { timeout: 15_000, interval: 20 };
 
     const server = await startCli(join(folder, 'server.toml'));
     const running = startClient(server.url, join(folder, 'running.cache'));
     const other = startClient(server.url, join(folder, 'other.cache'));
-    await poll(() => [running.last()?.value, other.last()?.value]).toEqual(['first', 'first']);
+    await expect.poll(() => [running.last()?.value, other.last()?.value], patient).toEqual(['first', 'first']);
     await save('second');
-    await poll(() => [running.last()?.value, other.last()?.value]).toEqual(['second', 'second']);
+    await expect.poll(() => [running.last()?.value, other.last()?.value], patient).toEqual(['second', 'second']);
 
     expect(await server.stop('SIGKILL')).toBeNull();
     const killedAt = running.reports.length;
-    await poll(() => running.reports.slice(killedAt).some(({ error }) => error === 'remote')).toBe(true);
-    await poll(() => running.reports.length).toBeGreaterThan(killedAt + 20);
+    await expect.poll(() => running.reports.slice(killedAt).some(({ error }) => error === 'remote'), patient).toBe(true);
+    await expect.poll(() => running.reports.length, patient).toBeGreaterThan(killedAt + 20);
     expect(new Set(running.reports.slice(killedAt).map(({ value }) => value))).toEqual(new Set(['second']));
 
     const restarted = startClient(server.url, join(folder, 'other.cache'));
-    await poll(() => restarted.reports[0]).toMatchObject({ value: 'second', origin: 'cache', error: 'remote' });
+    await expect.poll(() => restarted.reports[0], patient).toMatchObject({ value: 'second', origin: 'cache', error: 'remote' });
 
     await save('third');
     await startCli(join(folder, 'server.toml'));
     for (const client of [running, other, restarted]) {
-      await poll(() => client.last()).toMatchObject({ value: 'third', origin: 'server' });
+      await expect.poll(() => client.last(), patient).toMatchObject({ value: 'third', origin: 'server' });
     }
     // Nobody ever served anything but a whole document.
     for (const client of [running, other, restarted]) {
