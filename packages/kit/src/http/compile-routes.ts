@@ -4,7 +4,7 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
-import type { Controller, ControllerClass, ControllerOptions, Mountable } from './controller.ts';
+import type { Controller, ControllerOptions, Mountable } from './controller.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
 import type { Middleware } from './middleware.ts';
@@ -84,7 +84,7 @@ class RouteCompiler implements CompiledMount {
 
   #instance(place: string, mountable: Mountable): Controller | undefined {
     try {
-      if (typeof mountable === 'function') return new (mountable as ControllerClass)();
+      if (typeof mountable === 'function') return new mountable();
       if (typeof mountable === 'object' && mountable !== null) return mountable;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
