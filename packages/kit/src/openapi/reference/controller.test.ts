@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { securityHeaders } from '../../middleware/security-headers.ts';
+import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
+import { testApp } from '../../testing/test-app.ts';
+import { openApiDocument, openApiText } from '../document.ts';
+
+class PingController extends Controller {
+  ping = route.get('/ping', { response: z.strictObject({ ok: z.boolean() }), permission: allowAny, summary: 'Ping' }, () => ({ ok: true }));
+}
+const mount = { '/v1': { '/': PingController } };
+
+test('the page, its parts and the document are served with a policy that allows nothing inline and nothing foreign', async () => {
+  await using app = await testApp({ mount, middleware: [securityHeaders()], title: 'Pings', version: '2' });
+  for (const [url, type] of [
+    ['/docs', 'text/html'],
+    ['/docs/reference.js', 'text/javascript'],
+    ['/docs/reference.css', 'text/css'],
+    ['/openapi.json', 'application/json'],
+  ] as const) {
+    const response = await app.inject(url);
+    expect({ url, status: response.statusCode, type: response.headers['content-type'] }).toEqual({
+      url,
+      status: 200,
+      type: `${type}; charset=utf-8`,
+    });
+    const policy = String(response.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'; script-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    // Only the namespaces of SVG and the like may look like addresses; nothing is loaded from elsewhere.
+    expect(response.body).not.toMatch(/(?:src|href|url\()\s*=?\s*["'(]?https?:/);
+    expect(response.body).not.toMatch(/<script(?![^>]*\ssrc=)|\son\w+=|\sstyle=/);
+  }
+  const { app: created } = app;
+  expect((await app.inject('/openapi.json')).body).toBe(openApiText(openApiDocument(created.routes, { title: 'Pings', version: '2' })));
+  expect((await app.inject('/openapi.json')).json()).toMatchObject({ info: { title: 'Pings' }, paths: { '/v1/ping': {} } });
+  expect(Object.keys((await app.inject('/openapi.json')).json<{ paths: object }>().paths)).toEqual(['/v1/ping']);
+});
+
+test('the page can be moved, closed to strangers, or left out', async () => {
+  await using moved = await testApp({ mount, docs: { path: '/internal/reference' } });
+  expect((await moved.inject('/internal/reference')).body).toContain('href="reference/reference.css"');
+  expect((await moved.inject('/internal/reference/reference.js')).statusCode).toBe(200);
+  expect((await moved.inject('/internal/openapi.json')).statusCode).toBe(200);
+  expect((await moved.inject('/docs')).statusCode).toBe(404);
+
+  await using closed = await testApp({ mount, docs: { permission: isAuthenticated } });
+  for (const url of ['/docs', '/docs/reference.js', '/openapi.json']) expect((await closed.inject(url)).statusCode).toBe(401);
+
+  await using none = await testApp({ mount, docs: false });
+  for (const url of ['/docs', '/openapi.json']) expect((await none.inject(url)).statusCode).toBe(404);
+});

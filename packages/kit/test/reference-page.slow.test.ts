@@ -1,0 +1,141 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import * as z from 'zod';
+import { launchChromium } from '../../../test/provision/chromium.ts';
+import { Controller } from '../src/http/controller.ts';
+import { route } from '../src/http/route.ts';
+import { allowAny } from '../src/permissions/built-ins.ts';
+import { testApp, type TestApp } from '../src/testing/test-app.ts';
+import { OrderController } from './sample-app/order-controller.ts';
+import { sampleOptions } from './sample-app/app.ts';
+
+const HOSTILE = '<img src=x onerror="window.hacked = true"> `code`';
+
+/** A field of a schema that contains itself, and texts that would be markup if they were not escaped. */
+class HostileController extends Controller {
+  markup = route.get(
+    '/:id',
+    {
+      params: z.strictObject({ id: z.string().describe(HOSTILE) }),
+      summary: HOSTILE,
+      description: HOSTILE,
+      permission: allowAny,
+      response: z.strictObject({ name: z.string().describe(HOSTILE) }),
+    },
+    () => ({ name: '' }),
+  );
+}
+
+let browser: Browser;
+let app: TestApp;
+let address: string;
+let page: Page;
+let complaints: string[];
+let requested: string[];
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  const { database: _, log: __, ...options } = sampleOptions({ description: 'Orders of a shop.' });
+  app = await testApp({ ...options, mount: { '/v1': { '/orders': OrderController, '/hostile': HostileController } } });
+  address = await app.listen();
+});
+afterAll(async () => {
+  await browser.close();
+  await app.close();
+});
+beforeEach(async () => {
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+  page = await context.newPage();
+  complaints = [];
+  requested = [];
+  page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+  page.on('pageerror', (error) => void complaints.push(String(error)));
+  page.on('request', (request) => void requested.push(request.url()));
+});
+// Whatever a test did: the page complained about nothing, and asked nobody but its own server.
+afterEach(async () => {
+  expect(complaints).toEqual([]);
+  expect(requested.filter((url) => !url.startsWith(address) && !url.startsWith('data:'))).toEqual([]);
+  await page.context().close();
+});
+
+const open = async (fragment = ''): Promise<void> => {
+  await page.goto(`${address}/docs${fragment}`);
+  await page.locator('#list details').first().waitFor();
+};
+
+test('the page shows every operation of the document and nothing else', async () => {
+  await open();
+  const document = (await (await fetch(`${address}/openapi.json`)).json()) as { paths: Record<string, object> };
+  const count = Object.values(document.paths).reduce((sum, item) => sum + Object.keys(item).length, 0);
+  expect(count).toBeGreaterThan(10);
+  expect(await page.locator('#list details[id^="op-"]').count()).toBe(count);
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sample');
+  expect(await page.getByRole('status').textContent()).toBe(`${count} operations`);
+  expect(await page.getByText('Orders of a shop.').isVisible()).toBe(true);
+});
+
+test('search narrows the list, the menu and the count', async () => {
+  await open();
+  await page.keyboard.press('/');
+  await page.keyboard.type('create order');
+  expect(await page.getByRole('searchbox', { name: 'Search operations' }).inputValue()).toBe('create order');
+  expect(await page.locator('#list details[id^="op-"]:visible').count()).toBe(1);
+  expect(
+    await page
+      .getByRole('navigation', { name: 'Operations' })
+      .getByRole('link', { name: /Create an order/ })
+      .isVisible(),
+  ).toBe(true);
+  expect(await page.getByRole('status').textContent()).toMatch(/^1 of \d+ operations$/);
+});
+
+test('an operation opens by keyboard and shows parameters, body, answers with codes and a curl command that works', async () => {
+  await open();
+  await page.locator('#op-order_create > summary').focus();
+  await page.keyboard.press('Enter');
+  const operation = page.locator('#op-order_create');
+  expect(await operation.getByText('Sign in with').textContent()).toContain('test_user');
+  expect(await operation.getByText('sensitive').isVisible()).toBe(true);
+  await operation.locator('summary', { hasText: '409' }).click();
+  expect(
+    await operation
+      .locator('code', { hasText: /^conflict$/ })
+      .first()
+      .isVisible(),
+  ).toBe(true);
+  await operation.getByRole('button', { name: 'Copy the curl command' }).click();
+  await operation.getByText('Copied').waitFor();
+  const command = await page.evaluate('navigator.clipboard.readText()');
+  expect(command).toContain(`curl -X POST '${address}/v1/orders'`);
+  expect(command).toContain('-H "X-Test-User: $CREDENTIAL"');
+  const body = /--data '(.*)'$/s.exec(String(command))?.[1];
+  expect(JSON.parse(String(body))).toMatchObject({ lines: [{ sku: 'AB-1', quantity: 2 }] });
+});
+
+test('a link to an operation or a schema opens it', async () => {
+  await open('#op-order_retrieve');
+  expect(await page.locator('#op-order_retrieve').getAttribute('open')).not.toBeNull();
+  await page.getByRole('navigation', { name: 'Operations' }).getByRole('link', { name: 'OrderInput' }).click();
+  await page.locator('#schema-OrderInput[open]').waitFor();
+  expect(await page.locator('#schema-OrderInput').getByText('no other fields').first().isVisible()).toBe(true);
+});
+
+test('texts of the document are text: markup in them is shown, never run', async () => {
+  await open('#op-hostile_markup');
+  expect(await page.locator('#op-hostile_markup').getByText('<img src=x').first().isVisible()).toBe(true);
+  expect(await page.locator('#list img').count()).toBe(0);
+  expect(await page.evaluate('window.hacked')).toBeUndefined();
+});
+
+test('every control has a name, every field a label, and the page has one main and one navigation', async () => {
+  await open();
+  await page.getByRole('button', { name: 'Expand all' }).click();
+  const nameless = await page.evaluate(
+    `[...document.querySelectorAll('button, a, input, summary')].filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length)).map((node) => node.outerHTML)`,
+  );
+  expect(nameless).toEqual([]);
+  expect(await page.getByRole('main').count()).toBe(1);
+  expect(await page.locator('html').getAttribute('lang')).toBe('en');
+  expect(await page.locator('th:not([scope])').count()).toBe(0);
+});
