@@ -2,6 +2,8 @@ import { pino } from 'pino';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
+import { migrate } from '../db/migrations/migrate.ts';
+import type { MigrationModule } from '../db/migrations/plan.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 
@@ -11,7 +13,9 @@ export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
    * such as the `db` of describeDatabases().
    */
   readonly database?: NonNullable<AppOptions['database']>;
-  /** Fills the database before the first request. */
+  /** Runs the migrations of the modules first; on unless said otherwise. */
+  readonly migrate?: boolean;
+  /** Fills the database: after the migrations, before modules are set up. */
   readonly prepare?: (app: App) => unknown;
 }
 
@@ -35,7 +39,7 @@ export interface TestApp extends AsyncDisposable {
 
 /** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
-  const { database = 'sqlite', prepare, ...rest } = options;
+  const { database = 'sqlite', migrate: migrates = true, prepare, ...rest } = options;
   const place = await placeOf(database);
   const records: LogRecord[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) });
@@ -46,8 +50,10 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
     await place?.remove();
   };
   try {
-    await app.ready();
+    await app.openDatabases();
+    if (migrates) await migrate(app.db, app.modules as readonly MigrationModule[]);
     await prepare?.(app);
+    await app.ready();
   } catch (error) {
     await close();
     throw error;
