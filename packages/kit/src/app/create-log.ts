@@ -1,10 +1,12 @@
-import { destination, pino, type Logger, type LoggerOptions } from 'pino';
+import { destination, levels, pino, type Logger, type LoggerOptions } from 'pino';
 import type { Settings } from './config.ts';
 
 /** A pino logger from options, or the caller's own. */
 export function createLog(given: LoggerOptions | Logger | undefined, settings: Pick<Settings, 'logLevel' | 'logDestination'>): Logger {
   if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return given as Logger;
-  const options = { level: settings.logLevel, ...(given as LoggerOptions | undefined) };
+  // A level pino does not know is reported with the other faults of start-up; here it must not throw first.
+  const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
+  const options = { level, ...(given as LoggerOptions | undefined) };
   // Synchronous, as pino's own default: a short-lived command must not lose its last records.
   return settings.logDestination === 'stderr' ? pino(options, destination({ dest: 2, sync: true })) : pino(options);
 }
