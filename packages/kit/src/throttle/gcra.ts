@@ -15,7 +15,7 @@ import type { ThrottleDecision } from './storage.ts';
  * this much is taken for skew between processes; beyond it the state is void, or a clock that once ran a year ahead
  * would lock its callers out for a year.
  */
-const SKEW_US_MAX = 60_000_000;
+export const SKEW_US_MAX = 60_000_000;
 
 /** One rate and cost in the algorithm's own units; SQL and Redis take these numbers as parameters. */
 export interface Gcra {

@@ -1,4 +1,4 @@
-import { describe, gcra } from './gcra.ts';
+import { describe, gcra, SKEW_US_MAX } from './gcra.ts';
 import type { Rate } from './rate.ts';
 import { survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
 import type { ThrottleDb, ThrottleDecision, ThrottleLog, ThrottleStorage } from './storage.ts';
@@ -61,7 +61,8 @@ export function sqlStorage(options: SqlStorageOptions = {}): ThrottleStorage {
   const prune = (now: Date): void => {
     if (now.getTime() - prunedAtMs < PRUNE_EVERY_MS) return;
     prunedAtMs = now.getTime();
-    pruning = pruneExpired(now.getTime() * 1000).catch((error: unknown) =>
+    // Rows that a process whose clock runs behind still counts on are left alone.
+    pruning = pruneExpired(now.getTime() * 1000 - SKEW_US_MAX).catch((error: unknown) =>
       log?.warn({ err: error }, 'Expired throttle rows could not be deleted; the next attempt is in a minute.'),
     );
   };

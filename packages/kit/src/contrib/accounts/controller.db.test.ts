@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp, type App } from '../../app/index.ts';
-import { countQueries, tableStatements } from '../../db/index.ts';
+import { countQueries, migrate } from '../../db/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -9,7 +9,7 @@ import { memoryStorage, type ThrottleStorage } from '../../throttle/index.ts';
 import { accountsService, type Accounts } from './accounts.ts';
 import { AccountController } from './controller.ts';
 import { activateUser, changePassword, createUser, deactivateUser, requireUser } from './manage-users.ts';
-import { sessions, users } from './models.ts';
+import { initial } from './migrations/0001_initial.ts';
 import { accounts } from './module.ts';
 import type { PasswordCost } from './password.ts';
 import { newSessionToken } from './session-token.ts';
@@ -340,7 +340,7 @@ describeDatabases(
   },
   {
     prepare: async (db) => {
-      for (const { table } of [users, sessions]) for (const statement of tableStatements(table, db.dialect)) await db.query(statement);
+      await migrate(db, [{ name: 'accounts', migrations: [initial] }]);
     },
   },
 );

@@ -5,7 +5,7 @@ import { allowAny, isAuthenticated } from '../../permissions/index.ts';
 import { accountsService, type Accounts } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
 import { accountErrors } from './errors.ts';
-import { loginClientThrottle, takeLoginAttempt } from './login-throttle.ts';
+import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';
 import { hashNewPassword, publicUser, replacePassword } from './manage-users.ts';
 import { originFault } from './request-origin.ts';
 import { LoginBody, PasswordBody, SessionAnswer } from './schemas.ts';
@@ -46,6 +46,7 @@ export class AccountController extends Controller {
     '/logout',
     {
       permission: allowAny,
+      throttles: [logoutClientThrottle],
       summary: 'End the session',
       description: 'Repeatable; also clears the cookie of a session that has ended already.',
     },

@@ -1,5 +1,6 @@
 import {
   clientKey,
+  clientThrottle,
   enforceThrottles,
   parseRate,
   throttledError,
@@ -21,6 +22,9 @@ export const loginClientThrottle: Throttle = {
   key: ({ clientAddress }) => clientKey(clientAddress),
   rate: ({ rates }) => rates['login_client'] ?? CLIENT_RATE,
 };
+
+/** Logging out is open to everyone, so that a dead cookie can be cleared; this bounds what that costs. */
+export const logoutClientThrottle: Throttle = clientThrottle('60/min', { name: 'logout_client' });
 
 /**
  * Charges one guess at an account and answers how to return it once the password was right. Unknown accounts have

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { AuditEntry, AuditSink } from '../../app/index.ts';
-import { tableStatements } from '../../db/index.ts';
+import { migrate } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { activateUser, changePassword, createUser, deactivateUser, requireUser, type UserManagement } from './manage-users.ts';
-import { sessions, users } from './models.ts';
+import { initial } from './migrations/0001_initial.ts';
 import { accountsDirectory } from './user-directory.ts';
 
 describeDatabases(
@@ -96,7 +96,7 @@ describeDatabases(
   },
   {
     prepare: async (db) => {
-      for (const { table } of [users, sessions]) for (const statement of tableStatements(table, db.dialect)) await db.query(statement);
+      await migrate(db, [{ name: 'accounts', migrations: [initial] }]);
     },
   },
 );

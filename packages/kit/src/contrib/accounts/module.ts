@@ -4,6 +4,7 @@ import { Accounts, accountsService } from './accounts.ts';
 import { userCommand } from './commands.ts';
 import { accountsEnvironment } from './config.ts';
 import { accountErrors } from './errors.ts';
+import { initial } from './migrations/0001_initial.ts';
 import { sessions, users } from './models.ts';
 import { readAccountsOptions, type AccountsOptions } from './options.ts';
 import { sessionAuthenticator } from './session-authenticator.ts';
@@ -15,6 +16,7 @@ export function accounts(options: AccountsOptions = {}): Module {
   return {
     name: 'accounts',
     models: [users, sessions],
+    migrations: [initial],
     authenticators: [sessionAuthenticator({ settings: installed.settings, clock: () => installed.clock, log: () => installed.log })],
     users: accountsDirectory,
     services: [value(accountsService, installed)],

@@ -1,0 +1,12 @@
+import { model, t } from '../db/index.ts';
+
+/** Budgets of sqlStorage(). A row whose time has passed means the same as none and is deleted. */
+export const throttles = model(
+  'kit_throttles',
+  {
+    key: t.text().pk(),
+    /** When the budget is whole again, in microseconds since 1970. */
+    tat_us: t.bigint(),
+  },
+  { indexes: [{ columns: ['tat_us'] }] },
+);
