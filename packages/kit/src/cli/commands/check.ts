@@ -1,0 +1,31 @@
+import { moduleFaults } from '../module-faults.ts';
+import type { CoreCommand } from '../core-command.ts';
+
+export const checkCommand: CoreCommand = {
+  name: 'check',
+  summary: 'run every start-up check without serving',
+  configure(command, context) {
+    command
+      .addHelpText(
+        'after',
+        '\nOpens the databases and runs what `kit start` runs before it listens. Exit code 1 when the app would not start.',
+      )
+      .action(async () => {
+        const app = await context.app();
+        const faults = await moduleFaults(app);
+        if (context.json)
+          return context.print(
+            JSON.stringify({
+              ok: true,
+              routes: app.routes.length,
+              warnings: faults.map(({ module, fault: { id, message, hint } }) => ({ module, id, message, hint })),
+            }),
+          );
+        for (const {
+          fault: { id, message, hint },
+        } of faults)
+          context.print(`${context.paint('yellow', id)} ${message}${hint === undefined ? '' : ` ${hint}`}`);
+        context.print(`${context.paint('green', 'ok')} ${app.title}: ${app.routes.length} routes, ${app.modules.length} modules.`);
+      });
+  },
+};

@@ -1,0 +1,106 @@
+import type { App } from '../../app/index.ts';
+import type { CliContext } from '../context.ts';
+import type { CoreCommand } from '../core-command.ts';
+import { missingConfig } from '../find-config.ts';
+import { moduleFaults } from '../module-faults.ts';
+import { pendingOf } from '../migration-modules.ts';
+
+interface Finding {
+  readonly subject: string;
+  readonly state: 'ok' | 'warning' | 'fault';
+  readonly detail: string;
+}
+
+/** Current when this version of kit was released; 26 is tested too. */
+const NODE_TESTED = [24, 26];
+
+export const doctorCommand: CoreCommand = {
+  name: 'doctor',
+  summary: 'look for what keeps the app from running well, and say what to do',
+  configure(command, context) {
+    command.addHelpText('after', '\nExit code 1 when something is broken; warnings alone give 0.').action(async () => {
+      const findings = await examine(context);
+      const broken = findings.some(({ state }) => state === 'fault');
+      if (context.json) context.print(JSON.stringify({ ok: !broken, findings }, null, 2));
+      else for (const finding of findings) context.print(line(finding, context));
+      if (broken) context.fail(`${findings.filter(({ state }) => state === 'fault').length} of ${findings.length} checks failed.`);
+    });
+  },
+};
+
+async function examine(context: CliContext): Promise<Finding[]> {
+  const findings = [nodeVersion()];
+  if (context.configFile === null)
+    return [...findings, { subject: 'config', state: 'fault', detail: missingConfig(process.cwd()).replaceAll('\n', ' ') }];
+  const loaded = await attempt('config', () => context.bareApp());
+  if ('finding' in loaded) return [...findings, loaded.finding];
+  findings.push({ subject: 'config', state: 'ok', detail: context.configFile });
+  const opened = await attempt('start-up', () => context.app());
+  if ('finding' in opened) return [...findings, opened.finding];
+  findings.push({
+    subject: 'start-up',
+    state: 'ok',
+    detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} modules`,
+  });
+  return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value))];
+}
+
+function nodeVersion(): Finding {
+  const { node } = process.versions;
+  const tested = NODE_TESTED.includes(Number(node.split('.')[0]));
+  return {
+    subject: 'node',
+    state: tested ? 'ok' : 'warning',
+    detail: tested ? node : `${node} is not among the tested releases ${NODE_TESTED.join(' and ')}.`,
+  };
+}
+
+async function databases(app: App): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [name, database] of Object.entries(app.databases)) {
+    const started = performance.now();
+    const reached = await attempt(`database ${name}`, () => database.query('select 1 as one'));
+    if ('finding' in reached) {
+      findings.push(reached.finding);
+      continue;
+    }
+    findings.push({
+      subject: `database ${name}`,
+      state: 'ok',
+      detail: `${database.url} answers in ${Math.ceil(performance.now() - started)} ms`,
+    });
+  }
+  const pending = await attempt('migrations', () => pendingOf(app));
+  if ('finding' in pending) return [...findings, pending.finding];
+  const count = pending.value.length;
+  if (count === 0) return [...findings, { subject: 'migrations', state: 'ok', detail: 'all applied' }];
+  return [
+    ...findings,
+    { subject: 'migrations', state: 'fault', detail: `${count} pending (${pending.value.join(', ')}). Run: kit migrate` },
+  ];
+}
+
+async function moduleChecks(app: App): Promise<Finding[]> {
+  return (await moduleFaults(app)).map(({ module, fault: { id, message, hint } }) => {
+    const detail = `${id} ${message}${hint === undefined ? '' : ` ${hint}`}`;
+    return { subject: module, state: id.startsWith('E') ? 'fault' : 'warning', detail };
+  });
+}
+
+/** The result, or the finding that says why there is none. */
+async function attempt<T>(subject: string, work: () => Promise<T>): Promise<{ value: T } | { finding: Finding }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    return { finding: { subject, state: 'fault', detail: error instanceof Error ? error.message : String(error) } };
+  }
+}
+
+function line({ subject, state, detail }: Finding, context: CliContext): string {
+  const mark = {
+    ok: context.paint('green', 'ok     '),
+    warning: context.paint('yellow', 'warning'),
+    fault: context.paint('red', 'fault  '),
+  }[state];
+  return `${mark} ${subject}: ${detail}`;
+}

@@ -1,0 +1,66 @@
+import type { CompiledRoute } from '../../http/index.ts';
+import { formatRate } from '../../throttle/index.ts';
+import type { CoreCommand } from '../core-command.ts';
+import { table } from '../terminal.ts';
+
+export const inspectCommand: CoreCommand = {
+  name: 'inspect',
+  summary: 'list every route with its permission, scope and throttles',
+  configure(command, context) {
+    command
+      .argument('[text]', 'only routes whose path, operation or controller contains this')
+      .addHelpText('after', '\nReads the route table; no database is opened.')
+      .action(async (text?: string) => {
+        const app = await context.bareApp();
+        const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
+        if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
+        if (routes.length === 0)
+          return context.print(text === undefined ? 'The app has no routes.' : `No route matches ${JSON.stringify(text)}.`);
+        const [head = '', ...lines] = table(['METHOD', 'PATH', 'OPERATION', 'PERMISSION', 'SCOPE', 'AUTH', 'THROTTLES'], routes.map(asRow));
+        context.print(context.paint('bold', head));
+        for (const line of lines) context.print(line);
+        context.print(context.paint('dim', `${routes.length} ${routes.length === 1 ? 'route' : 'routes'}`));
+      });
+  },
+};
+
+function searchable(route: CompiledRoute): string {
+  return `${route.method} ${route.path} ${route.operationId} ${route.controller}`.toLowerCase();
+}
+
+function asRow(route: CompiledRoute): string[] {
+  return [
+    route.method,
+    route.path,
+    route.operationId,
+    route.permission.name,
+    route.scope ?? '-',
+    route.authenticators.map(({ name }) => name).join(', ') || '-',
+    route.throttles.map(({ name }) => name).join(', ') || '-',
+  ];
+}
+
+function asJson(route: CompiledRoute): object {
+  return {
+    method: route.method,
+    path: route.path,
+    operation_id: route.operationId,
+    controller: route.controller,
+    permission: route.permission.name,
+    scope: route.scope ?? null,
+    authenticators: route.authenticators.map(({ name }) => name),
+    throttles: route.throttles.map((throttle) => ({ name: throttle.name, rate: fixedRate(throttle) })),
+    deprecated: route.deprecated !== false,
+    stream: route.kind === 'stream',
+  };
+}
+
+/** The rate of a throttle that has one for everybody; null where it depends on the request. */
+function fixedRate(throttle: CompiledRoute['throttles'][number]): string | null {
+  try {
+    const rate = throttle.rate({ clientAddress: '', principal: null, tenant: null, rates: {} });
+    return rate === null ? null : formatRate(rate);
+  } catch {
+    return null;
+  }
+}

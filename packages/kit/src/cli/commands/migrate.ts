@@ -1,0 +1,64 @@
+import { migrate } from '../../db/index.ts';
+import type { CliContext } from '../context.ts';
+import type { CoreCommand } from '../core-command.ts';
+import { migrationModules, pendingOf } from '../migration-modules.ts';
+
+export const migrateCommand: CoreCommand = {
+  name: 'migrate',
+  summary: 'bring the database up to date',
+  configure(command, context) {
+    command
+      .option('--check', 'change nothing; exit code 1 when something is pending')
+      .option('--dry-run', 'change nothing; print the SQL that would run')
+      .addHelpText('after', HELP)
+      .action(async ({ check, dryRun }: { check?: boolean; dryRun?: boolean }) => {
+        if (check === true) await checkOnly(context);
+        else if (dryRun === true) await printStatements(context);
+        else await apply(context);
+      });
+  },
+};
+
+const HELP = `
+Applies the migrations of the toolkit and of every installed module, each in a transaction of its own.
+Two processes may run this at once: the second waits and finds nothing left to do.`;
+
+async function apply(context: CliContext): Promise<void> {
+  const app = await (await context.bareApp()).openDatabases();
+  const pending = await pendingOf(app);
+  const progress = pending.length > 0 && !context.json ? context.progress('Migrating', pending.length) : undefined;
+  const log = {
+    info: () => progress?.advance(),
+    warn: (fields: object, message: string) => app.log.warn(fields, message),
+    error: (fields: object, message: string) => app.log.error(fields, message),
+  };
+  const report = await migrate(app.db, migrationModules(app), { log }).finally(() => progress?.end());
+  if (context.json) return context.print(JSON.stringify({ applied: report.applied, unknown: report.unknown, backups: report.backups }));
+  for (const id of report.applied) context.print(`${context.paint('green', 'applied')} ${id}`);
+  for (const id of report.unknown)
+    context.print(`${context.paint('yellow', 'unknown')} ${id} (applied by a newer version, or by a module no longer installed)`);
+  for (const path of report.backups) context.print(`${context.paint('dim', 'backup')}  ${path}`);
+  if (report.applied.length === 0) context.print('The database is up to date.');
+}
+
+async function checkOnly(context: CliContext): Promise<void> {
+  const app = await (await context.bareApp()).openDatabases();
+  const pending = await pendingOf(app);
+  if (context.json) context.print(JSON.stringify({ pending }));
+  else {
+    for (const id of pending) context.print(`${context.paint('yellow', 'pending')} ${id}`);
+  }
+  if (pending.length > 0) context.fail(`${pending.length} pending. Run: kit migrate`);
+  if (!context.json) context.print('The database is up to date.');
+}
+
+async function printStatements(context: CliContext): Promise<void> {
+  const app = await (await context.bareApp()).openDatabases();
+  const report = await migrate(app.db, migrationModules(app), { dryRun: true });
+  if (context.json) return context.print(JSON.stringify({ pending: report.applied, statements: report.statements }, null, 2));
+  for (const id of report.applied) {
+    context.print(context.paint('bold', `-- ${id}`));
+    for (const statement of report.statements[id] ?? []) context.print(`${statement};`);
+  }
+  if (report.applied.length === 0) context.print('-- nothing to do');
+}

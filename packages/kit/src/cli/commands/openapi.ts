@@ -1,0 +1,50 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { openApiDocument, openApiText } from '../../openapi/index.ts';
+import type { CoreCommand } from '../core-command.ts';
+
+interface OpenApiCommandOptions {
+  readonly out?: string;
+  readonly check?: string;
+  readonly mount?: string;
+  readonly server?: string[];
+}
+
+export const openapiCommand: CoreCommand = {
+  name: 'openapi',
+  summary: 'print the OpenAPI document of the app',
+  configure(command, context) {
+    command
+      .option('-o, --out <file>', 'write the document to a file')
+      .option('--check <file>', 'fail unless the file holds exactly the current document')
+      .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
+      .option('--server <url...>', 'base addresses clients use')
+      .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
+      .action(async ({ out, check, mount, server }: OpenApiCommandOptions) => {
+        const app = await context.bareApp();
+        if (mount !== undefined && !app.routes.some((route) => route.mount === mount)) {
+          context.fail(
+            `No route is mounted at ${JSON.stringify(mount)}; there are ${[...new Set(app.routes.map((route) => route.mount))].join(', ')}.`,
+          );
+        }
+        const document = openApiDocument(app.routes, {
+          title: app.title,
+          version: app.version,
+          errorFormat: app.settings.errorFormat,
+          mount,
+          servers: server?.map((url) => ({ url })),
+        });
+        const text = openApiText(document);
+        if (check !== undefined) {
+          const stored = await readFile(resolve(check), 'utf8').catch(() =>
+            context.fail(`There is no file ${check}. Write it with: kit openapi --out ${check}`),
+          );
+          if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
+          context.print(`${check} is current.`);
+        } else if (out !== undefined) {
+          await writeFile(resolve(out), text);
+          context.print(`${out} written: ${Object.keys(document.paths).length} paths.`);
+        } else context.stdout.write(text);
+      });
+  },
+};

@@ -1,0 +1,256 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { createPostgresDatabase } from '../../../../test/provision/postgres-database.ts';
+
+const bin = join(import.meta.dirname, '../../bin/kit.js');
+const kit = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
+const accounts = pathToFileURL(join(import.meta.dirname, '../contrib/accounts/index.ts')).href;
+
+let folder = '';
+let postgres: Awaited<ReturnType<typeof createPostgresDatabase>> | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kit-cli-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await postgres?.drop();
+});
+
+/** What bin/kit.js would otherwise start a second process for; the first test below leaves it to do that. */
+const SOURCES = ['--conditions=source'];
+
+interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface RunOptions {
+  readonly cwd?: string;
+  readonly input?: string;
+  readonly environment?: Record<string, string>;
+  readonly nodeArgs?: readonly string[];
+}
+
+/** The real program as a shell would start it. */
+async function run(
+  args: readonly string[],
+  { cwd = folder, input = '', environment = {}, nodeArgs = SOURCES }: RunOptions = {},
+): Promise<Run> {
+  const child = spawn(process.execPath, [...nodeArgs, bin, ...args], { cwd, env: { PATH: process.env['PATH'] ?? '', ...environment } });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stdin.end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+/** A folder with an app of its own. */
+async function project(name: string, database = `sqlite:${join(folder, name, 'app.db')}`): Promise<string> {
+  const place = join(folder, name);
+  await mkdir(place, { recursive: true });
+  await writeFile(
+    join(place, 'kit.config.ts'),
+    `import { createApp } from ${JSON.stringify(kit)};
+import { AccountController, accounts } from ${JSON.stringify(accounts)};
+const cost: { logN: number; r: number; p: number } = { logN: 4, r: 8, p: 1 };
+export default createApp({
+  title: 'Shop',
+  version: '1.2.3',
+  database: ${JSON.stringify(database)},
+  modules: [accounts({ passwordCost: cost })],
+  mount: { '/v1': { '/account': AccountController } },
+});
+`,
+  );
+  return place;
+}
+
+describe('without an app', () => {
+  test('help still works, and a command says which file is missing and how to make it', async () => {
+    const help = await run(['--help'], { nodeArgs: [] });
+    expect(help.code).toBe(0);
+    for (const command of ['start', 'migrate', 'check', 'inspect', 'doctor', 'openapi'])
+      expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+    expect(help.stdout).not.toContain('\u001B[');
+    const inspect = await run(['inspect']);
+    expect(inspect.code).toBe(1);
+    expect(inspect.stdout).toBe('');
+    expect(inspect.stderr).toContain(`No kit.config.ts found in ${folder}`);
+    expect(inspect.stderr).toContain('export default createApp(');
+    const module = await run(['user', 'list']);
+    expect(module.code).toBe(1);
+    expect(module.stderr).toContain('No kit.config.ts found');
+  });
+
+  test('a config that exports no app, or none, or cannot be loaded is named with the reason', async () => {
+    const cases: [string, string][] = [
+      ['export default { database: "x" };', 'is an object with database; it must be an app'],
+      ['export const app = 1;', 'is missing; it must be an app'],
+      ['export default () => 1;', 'is a function; it must be an app'],
+      ['throw new Error("no disk");', 'could not be loaded: no disk'],
+      [
+        `import { createApp } from ${JSON.stringify(kit)}; export default createApp({ mount: {}, databse: 1, settings: { logLevel: 'loud' } });`,
+        'databse',
+      ],
+    ];
+    for (const [text, reason] of cases) {
+      const file = join(folder, 'broken.config.ts');
+      await writeFile(file, text);
+      const { code, stderr, stdout } = await run(['check', '--config', file]);
+      expect(code).toBe(1);
+      expect(stdout).toBe('');
+      expect(stderr).toContain(file);
+      expect(stderr).toContain(reason);
+    }
+  });
+
+  test('a wrong command line is exit code 2', async () => {
+    const place = await project('usage');
+    for (const args of [['inspekt'], ['inspect', '--nope'], ['start', '--port', 'abc'], ['user', 'create'], ['user']]) {
+      expect((await run(args, { cwd: place })).code).toBe(2);
+    }
+    expect((await run(['inspekt'], { cwd: place })).stderr).toContain('Did you mean inspect?');
+  });
+
+  test('a Node that is too old gets a sentence, not a syntax error', async () => {
+    const old = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})';
+    const { code, stderr } = await run(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^kit needs Node\.js 24\.15 or later; this is 20\.11\.0 /);
+  });
+});
+
+describe('the route table', () => {
+  test('is found from a folder below, printed as text or JSON, and needs no database', async () => {
+    const place = await project('routes', 'postgres://nobody@127.0.0.1:1/none');
+    await mkdir(join(place, 'src/deep'), { recursive: true });
+    const text = await run(['inspect'], { cwd: join(place, 'src/deep') });
+    expect(text).toMatchObject({ code: 0, stderr: '' });
+    expect(text.stdout).toMatch(/^METHOD +PATH +OPERATION +PERMISSION/);
+    expect(text.stdout).toMatch(/^POST +\/v1\/account\/login +account_login +allowAny +- +- +login_client$/m);
+    const json = await run(['inspect', '--json', 'login'], { cwd: place });
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      { method: 'POST', path: '/v1/account/login', permission: 'allowAny', throttles: [{ name: 'login_client', rate: '20/min' }] },
+    ]);
+  });
+
+  test('becomes an OpenAPI file that --check holds against the code', async () => {
+    const place = await project('openapi');
+    expect((await run(['openapi', '--check', 'api.json'], { cwd: place })).code).toBe(1);
+    expect((await run(['openapi', '--out', 'api.json', '--mount', '/v1'], { cwd: place })).code).toBe(0);
+    const text = await readFile(join(place, 'api.json'), 'utf8');
+    expect(JSON.parse(text)).toMatchObject({ info: { title: 'Shop', version: '1.2.3' } });
+    expect((await run(['openapi', '--mount', '/v1'], { cwd: place })).stdout).toBe(text);
+    expect((await run(['openapi', '--check', 'api.json', '--mount', '/v1'], { cwd: place })).code).toBe(0);
+    await writeFile(join(place, 'api.json'), text.replace('Shop', 'Shed'));
+    expect((await run(['openapi', '--check', 'api.json', '--mount', '/v1'], { cwd: place })).stderr).toContain(
+      'is not the current document',
+    );
+  });
+});
+
+describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
+  let place = '';
+  beforeAll(async () => {
+    if (name === 'PostgreSQL') postgres = await createPostgresDatabase(inject('postgresUrl'));
+    place = await project(name.toLowerCase(), name === 'PostgreSQL' ? postgres?.url : undefined);
+  });
+
+  test('migrate says what is pending, shows the SQL, applies it once, and doctor agrees', async () => {
+    const pending = await run(['migrate', '--check'], { cwd: place });
+    expect(pending.code).toBe(1);
+    expect(pending.stdout).toContain('pending accounts/0001_initial');
+    const early = await run(['user', 'list'], { cwd: place });
+    expect(early.code).toBe(1);
+    expect(early.stderr).toContain('The database is not up to date');
+    expect(early.stderr).toContain('kit migrate');
+    expect((await run(['doctor'], { cwd: place })).code).toBe(1);
+    const dry = await run(['migrate', '--dry-run'], { cwd: place });
+    expect(dry.code).toBe(0);
+    expect(dry.stdout).toMatch(/create table .*users/i);
+    // Two at once: one applies, the other waits and finds nothing to do.
+    const both = await Promise.all([run(['migrate', '--json'], { cwd: place }), run(['migrate', '--json'], { cwd: place })]);
+    expect(both.map(({ code }) => code)).toEqual([0, 0]);
+    const applied = both.flatMap(({ stdout }) => (JSON.parse(stdout) as { applied: string[] }).applied);
+    expect(applied.sort()).toEqual(['accounts/0001_initial', 'kit/0001_throttles']);
+    expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
+    expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);
+    const doctor = await run(['doctor', '--json'], { cwd: place });
+    expect(doctor.code).toBe(0);
+    expect(JSON.parse(doctor.stdout)).toMatchObject({ ok: true });
+    expect((await run(['check'], { cwd: place })).stdout).toContain('ok Shop: 4 routes, 1 modules.');
+  });
+
+  test('users are made with a password from a pipe or a generated one, and never show a hash', async () => {
+    const made = await run(['user', 'create', 'Ada', '--email', 'ada@example.com', '--staff'], {
+      cwd: place,
+      input: 'correct horse battery\n',
+    });
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(/^User ada created \(id [0-9a-f-]{36}\)\.\n$/);
+    const generated = await run(['user', 'create', 'bob', '--generate'], { cwd: place });
+    expect(generated.stdout.trim().split('\n').at(-1)).toMatch(/^[A-Za-z0-9]{20}$/);
+    expect((await run(['user', 'create', 'ci', '--no-password'], { cwd: place })).code).toBe(0);
+    const list = await run(['user', 'list', '--json'], { cwd: place });
+    expect(JSON.parse(list.stdout)).toMatchObject([
+      { username: 'ada', email: 'ada@example.com', is_staff: true },
+      { username: 'bob', is_staff: false },
+      { username: 'ci' },
+    ]);
+    expect(list.stdout).not.toMatch(/scrypt|password/);
+  });
+
+  test('what cannot be done is said in one sentence with exit code 1', async () => {
+    const cases: [string[], string, string][] = [
+      [['user', 'create', 'ada'], 'correct horse battery\n', 'A user of this name exists already.'],
+      [['user', 'create', 'eve'], 'short\n', 'A password has at least 10 characters.'],
+      [['user', 'create', 'eve'], '', 'Password expected on standard input, which is empty.'],
+      [['user', 'deactivate', 'nobody'], '', 'There is no user "nobody".'],
+    ];
+    for (const [args, input, sentence] of cases) {
+      const result = await run(args, { cwd: place, input });
+      expect(result).toMatchObject({ code: 1, stdout: '' });
+      expect(result.stderr).toBe(`error: ${sentence}\n`);
+    }
+    const json = await run(['user', 'deactivate', 'nobody', '--json'], { cwd: place });
+    expect(JSON.parse(json.stderr)).toEqual({ error: { code: 'user_not_found', message: 'There is no user "nobody".' } });
+  });
+
+  test('a started server lets a user in, obeys deactivation by another process at once, and stops gracefully', async () => {
+    const server = spawn(process.execPath, [...SOURCES, bin, 'start', '--port', '0'], {
+      cwd: place,
+      env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'silent' },
+    });
+    const ended = once(server, 'close');
+    try {
+      let output = '';
+      server.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      await expect.poll(() => output, { timeout: 50_000 }).toContain('listens on');
+      const address = /http:\/\/\S+/.exec(output)?.[0] ?? '';
+      const login = await fetch(`${address}/v1/account/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ login: 'ada@example.com', password: 'correct horse battery' }),
+      });
+      expect(login.status).toBe(200);
+      const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+      const me = async (): Promise<number> => (await fetch(`${address}/v1/account/me`, { headers: { cookie } })).status;
+      expect(await me()).toBe(200);
+      expect((await run(['user', 'deactivate', 'ada'], { cwd: place })).code).toBe(0);
+      expect(await me()).toBe(401);
+      expect((await run(['user', 'activate', 'ada'], { cwd: place })).code).toBe(0);
+      expect(await me()).toBe(401);
+    } finally {
+      server.kill('SIGTERM');
+    }
+    expect(await ended).toEqual([0, null]);
+  });
+});

@@ -1,0 +1,34 @@
+import { pathToFileURL } from 'node:url';
+import type { App } from '../app/index.ts';
+import { CliFailure } from './cli-failure.ts';
+
+/** Imports the config file and answers its default export, which must be an app. Nothing is opened yet. */
+export async function loadApp(file: string): Promise<App> {
+  let exports: Record<string, unknown>;
+  try {
+    exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (cause) {
+    throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}`, 1, { cause });
+  }
+  const app = await exports['default'];
+  if (isApp(app)) return app;
+  const found = 'default' in exports ? `is ${describe(app)}` : 'is missing';
+  throw new CliFailure(`The default export of ${file} ${found}; it must be an app. Write: export default createApp({ … })`);
+}
+
+// By shape, not by class: the app may come from another copy of the package than this program.
+function isApp(value: unknown): value is App {
+  if (typeof value !== 'object' || value === null) return false;
+  const candidate = value as Partial<Record<keyof App, unknown>>;
+  return typeof candidate.ready === 'function' && typeof candidate.listen === 'function' && Array.isArray(candidate.modules);
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'function') return 'a function';
+  return typeof value === 'object' ? `an object with ${Object.keys(value).slice(0, 5).join(', ') || 'nothing in it'}` : `a ${typeof value}`;
+}
+
+function sentence(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

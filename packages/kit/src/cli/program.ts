@@ -1,0 +1,119 @@
+import { Command, CommanderError } from 'commander';
+import type { App } from '../app/index.ts';
+import { isKitError } from '../errors/index.ts';
+import { CliFailure } from './cli-failure.ts';
+import { checkCommand } from './commands/check.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { inspectCommand } from './commands/inspect.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { openapiCommand } from './commands/openapi.ts';
+import { startCommand } from './commands/start.ts';
+import type { CoreCommand } from './core-command.ts';
+import { createContext, type CliContext } from './context.ts';
+import { findConfig, missingConfig } from './find-config.ts';
+import { loadApp } from './load-app.ts';
+import { paint, type Terminal } from './terminal.ts';
+
+export interface ProgramRun {
+  /** Without the program's own name. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+  readonly version: string;
+}
+
+const CORE_COMMANDS: readonly CoreCommand[] = [startCommand, migrateCommand, checkCommand, inspectCommand, doctorCommand, openapiCommand];
+
+/** Runs one command line; answers its exit code: 0 done, 1 failed, 2 the command line was wrong. */
+export async function runProgram(run: ProgramRun): Promise<number> {
+  let context: CliContext | undefined;
+  try {
+    const config = findConfig(run.cwd, configArgument(run.argv));
+    // Loaded before parsing, because the app's modules bring commands of their own. Whether a failure matters is decided
+    // by the command: help and doctor work without an app.
+    const loading: Promise<App> = config === null ? Promise.reject(new CliFailure(missingConfig(run.cwd))) : loadApp(config);
+    const app = await loading.catch(() => undefined);
+    const program = createProgram(run);
+    context = createContext({
+      terminal: run.terminal,
+      environment: run.environment,
+      configFile: config,
+      load: () => loading,
+      json: () => program.opts<{ json?: boolean }>().json === true,
+    });
+    addCommands(program, context, app);
+    await program.parseAsync([...run.argv], { from: 'user' }).catch(async (error: unknown) => {
+      // Without the app its modules' commands are unknown: the reason is why it could not be loaded.
+      if (app === undefined && error instanceof CommanderError && error.code === 'commander.unknownCommand') await loading;
+      throw error;
+    });
+    return 0;
+  } catch (error) {
+    return report(error, run, run.argv.includes('--json'));
+  } finally {
+    await context?.close().catch((error: unknown) => report(error, run, false));
+  }
+}
+
+function createProgram({ terminal, version }: ProgramRun): Command {
+  const program = new Command('kit');
+  return program
+    .description('Runs and looks after an app built with kit. The app is the default export of kit.config.ts.')
+    .option('-c, --config <file>', 'the app, instead of the nearest kit.config.ts')
+    .option('--json', 'print one JSON document instead of text')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'explain a command')
+    .commandsGroup('Core commands:')
+    .helpCommand('help [command]', 'explain a command')
+    .showSuggestionAfterError()
+    .showHelpAfterError('(kit --help lists the commands)')
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      writeErr: (text) => void terminal.stderr.write(text),
+      outputError: (text, write) => write(paint('red', text, terminal.stderr)),
+    })
+    .configureHelp({ styleTitle: (title) => paint('bold', title, terminal.stdout) })
+    .exitOverride();
+}
+
+function addCommands(program: Command, context: CliContext, app: App | undefined): void {
+  for (const { name, summary, configure } of CORE_COMMANDS) configure(subcommand(program, name, summary), context);
+  const known = new Set(CORE_COMMANDS.map(({ name }) => name));
+  for (const module of app?.modules ?? []) {
+    for (const { name, summary, configure } of module.commands ?? []) {
+      if (known.has(name)) throw new CliFailure(`The module "${module.name}" brings a command "${name}", which exists already.`);
+      known.add(name);
+      configure(subcommand(program, name, summary).helpGroup(`Commands of ${module.name}:`), context);
+    }
+  }
+}
+
+function subcommand(program: Command, name: string, summary: string): Command {
+  return program.command(name).summary(summary).description(summary).showSuggestionAfterError().exitOverride();
+}
+
+/** `--config` is needed before the program can be parsed. */
+function configArgument(argv: readonly string[]): string | undefined {
+  const end = argv.indexOf('--');
+  const args = end < 0 ? argv : argv.slice(0, end);
+  for (const [index, arg] of args.entries()) {
+    if (arg === '-c' || arg === '--config') return args[index + 1];
+    if (arg.startsWith('--config=')) return arg.slice('--config='.length);
+  }
+  return undefined;
+}
+
+function report(error: unknown, { terminal }: ProgramRun, json: boolean): number {
+  // Commander has printed its own message; asking for help or the version is no fault.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const code = isKitError(error) ? error.code : 'failed';
+  const message = isKitError(error) ? error.detail : error instanceof Error ? error.message : String(error);
+  if (json) terminal.stderr.write(`${JSON.stringify({ error: { code, message } })}\n`);
+  else terminal.stderr.write(`${paint('red', 'error:', terminal.stderr)} ${message}\n`);
+  const expected = isKitError(error) || error instanceof CliFailure;
+  // A sentence is enough for what we foresaw; for anything else the stack is what helps.
+  if (!expected && !json && error instanceof Error && error.stack !== undefined)
+    terminal.stderr.write(`${paint('dim', error.stack, terminal.stderr)}\n`);
+  return error instanceof CliFailure ? error.exitCode : 1;
+}
