@@ -17,5 +17,8 @@ export function parseDecimal(text: string, scale: number, precision?: number): s
 
 /** For reading: the canonical spelling, or the text as stored when it is not a decimal of this scale. */
 export function canonicalDecimal(text: string, scale: number): string {
+  // Almost every stored decimal is canonical already: a digit 1–9 first and the point in its place.
+  const first = text.charCodeAt(0);
+  if (first >= 49 && first <= 57 && scale > 0 && text.charCodeAt(text.length - scale - 1) === 46) return text;
   return parseDecimal(text, scale) ?? text;
 }

@@ -25,6 +25,11 @@ export interface EngineTransactionOptions extends TransactionOptions {
 
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
 export interface StatementRunner {
+  /**
+   * The result at once, where the engine can give it without waiting (a read on SQLite), else undefined: a promise per
+   * layer costs more than the lookup itself.
+   */
+  runNow?(text: string, parameters: readonly unknown[]): StatementResult | undefined;
   run(text: string, parameters: readonly unknown[]): Promise<StatementResult>;
   stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult>;
 }

@@ -79,10 +79,11 @@ export class Handle {
     return (await this.execute<R>(text, parameters)).rows;
   }
 
-  execute<R>(text: string, parameters: readonly unknown[] = []): Promise<ExecuteResult<R>> {
-    if (this.dialect === 'postgres') return this.runner.run(text, parameters) as Promise<ExecuteResult<R>>;
+  async execute<R>(text: string, parameters: readonly unknown[] = []): Promise<ExecuteResult<R>> {
+    if (this.dialect === 'postgres') return (await this.runner.run(text, parameters)) as ExecuteResult<R>;
     const positional = toPositional(text);
-    return this.runner.run(positional.text, reorder(parameters, positional.order)) as Promise<ExecuteResult<R>>;
+    const values = reorder(parameters, positional.order);
+    return (this.runner.runNow(positional.text, values) ?? (await this.runner.run(positional.text, values))) as ExecuteResult<R>;
   }
 
   async *stream<R>(text: string, parameters: readonly unknown[] = [], chunkSize = STREAM_CHUNK): AsyncIterableIterator<R[]> {

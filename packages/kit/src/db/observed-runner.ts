@@ -20,6 +20,13 @@ export class ObservedRunner implements StatementRunner {
     return new ObservedRunner(runner, this.#using, this.#observer, admit);
   }
 
+  /** Undefined when the statement has to wait, or somebody wants to know about it. */
+  runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
+    if (this.runner.runNow === undefined || this.#observer !== undefined || isObserved()) return undefined;
+    this.#admit?.();
+    return this.runner.runNow(text, parameters);
+  }
+
   async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
     this.#admit?.();
     if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters);

@@ -25,9 +25,11 @@ const STALE_PLAN = 'RevalidateCachedQuery';
 export class PostgresEngine implements Engine {
   readonly dialect = 'postgres';
   readonly #pool: pg.Pool;
+  readonly #clients = new Set<pg.ClientBase>();
   readonly #names: StatementNames | undefined;
   readonly #settings: QuerySettings;
   readonly #listener: PostgresListener;
+  #emptied: (() => void) | undefined;
 
   constructor(url: string, options: PostgresEngineOptions) {
     this.#pool = new pg.Pool({
@@ -40,7 +42,14 @@ export class PostgresEngine implements Engine {
     this.#pool.on('error', (error) =>
       options.log.warn({ err: error }, 'an idle PostgreSQL connection was lost; the pool opens another when needed'),
     );
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pool.on('connect', (client) => {
+      this.#clients.add(client);
+      client.on('error', () => undefined);
+    });
+    this.#pool.on('remove', (client) => {
+      this.#clients.delete(client);
+      if (this.#clients.size === 0) this.#emptied?.();
+    });
     this.#names = options.prepare ? new StatementNames() : undefined;
     this.#settings = { names: this.#names };
     this.#listener = new PostgresListener(url, options.log);
@@ -104,7 +113,10 @@ export class PostgresEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#listener.close();
+    // The pool's own end() does not wait for the connections to be gone; whoever drops the database next needs that.
+    const gone = new Promise<void>((done) => (this.#emptied = done));
     await this.#pool.end();
+    if (this.#clients.size > 0) await gone;
   }
 
   async #acquire(): Promise<pg.PoolClient> {

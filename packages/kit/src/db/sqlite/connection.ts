@@ -6,15 +6,14 @@ type RowBuilder = (values: unknown[]) => unknown;
 
 interface Prepared {
   readonly statement: StatementSync;
+  /** `*` is expanded when a statement is prepared, so it must notice that another process changed a table. */
+  readonly hasStar: boolean;
   readonly columnCount: number;
   readonly build: RowBuilder;
 }
 
 /** Statements kept prepared per connection; applications have tens to a few hundred shapes. */
 const STATEMENTS_MAX = 500;
-
-/** `*` is expanded when a statement is prepared, so these must notice that another process changed a table. */
-const STAR = /\*/;
 
 export interface SqliteConnectionOptions {
   readonly readOnly: boolean;
@@ -43,8 +42,8 @@ export class SqliteConnection {
   }
 
   run(text: string, parameters: readonly unknown[]): StatementResult {
-    if (STAR.test(text)) this.#noticeSchemaChange();
-    const prepared = this.#prepare(text);
+    let prepared = this.#prepare(text);
+    if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
     const values = parameters.map(encodeSqlite);
     if (prepared.columnCount === 0) {
       const { changes } = prepared.statement.run(...values);
@@ -93,21 +92,25 @@ export class SqliteConnection {
     return Object.values(this.#schemaVersion.get() ?? {})[0];
   }
 
-  #noticeSchemaChange(): void {
-    if (this.#readSchemaVersion() !== this.#knownSchema) this.forgetStatements();
+  #noticeSchemaChange(): boolean {
+    if (this.#readSchemaVersion() === this.#knownSchema) return false;
+    this.forgetStatements();
+    return true;
   }
 }
 
 function compile(database: DatabaseSync, text: string): Prepared {
   const statement = database.prepare(text);
   const columns = statement.columns();
-  if (columns.length === 0) return { statement, columnCount: 0, build: (values) => values };
+  const hasStar = text.includes('*');
+  if (columns.length === 0) return { statement, hasStar, columnCount: 0, build: (values) => values };
   const readsBigints = columns.some((column) => /^(bigint|array_text_big)$/i.test(column.type ?? ''));
   if (readsBigints) statement.setReadBigInts(true);
   statement.setReturnArrays(true);
   const decoders = columns.map((column) => decoderOf(column.type, readsBigints));
   return {
     statement,
+    hasStar,
     columnCount: columns.length,
     build: rowBuilder(
       columns.map((column) => column.name),

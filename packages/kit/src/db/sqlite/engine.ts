@@ -10,6 +10,7 @@ import type {
   StatementResult,
 } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
+import type { DbLog } from '../log.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { SqliteConnection } from './connection.ts';
 import { isReadOnly } from './statement-text.ts';
@@ -20,6 +21,7 @@ export interface SqliteEngineOptions {
   readonly durability: 'normal' | 'full';
   /** How long a statement or BEGIN waits for other writers, of this process or another, before it is refused. */
   readonly busyDeadlineMs: number;
+  readonly log: DbLog;
 }
 
 /**
@@ -35,6 +37,7 @@ export class SqliteEngine implements Engine {
   readonly #queue = new WriterQueue();
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
+  #closed = false;
 
   static async open(file: string, options: SqliteEngineOptions): Promise<SqliteEngine> {
     const writer = await retryWhileBusy(
@@ -56,6 +59,16 @@ export class SqliteEngine implements Engine {
     this.writer = writer;
     this.#reader = reader;
     this.#inMemory = reader === writer;
+  }
+
+  runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
+    if (this.#inMemory || !isReadOnly(text)) return undefined;
+    try {
+      return this.#reader.run(text, parameters);
+    } catch (error) {
+      if (isBusy(error)) return undefined;
+      throw error;
+    }
   }
 
   async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
@@ -132,7 +145,13 @@ export class SqliteEngine implements Engine {
 
   /** Listeners of this process only: SQLite has no channel between processes. */
   notify(channel: string, payload: string): void {
-    this.#notifications.emit(channel, payload);
+    for (const listener of this.#notifications.listeners(channel)) {
+      try {
+        (listener as NotificationListener)(payload);
+      } catch (error) {
+        this.options.log.error({ err: error }, 'a notification listener failed');
+      }
+    }
   }
 
   forgetStatements(): void {
@@ -142,6 +161,8 @@ export class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#queue.acquire(this.options.busyDeadlineMs); // the transaction under way ends first
+    this.#closed = true;
+    this.#queue.release(); // those still waiting are told that it is closed
     this.#reader.close();
     this.writer.close();
     this.#notifications.removeAllListeners();
@@ -155,6 +176,9 @@ export class SqliteEngine implements Engine {
       });
     }
     await this.#queue.acquire(waitMsMax);
+    if (!this.#closed) return;
+    this.#queue.release();
+    throw dbErrors.database_unavailable({ message: 'this database handle is closed' });
   }
 
   async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[]): Promise<StatementResult> {

@@ -19,6 +19,10 @@ export class SqliteTransaction implements EngineTransaction {
   }
 
   async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+    return this.runNow(text, parameters);
+  }
+
+  runNow(text: string, parameters: readonly unknown[]): StatementResult {
     this.#refuseWhenOver();
     try {
       return this.#connection.run(text, parameters);
