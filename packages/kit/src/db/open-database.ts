@@ -46,7 +46,11 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     if (path === '') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
     const file = path === ':memory:' ? path : resolve(path);
     if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
-    return SqliteEngine.open(file, { durability: options.durability ?? 'normal', busyDeadlineMs: waitMsMax, log: options.log ?? silentLog });
+    return SqliteEngine.open(file, {
+      durability: options.durability ?? 'normal',
+      busyDeadlineMs: waitMsMax,
+      log: options.log ?? silentLog,
+    });
   }
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new Error(`A database URL starts with sqlite: or postgres://, this one with "${url.slice(0, url.indexOf(':') + 1)}".`);
