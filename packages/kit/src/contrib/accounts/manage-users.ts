@@ -77,7 +77,12 @@ export async function activateUser(db: Db, id: string, management: UserManagemen
 }
 
 /** Every session ends: whoever learned the old password is out. */
-export async function changePassword(db: Db, user: UserRow, password: string, management: UserManagement): Promise<UserRow> {
+export async function changePassword(
+  db: Db,
+  user: Pick<UserRow, 'id' | 'username' | 'email'>,
+  password: string,
+  management: UserManagement,
+): Promise<UserRow> {
   const hash = await hashNewPassword(password, user, management.passwordCost);
   return db.transaction((tx) => replacePassword(tx, user.id, hash, management));
 }

@@ -1,0 +1,24 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Everything the example writes: databases, logs, the files of the demo's configuration server. */
+export const dataFolder = join(import.meta.dirname, '.data');
+
+/** SQLite unless DATABASE_URL names a PostgreSQL database: the only change between the two. */
+export function databaseUrl(): string {
+  const given = process.env['DATABASE_URL'];
+  if (given !== undefined && given !== '') return given;
+  mkdirSync(dataFolder, { recursive: true });
+  return `sqlite:${join(dataFolder, 'orders.db')}`;
+}
+
+export interface ConfigServerAddress {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** Where the settings come from; without both variables the defaults in settings.ts hold. */
+export function configServer(): ConfigServerAddress | undefined {
+  const [url, token] = [process.env['CONFIG_URL'], process.env['CONFIG_TOKEN']];
+  return url === undefined || token === undefined ? undefined : { url, token };
+}

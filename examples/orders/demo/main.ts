@@ -1,0 +1,34 @@
+// `npm start`: the configuration server and the orders API on loopback, with demo data, from nothing.
+import { dataFolder } from '../config.ts';
+import { panel } from './panel.ts';
+import { startConfigServer } from './start-config-server.ts';
+
+const began = performance.now();
+const step = (text: string): void => {
+  if (process.stdout.isTTY) process.stdout.write(text === '' ? '\r\x1b[2K' : `\r\x1b[2K${text} …`);
+};
+
+step('starting the configuration server');
+const configuration = await startConfigServer(dataFolder);
+process.env['CONFIG_URL'] = configuration.url;
+process.env['CONFIG_TOKEN'] = configuration.token;
+// Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
+process.env['NODE_ENV'] ??= 'development';
+
+step('migrating the database');
+// Imported only now: kit.config.ts reads the environment when it is loaded.
+const { startApi } = await import('./start-api.ts');
+const api = await startApi();
+
+step('');
+process.stdout.write(panel({ api, configuration, seconds: (performance.now() - began) / 1000, colour: process.stdout.isTTY }));
+
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    process.stdout.write('\nstopping …\n');
+    void Promise.allSettled([api.stop(), configuration.stop()]).then(() => process.exit(0));
+  });
+}

@@ -1,0 +1,18 @@
+import { migrate, type MigrationModule } from 'kit/db';
+import app from '../kit.config.ts';
+import { freePort } from './free-port.ts';
+import { seed, type DemoAccess } from './seed.ts';
+
+export interface DemoApi extends DemoAccess {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export async function startApi(): Promise<DemoApi> {
+  await app.openDatabases();
+  await migrate(app.db, app.modules as readonly MigrationModule[]);
+  await app.ready();
+  const access = await seed(app);
+  const url = await app.listen({ host: '127.0.0.1', port: await freePort(3000) });
+  return { ...access, url, stop: () => app.close() };
+}

@@ -1,0 +1,47 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigServer, formatEntry, loadServerConfig } from '@kit/config-server';
+import { freePort } from './free-port.ts';
+
+export interface DemoConfigServer {
+  readonly url: string;
+  readonly token: string;
+  /** The file behind /orders/development: save a change and the running API follows it. */
+  readonly file: string;
+  stop(): Promise<void>;
+}
+
+/** Writes what a first start needs and serves it. The server's own file holds only the digest of the token. */
+export async function startConfigServer(dataFolder: string): Promise<DemoConfigServer> {
+  const folder = join(dataFolder, 'config');
+  mkdirSync(folder, { recursive: true });
+  const [file, tokenFile, serverFile] = [join(folder, 'orders.toml'), join(folder, 'token'), join(folder, 'server.toml')];
+  if (!existsSync(file)) copyFileSync(join(import.meta.dirname, '../config/orders.toml'), file);
+  if (!existsSync(tokenFile)) writeFileSync(tokenFile, randomBytes(32).toString('hex'), { mode: 0o600 });
+  const token = readFileSync(tokenFile, 'utf8');
+  writeFileSync(serverFile, serverToml(await freePort(8888), token));
+  const log = join(dataFolder, 'config-server.log');
+  const server = await ConfigServer.start(loadServerConfig(serverFile), {
+    audit: (entry) => appendFileSync(log, `${formatEntry(entry)}\n`),
+    log: (line) => appendFileSync(log, `${line}\n`),
+  });
+  return { url: `http://127.0.0.1:${server.address?.port}`, token, file, stop: () => server.stop() };
+}
+
+function serverToml(port: number, token: string): string {
+  return `[server]
+bind = "127.0.0.1:${port}"
+watch_debounce_ms = 100
+
+[[server.sections]]
+application = "orders"
+profile = "development"
+files = ["orders.toml"]
+
+[[server.clients]]
+name = "orders-api"
+token_sha256 = "${createHash('sha256').update(token).digest('hex')}"
+applications = ["orders"]
+`;
+}

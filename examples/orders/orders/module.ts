@@ -1,0 +1,8 @@
+import type { Module } from 'kit';
+import { orderErrors } from './errors.ts';
+import { initial } from './migrations/0001_initial.ts';
+import { orders as table } from './models.ts';
+
+export function orders(): Module {
+  return { name: 'orders', requires: ['accounts'], models: [table], migrations: [initial], errors: orderErrors };
+}

@@ -1,0 +1,44 @@
+import type { Db } from 'kit/db';
+import type { Order } from './models.ts';
+
+export interface OrderPage {
+  readonly items: Order[];
+  readonly count: number;
+}
+
+/** Newest first: keys are UUIDv7, so their order is the order of creation. */
+export async function ordersOf(db: Db, ownerId: string, page: number, pageSize: number): Promise<OrderPage> {
+  const own = db.selectFrom('orders').where('owner_id', '=', ownerId);
+  const items = await own
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(pageSize)
+    .offset((page - 1) * pageSize)
+    .execute();
+  const counted = await own.select((e) => e.fn.countAll().as('count')).executeTakeFirstOrThrow();
+  return { items: items as Order[], count: Number(counted.count) };
+}
+
+export async function orderOf(db: Db, ownerId: string, id: string): Promise<Order | undefined> {
+  const row = await db.selectFrom('orders').selectAll().where('id', '=', id).where('owner_id', '=', ownerId).executeTakeFirst();
+  return row as Order | undefined;
+}
+
+/** Check and write are one statement, so that two payments of one order cannot both succeed. */
+export async function closeOpenOrder(
+  db: Db,
+  ownerId: string,
+  id: string,
+  status: 'paid' | 'cancelled',
+  now: Date,
+): Promise<Order | undefined> {
+  const row = await db
+    .updateTable('orders')
+    .set({ status, updated_at: now })
+    .where('id', '=', id)
+    .where('owner_id', '=', ownerId)
+    .where('status', '=', 'open')
+    .returningAll()
+    .executeTakeFirst();
+  return row as Order | undefined;
+}
