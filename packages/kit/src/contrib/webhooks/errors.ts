@@ -1,0 +1,79 @@
+import { defineErrors } from '../../errors/catalog.ts';
+import { URL_NOT_ALLOWED } from './url-policy.ts';
+
+/** What callers of the management routes and the verbs behind them are told. */
+export const webhookErrors = defineErrors('webhooks', {
+  url_not_allowed: {
+    status: 422,
+    detail: URL_NOT_ALLOWED,
+    remedy: 'Use an https URL with a public host name and an allowed port, without user info. Every refusal reads the same.',
+  },
+  invalid_events: {
+    status: 422,
+    detail: 'The list of event types is not valid.',
+    remedy: 'Give 1 to 50 event types ("order.paid"), patterns ("order.*") or "*".',
+  },
+  unknown_event: {
+    status: 422,
+    detail: 'No available event matches some of the patterns.',
+    remedy: 'Subscribe to events that this application publishes.',
+  },
+  invalid_endpoint: { status: 422, detail: 'The endpoint is not valid.', remedy: 'Correct the fields that the answer names.' },
+  endpoint_not_found: {
+    status: 404,
+    detail: 'There is no such webhook endpoint.',
+    remedy: 'List the endpoints; one of another owner or tenant looks like a missing one.',
+  },
+  delivery_not_found: {
+    status: 404,
+    detail: 'There is no such delivery.',
+    remedy: 'List the deliveries of the endpoint; old ones are pruned.',
+  },
+  delivery_claimed: {
+    status: 409,
+    detail: 'A worker is sending this delivery.',
+    remedy: 'Look again when the attempt has ended; a worker that died is forgotten after the request timeout and a minute.',
+  },
+  delivery_succeeded: {
+    status: 409,
+    detail: 'The delivery has succeeded.',
+    remedy: 'Repeat with {"force": true} to send it again; the receiver deduplicates on webhook-id.',
+  },
+  delivery_pending: {
+    status: 409,
+    detail: 'The delivery is queued already.',
+    remedy: 'Wait for its next attempt.',
+  },
+  endpoint_disabled: {
+    status: 409,
+    detail: 'The endpoint is disabled.',
+    remedy: 'Enable it first: update it with is_active true.',
+  },
+  quota_exceeded: {
+    status: 409,
+    detail: 'The owner has as many webhook endpoints as allowed.',
+    remedy: 'Delete one that is no longer used; `limit` is how many may exist.',
+  },
+});
+
+export type PublishFault =
+  | 'event_type_invalid'
+  | 'data_invalid'
+  | 'payload_too_large'
+  | 'key_invalid'
+  | 'idempotency_key_reused'
+  | 'no_transaction'
+  | 'wrong_database'
+  | 'not_installed'
+  | 'no_commit_hook';
+
+/** A call of `publish` that was refused before anything was written. Audience faults are `InvalidAudience`. */
+export class PublishRefused extends Error {
+  override readonly name = 'PublishRefused';
+  readonly code: PublishFault;
+
+  constructor(code: PublishFault, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,159 @@
+import { model, t, timestamps } from '../../db/index.ts';
+import { EVENT_TYPE_LENGTH_MAX } from './subscription.ts';
+import { URL_LENGTH_MAX } from './url-policy.ts';
+
+/** Keys of owners and tenants are the application's own: text, and not foreign keys, because those tables may be anyone's. */
+export const AUDIENCE_KEY_LENGTH_MAX = 255;
+export const DESCRIPTION_LENGTH_MAX = 200;
+/** Of `orderingKey` and `idempotencyKey`. */
+export const EVENT_KEY_LENGTH_MAX = 255;
+export const ERROR_LENGTH_MAX = 500;
+export const WORKER_NAME_LENGTH_MAX = 100;
+
+export const AUDIENCES = ['owner', 'owner_in_tenant', 'tenant', 'broadcast'] as const;
+export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+export const DISABLED_REASONS = ['manual', 'gone', 'continuous_failure'] as const;
+export const FAILURE_REASONS = [
+  'http_status',
+  'timeout',
+  'connection',
+  'tls',
+  'blocked_address',
+  'audience_changed',
+  'endpoint_disabled',
+  'secret_unavailable',
+  'payload',
+] as const;
+
+export const webhookEvents = model(
+  'webhook_events',
+  {
+    id: t.uuidv7().pk(),
+    type: t.text(EVENT_TYPE_LENGTH_MAX),
+    /** JSON text of an object, exactly as it is sent: a JSON column would reorder its members between two attempts. */
+    data: t.text(),
+    timestamp: t.timestamp(),
+    /** Null on rows from before audiences existed: such an event is sent to nobody. */
+    audience: t.enum(AUDIENCES).nullable(),
+    /** Empty unless the audience names an owner. */
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    /** Empty unless the audience names a tenant. */
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
+    idempotency_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
+  },
+  {
+    indexes: [
+      // One tenant's keys never meet another's.
+      { columns: ['idempotency_key', 'type', 'owner_id', 'tenant_key'], unique: true, where: 'idempotency_key is not null' },
+      { columns: ['id'], where: 'audience is null', name: 'webhook_events_without_audience' },
+    ],
+  },
+);
+
+export const webhookEndpoints = model(
+  'webhook_endpoints',
+  {
+    id: t.uuidv7().pk(),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    /** Empty for personal endpoints. */
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
+    url: t.text(URL_LENGTH_MAX),
+    /** What the owner asked for; the rows of `webhook_subscriptions` are what publishing reads. */
+    events: t.array(t.text()),
+    description: t.text(DESCRIPTION_LENGTH_MAX).dbDefault(''),
+    is_active: t.bool().dbDefault(true),
+    disabled_reason: t.enum(DISABLED_REASONS).nullable(),
+    disabled_at: t.timestamp().nullable(),
+    /** The first failure since the last success. */
+    failing_since: t.timestamp().nullable(),
+    consecutive_failures: t.int().dbDefault(0),
+    /** As `SecretBox.seal` returns it: `fernet:<token>`, or as given without keys. */
+    secret: t.text().sensitive(),
+    /** The secret before the last rotation, which signs too until `previous_secret_expires_at`. */
+    previous_secret: t.text().nullable().sensitive(),
+    previous_secret_expires_at: t.timestamp().nullable(),
+    /** Delays in seconds instead of the module's schedule. */
+    schedule: t.array(t.float()).nullable(),
+    ...timestamps(),
+  },
+  { indexes: [{ columns: ['owner_id', 'tenant_key', 'id'] }, { columns: ['tenant_key', 'id'] }] },
+);
+
+/**
+ * One row per pattern of an endpoint. Owner and tenant are repeated here so that publishing reads exactly the
+ * subscribers of an audience from one index, however many endpoints subscribe to the same pattern.
+ */
+export const webhookSubscriptions = model(
+  'webhook_subscriptions',
+  {
+    pattern: t.text(EVENT_TYPE_LENGTH_MAX),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
+  },
+  { primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
+);
+
+export const webhookDeliveries = model(
+  'webhook_deliveries',
+  {
+    id: t.uuidv7().pk(),
+    event_id: t.ref(() => webhookEvents, { onDelete: 'cascade' }),
+    endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
+    event_type: t.text(EVENT_TYPE_LENGTH_MAX),
+    status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
+    /** Attempts made from the current retry budget; a manual retry starts at 0 again. */
+    attempts: t.int().dbDefault(0),
+    /** When a pending delivery is due. Null: not before something happens (its event gets an audience). */
+    next_attempt_at: t.timestamp().nullable(),
+    ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
+    /** Of the worker that is sending it. Finalising needs the same token, so a worker that comes late changes nothing. */
+    claim_token: t.text(36).nullable(),
+    /** The end of the claim's lease; afterwards the delivery is due again, whoever held it. */
+    claimed_until: t.timestamp().nullable(),
+    last_status_code: t.int().nullable(),
+    last_error: t.text(ERROR_LENGTH_MAX).nullable(),
+    failure_reason: t.enum(FAILURE_REASONS).nullable(),
+    delivered_at: t.timestamp().nullable(),
+    created_at: t.timestamp(),
+  },
+  {
+    indexes: [
+      { columns: ['event_id', 'endpoint_id'], unique: true },
+      { columns: ['endpoint_id', 'id'] },
+      // Only work that is left is in these three, so a million finished deliveries do not slow a claim down.
+      { columns: ['next_attempt_at'], where: "status = 'pending' and ordering_key is null", name: 'webhook_deliveries_due' },
+      {
+        columns: ['endpoint_id', 'next_attempt_at'],
+        where: "status = 'pending' and ordering_key is null",
+        name: 'webhook_deliveries_due_of_endpoint',
+      },
+      {
+        columns: ['endpoint_id', 'ordering_key', 'id'],
+        where: "status = 'pending' and ordering_key is not null",
+        name: 'webhook_deliveries_ordered',
+      },
+    ],
+  },
+);
+
+/** One row per request that was made. */
+export const webhookAttempts = model(
+  'webhook_attempts',
+  {
+    delivery_id: t.ref(() => webhookDeliveries, { onDelete: 'cascade' }),
+    id: t.uuidv7(),
+    started_at: t.timestamp(),
+    duration_ms: t.int(),
+    status_code: t.int().nullable(),
+    failure_reason: t.enum(FAILURE_REASONS).nullable(),
+    error: t.text(ERROR_LENGTH_MAX).nullable(),
+    /** The first 4 KiB of the response body. */
+    response_excerpt: t.text().nullable(),
+    worker: t.text(WORKER_NAME_LENGTH_MAX),
+  },
+  { primaryKey: ['delivery_id', 'id'] },
+);
+
+export const webhookModels = [webhookEvents, webhookEndpoints, webhookSubscriptions, webhookDeliveries, webhookAttempts] as const;
