@@ -91,6 +91,12 @@ export async function countEndpoints(db: Db, ownerId: string, tenantKey: string)
   return row?.count ?? 0;
 }
 
+/** Until the end of the transaction nobody else counts or creates endpoints of this owner. SQLite has one writer anyway. */
+export async function holdEndpointsOf(tx: Db, ownerId: string, tenantKey: string): Promise<void> {
+  if (tx.dialect === 'sqlite') return;
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`webhook_endpoints ${JSON.stringify([ownerId, tenantKey])}`]);
+}
+
 /** With its subscriptions, deliveries and their attempts. */
 export async function deleteEndpoint(tx: Db, id: string): Promise<boolean> {
   return (await tx.query('delete from webhook_endpoints where id = $1 returning id', [id])).length === 1;

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { checkDrift, migrate } from '../../../db/index.ts';
 import { describeDatabases } from '../../../testing/index.ts';
 import { webhookModels } from '../models.ts';
-import { initial } from './0001-initial.ts';
+import { webhookMigrations } from './all.ts';
 
-const modules = [{ name: 'webhooks', models: [...webhookModels], migrations: [initial] }];
+const modules = [{ name: 'webhooks', models: [...webhookModels], migrations: webhookMigrations }];
 
 describeDatabases('webhook migrations', (database) => {
   test('the migrations make exactly the tables that the models describe', async () => {

@@ -1,0 +1,243 @@
+// SQL of the worker: which deliveries are due, and taking hold of them.
+import type { Db } from '../../db/db.ts';
+import type { WebhookEndpoint, WebhookEvent } from './store.ts';
+
+/** A delivery in the hands of this worker, with everything needed to send it as it was when it was claimed. */
+export interface Claim {
+  readonly id: string;
+  readonly token: string;
+  readonly attempts: number;
+  readonly orderingKey: string | null;
+  readonly event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'audience' | 'owner_id' | 'tenant_key'>;
+  readonly endpoint: Pick<
+    WebhookEndpoint,
+    | 'id'
+    | 'owner_id'
+    | 'tenant_key'
+    | 'url'
+    | 'is_active'
+    | 'failing_since'
+    | 'consecutive_failures'
+    | 'secret'
+    | 'previous_secret'
+    | 'previous_secret_expires_at'
+    | 'schedule'
+  >;
+}
+
+export interface ClaimLimits {
+  readonly now: Date;
+  /** The end of the lease. */
+  readonly until: Date;
+  /** Free sending slots. */
+  readonly free: number;
+  /** Requests to one endpoint at a time. */
+  readonly perEndpoint: number;
+  /** Requests under way, by endpoint. */
+  readonly busy: ReadonlyMap<string, number>;
+}
+
+/** Endpoints looked at per call where endpoints are visited one by one. */
+const VISITED_MAX = 200;
+
+const UNCLAIMED = '(claimed_until is null or claimed_until <= $1)';
+const DUE = `status = 'pending' and ordering_key is null and next_attempt_at <= $1 and ${UNCLAIMED}`;
+
+const CLAIM_COLUMNS = `d.id, d.claim_token as token, d.attempts, d.ordering_key,
+  e.id as event_id, e.type, e.data, e.timestamp, e.audience, e.owner_id as event_owner_id, e.tenant_key as event_tenant_key,
+  p.id as endpoint_id, p.owner_id, p.tenant_key, p.url, p.is_active, p.failing_since, p.consecutive_failures,
+  p.secret, p.previous_secret, p.previous_secret_expires_at, p.schedule`;
+const CLAIM_SOURCES = 'join webhook_events e on e.id = d.event_id join webhook_endpoints p on p.id = d.endpoint_id';
+
+// The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
+// another nor meet. Of these, the free slots take as many per endpoint as it may still have.
+const CLAIM_DUE_POSTGRES = `with due as (
+  select id, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} order by next_attempt_at limit $3 for update skip locked
+), placed as (
+  select due.id, due.next_attempt_at, row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
+  from due left join unnest(cast($6 as uuid[]), cast($7 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
+), d as (
+  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $2
+  from (select id from placed where place <= $4 order by next_attempt_at limit $5) chosen
+  where w.id = chosen.id returning w.*
+)
+select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES}`;
+
+const CLAIM_DUE_SQLITE = `update webhook_deliveries set claim_token = lower(hex(randomblob(16))), claimed_until = $2
+where id in (
+  select id from (
+    select due.id, due.next_attempt_at, row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
+    from (select id, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} order by next_attempt_at limit $3) due
+    left join (select value ->> 0 as endpoint_id, value ->> 1 as requests from json_each($6)) b on b.endpoint_id = due.endpoint_id
+  ) where place <= $4 order by next_attempt_at limit $5
+) returning id`;
+
+/** Takes hold of the longest due deliveries without an ordering key. */
+export async function claimDue(db: Db, limits: ClaimLimits): Promise<Claim[]> {
+  const { now, until, free, perEndpoint, busy } = limits;
+  // Twice as many rows as slots: some belong to endpoints that have their share already.
+  const seen = Math.max(2 * free, 2 * perEndpoint);
+  if (db.dialect === 'postgres') {
+    const rows = await db.query<ClaimRow>(CLAIM_DUE_POSTGRES, [now, until, seen, perEndpoint, free, [...busy.keys()], [...busy.values()]]);
+    return rows.map(toClaim);
+  }
+  const rows = await db.query<{ id: string }>(CLAIM_DUE_SQLITE, [now, until, seen, perEndpoint, free, JSON.stringify([...busy])]);
+  return readClaims(db, rows);
+}
+
+async function readClaims(db: Db, claimed: readonly { readonly id: string }[]): Promise<Claim[]> {
+  if (claimed.length === 0) return [];
+  const rows = await db.query<ClaimRow>(
+    `select ${CLAIM_COLUMNS} from webhook_deliveries d ${CLAIM_SOURCES} where d.id in (select value from json_each($1))`,
+    [JSON.stringify(claimed.map(({ id }) => id))],
+  );
+  return rows.map(toClaim);
+}
+
+const CLAIM_BY_ID_POSTGRES = `with d as (
+  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $2
+  from (
+    select id from webhook_deliveries
+    where id = any(cast($3 as uuid[])) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} for update skip locked
+  ) chosen
+  where w.id = chosen.id returning w.*
+)
+select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES}`;
+
+const CLAIM_BY_ID_SQLITE = `update webhook_deliveries set claim_token = lower(hex(randomblob(16))), claimed_until = $2
+where id in (select value from json_each($3)) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} returning id`;
+
+/** Takes hold of the given deliveries, without those that somebody else has by now. */
+export async function claimByIds(db: Db, ids: readonly string[], { now, until }: Pick<ClaimLimits, 'now' | 'until'>): Promise<Claim[]> {
+  if (ids.length === 0) return [];
+  if (db.dialect === 'postgres') return (await db.query<ClaimRow>(CLAIM_BY_ID_POSTGRES, [now, until, ids])).map(toClaim);
+  return readClaims(db, await db.query<{ id: string }>(CLAIM_BY_ID_SQLITE, [now, until, JSON.stringify(ids)]));
+}
+
+/** A delivery that may be claimed. `cursor` is where to go on looking. */
+export interface Candidate {
+  readonly id: string;
+  readonly endpoint_id: string;
+}
+
+export interface Candidates {
+  readonly found: readonly Candidate[];
+  /** Null: the end was reached, begin again. */
+  readonly cursor: string | null;
+}
+
+// From endpoint to endpoint by index, whatever the length of the queues between them: `claimDue` sees only the head of the
+// whole queue, which the backlog of one slow endpoint can fill.
+const ENDPOINTS = `recursive visited(endpoint_id, place) as (
+  select (select endpoint_id from webhook_deliveries where status = 'pending' and ordering_key is null and endpoint_id > $2 order by endpoint_id limit 1), 1
+  union all
+  select (select n.endpoint_id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is null and n.endpoint_id > v.endpoint_id
+    order by n.endpoint_id limit 1), v.place + 1
+  from visited v where v.endpoint_id is not null and v.place < ${VISITED_MAX}
+)`;
+
+const OF_ENDPOINT = `select x.id from webhook_deliveries x where x.endpoint_id = v.endpoint_id and x.status = 'pending' and x.ordering_key is null
+  and x.next_attempt_at <= $1 and (x.claimed_until is null or x.claimed_until <= $1) order by x.next_attempt_at limit $3`;
+
+const BY_ENDPOINT = {
+  postgres: `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v left join lateral (${OF_ENDPOINT}) due on true where v.endpoint_id is not null order by v.place`,
+  sqlite: `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v left join webhook_deliveries due on due.id in (${OF_ENDPOINT}) where v.endpoint_id is not null order by v.place`,
+};
+
+/** Smaller than every key. */
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+/** Up to `perEndpoint` due deliveries without an ordering key of each of the next endpoints after the cursor. */
+export async function dueByEndpoint(db: Db, now: Date, perEndpoint: number, cursor: string | null): Promise<Candidates> {
+  const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT[db.dialect], [now, cursor ?? FIRST_ID, perEndpoint]);
+  const visited = new Set(rows.map((row) => row.endpoint_id));
+  return {
+    found: rows.flatMap(({ id, endpoint_id }) => (id === null ? [] : [{ id, endpoint_id }])),
+    cursor: visited.size < VISITED_MAX ? null : (rows.at(-1)?.endpoint_id ?? null),
+  };
+}
+
+// Only the oldest pending delivery of an endpoint and ordering key may be sent: the others wait until it has succeeded or
+// failed for good. Heads are visited by index, from key to key.
+const ORDERED_HEADS = `with recursive heads(id, place) as (
+  select (select id from webhook_deliveries where status = 'pending' and ordering_key is not null
+    and (endpoint_id, ordering_key) > ($2, $3) order by endpoint_id, ordering_key, id limit 1), 1
+  union all
+  select (select n.id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is not null
+    and (n.endpoint_id, n.ordering_key) > (d.endpoint_id, d.ordering_key) order by n.endpoint_id, n.ordering_key, n.id limit 1), h.place + 1
+  from heads h join webhook_deliveries d on d.id = h.id where h.place < ${VISITED_MAX}
+)
+select d.id, d.endpoint_id, d.ordering_key,
+  case when d.next_attempt_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1) then 1 else 0 end as due
+from heads h join webhook_deliveries d on d.id = h.id order by h.place`;
+
+export interface OrderedCandidates {
+  readonly found: readonly Candidate[];
+  readonly cursor: OrderedCursor | null;
+}
+
+export interface OrderedCursor {
+  readonly endpointId: string;
+  readonly orderingKey: string;
+}
+
+/** The due heads of the next ordering keys after the cursor. */
+export async function dueInOrder(db: Db, now: Date, cursor: OrderedCursor | null): Promise<OrderedCandidates> {
+  const after = cursor ?? { endpointId: FIRST_ID, orderingKey: '' };
+  const text = db.dialect === 'postgres' ? ORDERED_HEADS.replace('($2, $3)', '(cast($2 as uuid), $3)') : ORDERED_HEADS;
+  const rows = await db.query<Candidate & { ordering_key: string; due: number }>(text, [now, after.endpointId, after.orderingKey]);
+  const last = rows.at(-1);
+  return {
+    found: rows.filter(({ due }) => due === 1),
+    cursor: rows.length < VISITED_MAX || last === undefined ? null : { endpointId: last.endpoint_id, orderingKey: last.ordering_key },
+  };
+}
+
+/** The due deliveries of one event; with an ordering key, only heads. */
+export async function dueOfEvent(db: Db, eventId: string, now: Date): Promise<Candidate[]> {
+  return db.query<Candidate>(
+    `select d.id, d.endpoint_id from webhook_deliveries d
+     where d.event_id = $2 and d.status = 'pending' and d.next_attempt_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1)
+       and (d.ordering_key is null or not exists (
+         select 1 from webhook_deliveries b
+         where b.endpoint_id = d.endpoint_id and b.ordering_key = d.ordering_key and b.status = 'pending' and b.id < d.id))`,
+    [now, eventId],
+  );
+}
+
+type ClaimRow = Claim['endpoint'] &
+  Pick<WebhookEvent, 'type' | 'data' | 'timestamp' | 'audience'> & {
+    readonly token: string;
+    readonly attempts: number;
+    readonly ordering_key: string | null;
+    readonly event_id: string;
+    readonly event_owner_id: string;
+    readonly event_tenant_key: string;
+    readonly endpoint_id: string;
+  };
+
+function toClaim(row: ClaimRow): Claim {
+  const {
+    id,
+    token,
+    attempts,
+    ordering_key,
+    event_id,
+    type,
+    data,
+    timestamp,
+    audience,
+    event_owner_id,
+    event_tenant_key,
+    endpoint_id,
+    ...endpoint
+  } = row;
+  return {
+    id,
+    token,
+    attempts,
+    orderingKey: ordering_key,
+    event: { id: event_id, type, data, timestamp, audience, owner_id: event_owner_id, tenant_key: event_tenant_key },
+    endpoint: { ...endpoint, id: endpoint_id },
+  };
+}

@@ -1,0 +1,234 @@
+import { expect, test } from 'vitest';
+import { countQueries, openDatabase } from '../../db/index.ts';
+import { describeOutbox, LOOPBACK } from '../../../test/webhooks/outbox.ts';
+import { InvalidAudience } from './audience.ts';
+import { createEndpoint } from './create-endpoint.ts';
+import { deliverDue } from './deliver.ts';
+import { PublishRefused } from './errors.ts';
+import { publish, type PublishOptions } from './publish.ts';
+import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
+import { changeEndpoint, findEvent } from './store.ts';
+import { useWebhooks, unbindWebhooks } from './webhooks.ts';
+
+describeOutbox('publish', (outbox) => {
+  const { database, clock, endpoint, owner, publish: publishNow, deliveries } = outbox;
+  const events = async () => (await database.db.query<{ count: number }>('select count(*) as count from webhook_events'))[0]?.count;
+
+  test('an event and its pending deliveries are written in the publisher’s transaction', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, events: ['order.*'] });
+    const other = await endpoint({ owner: mine, events: ['invoice.*'] });
+    const published = await database.db.transaction(async (tx) => {
+      const event = await publish(tx, 'order.paid', { total: '12.00', z: 1, a: 2 }, { owner: mine });
+      expect(await findEvent(database.db, event.id)).toBeNull();
+      return event;
+    });
+    expect(published).toMatchObject({ created: true, deliveries: 1 });
+    expect(await findEvent(database.db, published.id)).toMatchObject({
+      type: 'order.paid',
+      data: '{"total":"12.00","z":1,"a":2}',
+      audience: 'owner',
+      owner_id: mine,
+      tenant_key: '',
+      timestamp: clock.now(),
+    });
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([
+      { event_id: published.id, event_type: 'order.paid', status: 'pending', attempts: 0, next_attempt_at: clock.now(), claim_token: null },
+    ]);
+    expect(await deliveries({ endpoint: other.id })).toEqual([]);
+  });
+
+  test('an event of a rolled-back transaction does not exist', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const before = await events();
+    const failing = database.db.transaction(async (tx) => {
+      await publish(tx, 'order.paid', {}, { owner: mine });
+      throw new Error('the business change failed');
+    });
+    await expect(failing).rejects.toThrow('the business change failed');
+    expect(await events()).toBe(before);
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+  });
+
+  test('a rolled-back savepoint takes its event with it and leaves the others', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await database.db.transaction(async (tx) => {
+      await publish(tx, 'kept.event', {}, { owner: mine });
+      await tx
+        .transaction(async (savepoint) => {
+          await publish(savepoint, 'dropped.event', {}, { owner: mine });
+          throw new Error('no');
+        })
+        .catch(() => undefined);
+    });
+    expect((await deliveries({ endpoint: target.id })).map(({ event_type }) => event_type)).toEqual(['kept.event']);
+  });
+
+  const refusals: readonly [string, string, unknown, object][] = [
+    ['no audience', 'audience_missing', {}, {}],
+    ['broadcast false and nothing else', 'audience_missing', {}, { broadcast: false }],
+    ['broadcast with an owner', 'audience_conflict', {}, { broadcast: true, owner: 'x' }],
+    ['broadcast with a tenant', 'audience_conflict', {}, { broadcast: true, tenantKey: 'x' }],
+    ['an empty tenant key', 'tenant_key_invalid', {}, { tenantKey: '' }],
+    ['an empty owner', 'owner_invalid', {}, { owner: '' }],
+    ['a null owner beside a tenant', 'owner_invalid', {}, { owner: null, tenantKey: 'x' }],
+    ['a long owner', 'key_invalid', {}, { owner: 'x'.repeat(256) }],
+    ['an empty ordering key', 'key_invalid', {}, { owner: 'x', orderingKey: '' }],
+    ['a long idempotency key', 'key_invalid', {}, { owner: 'x', idempotencyKey: 'k'.repeat(256) }],
+    ['data that is not an object', 'data_invalid', [1], { owner: 'x' }],
+    ['data that turns into text', 'data_invalid', { toJSON: () => 'text' }, { owner: 'x' }],
+    ['data that is not JSON', 'data_invalid', { big: 1n }, { owner: 'x' }],
+    ['data over 256 KiB', 'payload_too_large', { text: 'x'.repeat(256 * 1024) }, { owner: 'x' }],
+    ['another database’s alias', 'wrong_database', {}, { owner: 'x', using: 'reports' }],
+  ];
+  for (const [what, code, data, options] of refusals) {
+    test(`${what} is refused with ${code} before anything is written`, async () => {
+      const before = await events();
+      await database.db.transaction(async (tx) => {
+        const refused = publish(tx, 'order.paid', data as object, options as PublishOptions);
+        await expect(refused).rejects.toMatchObject({ code });
+        await refused.catch((error: unknown) => expect(error instanceof PublishRefused || error instanceof InvalidAudience).toBe(true));
+      });
+      expect(await events()).toBe(before);
+    });
+  }
+
+  test.each(['', 'order..paid', 'order.*', 'a'.repeat(101), 'ordér', 3])('the type %j is refused', async (type) => {
+    await database.db.transaction(async (tx) => {
+      await expect(publish(tx, type as string, {}, { owner: 'x' })).rejects.toMatchObject({ code: 'event_type_invalid' });
+    });
+  });
+
+  test('data of exactly the limit is stored as it is', async () => {
+    const text = 'x'.repeat(256 * 1024 - '{"text":""}'.length);
+    const id = await publishNow('order.paid', { owner: owner() }, { text });
+    expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
+  });
+
+  test('a handle without an open transaction is refused', async () => {
+    await expect(publish(database.db, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'no_transaction' });
+  });
+
+  test('a database without webhooks is refused, whatever its alias', async () => {
+    const foreign = await openDatabase('sqlite::memory:');
+    try {
+      await foreign.transaction(async (tx) => {
+        await expect(publish(tx, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'not_installed' });
+      });
+    } finally {
+      await foreign.close();
+    }
+  });
+
+  test('up to 100 endpoints are reached with one statement on PostgreSQL, two on SQLite', async () => {
+    const mine = owner();
+    const targets = 100;
+    const unlimited = await database.open({ clock });
+    useWebhooks(unlimited, { endpointsPerOwnerMax: targets, urlPolicy: LOOPBACK });
+    await unlimited.transaction(async (tx) => {
+      for (let i = 0; i < targets; i++) await createEndpoint(tx, { owner: mine, url: 'http://127.0.0.1:9/', events: ['*', 'order.*'] });
+    });
+    unbindWebhooks(unlimited);
+    await database.db.transaction(async (tx) => {
+      const { result, count } = await countQueries(() => publish(tx, 'order.paid', {}, { owner: mine }));
+      expect(result.deliveries).toBe(targets);
+      expect(count).toBe(tx.dialect === 'postgres' ? 1 : 2);
+    });
+  });
+
+  test('an endpoint with several matching patterns gets the event once', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, events: ['*', 'order.*', 'order.paid'] });
+    await publishNow('order.paid', { owner: mine });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+  });
+
+  test('a disabled endpoint gets no new deliveries', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await changeEndpoint(database.db, target.id, { is_active: false }, clock.now());
+    await publishNow('order.paid', { owner: mine });
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+  });
+
+  test('a second publish under the same idempotency key writes nothing and returns the first event', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const options = { owner: mine, idempotencyKey: 'order-7-paid' };
+    const first = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 7 }, options));
+    const second = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 7 }, options));
+    expect(second).toEqual({ id: first.id, created: false, deliveries: 0 });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+    const other = database.db.transaction((tx) => publish(tx, 'order.paid', { n: 8 }, options));
+    await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    const elsewhere = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 8 }, { ...options, owner: owner() }));
+    expect(elsewhere.created).toBe(true);
+  });
+
+  test('a queue is called after the commit of that database, with the event and the alias, and not after a rollback', async () => {
+    const mine = owner();
+    const calls: unknown[] = [];
+    const queue = { enqueue: (...values: [string, string]) => void calls.push(values.slice(0, 2)) };
+    const id = await database.db.transaction(async (tx) => {
+      const event = await publish(tx, 'order.paid', {}, { owner: mine, using: 'default', queue });
+      expect(calls).toEqual([]);
+      return event.id;
+    });
+    expect(calls).toEqual([[id, 'default']]);
+    await database.db
+      .transaction(async (tx) => {
+        await publish(tx, 'order.paid', {}, { owner: mine, queue });
+        throw new Error('rolled back');
+      })
+      .catch(() => undefined);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('an immediate queue sends after the commit and never what was rolled back', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const queue = new OnCommitTaskQueue();
+    await database.db
+      .transaction(async (tx) => {
+        await publish(tx, 'order.dropped', {}, { owner: mine, queue });
+        throw new Error('rolled back');
+      })
+      .catch(() => undefined);
+    await database.db.transaction((tx) => publish(tx, 'order.paid', {}, { owner: mine, queue }));
+    await queue.settled();
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ event_type: 'order.paid', status: 'succeeded', attempts: 1 }]);
+  });
+
+  test('a custom task gets the event’s id and the alias, with and without a queue of its own', async () => {
+    const calls: unknown[] = [];
+    const task = (...values: [string, string]): void => void calls.push(values.slice(0, 2));
+    const queue = new OnCommitTaskQueue({ task });
+    const first = await publishNow('order.paid', { owner: owner(), queue });
+    const second = await publishNow('order.paid', { owner: owner(), task });
+    await queue.settled();
+    expect(calls).toEqual([
+      [first, 'default'],
+      [second, 'default'],
+    ]);
+  });
+
+  test('a queue is refused on a transaction that cannot tell when it commits', async () => {
+    await database.db.transaction(async (tx) => {
+      const foreign = { dialect: tx.dialect, query: tx.query.bind(tx) };
+      const refused = publish(foreign, 'order.paid', {}, { owner: 'x', queue: new OnCommitTaskQueue() });
+      await expect(refused).rejects.toMatchObject({ code: 'no_commit_hook' });
+      expect(await publish(foreign, 'order.paid', {}, { owner: 'x' })).toMatchObject({ created: true });
+    });
+  });
+
+  test('nothing is sent by publish itself', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine, path: '/quiet' });
+    await publishNow('order.paid', { owner: mine });
+    expect(outbox.receiver.of('/quiet')).toEqual([]);
+    await deliverDue(outbox.db);
+    expect(outbox.receiver.of('/quiet')).toHaveLength(1);
+  });
+});

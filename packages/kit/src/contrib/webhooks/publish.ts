@@ -1,0 +1,139 @@
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { systemClock } from '../../db/clock.ts';
+import { parseAudience, type AudienceOptions } from './audience.ts';
+import { PublishRefused } from './errors.ts';
+import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from './models.ts';
+import { DEFAULT_PAYLOAD_BYTES_MAX } from './options.ts';
+import { findByIdempotencyKey, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
+import type { SqlExecutor } from './sql-executor.ts';
+import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from './subscription.ts';
+import type { DeliveryTask, TaskQueue } from './task-queue.ts';
+import { findWebhooks } from './webhooks.ts';
+
+export interface PublishOptions extends AudienceOptions {
+  /** The alias of the database that the transaction must belong to; refused when it is another. */
+  readonly using?: string | undefined;
+  /** Deliveries to one endpoint with the same key are sent strictly one after the other, in the order they were published. */
+  readonly orderingKey?: string | undefined;
+  /** Publishing the same type to the same audience again under this key writes nothing and returns the first event. */
+  readonly idempotencyKey?: string | undefined;
+  /** Where to announce the event for immediate delivery, after the commit. */
+  readonly queue?: TaskQueue | undefined;
+  /** What the queue runs with the event's id and the database alias. Without `queue` it is called in this process, after the commit. */
+  readonly task?: DeliveryTask | undefined;
+}
+
+export interface PublishedEvent {
+  readonly id: string;
+  /** False when the idempotency key had been used before. */
+  readonly created: boolean;
+  /** Endpoints the event will be sent to. */
+  readonly deliveries: number;
+}
+
+/**
+ * Stores an event and one pending delivery per endpoint it is for, in the caller's own transaction: they exist exactly
+ * when the business change does. Nothing is sent from here. Everything that is wrong with the call is refused before
+ * anything is written.
+ */
+export async function publish(tx: SqlExecutor, type: string, data: object, options: PublishOptions): Promise<PublishedEvent> {
+  const database = databaseOf(tx, options.using);
+  const clock = tx.clock ?? database?.clock ?? systemClock;
+  const webhooks = database === undefined ? undefined : findWebhooks(database);
+  const event: NewEvent = {
+    id: uuidv7(clock),
+    type: checkedType(type),
+    data: serialised(data, webhooks?.settings.payloadBytesMax ?? DEFAULT_PAYLOAD_BYTES_MAX),
+    timestamp: clock.now(),
+    audience: checkedAudience(options),
+    orderingKey: checkedKey('orderingKey', options.orderingKey),
+    idempotencyKey: checkedKey('idempotencyKey', options.idempotencyKey),
+  };
+  const queue = checkedQueue(tx, options);
+
+  const { created, deliveries } = await writeEvent(tx, event, candidatePatterns(type));
+  if (!created) return { id: await firstPublished(tx, event), created, deliveries };
+  // PostgreSQL's notification is part of the statement.
+  if (deliveries > 0 && tx.dialect === 'sqlite' && database !== undefined && tx.afterCommit !== undefined)
+    await database.notify(tx as never, WAKE_CHANNEL);
+  if (queue !== undefined) tx.afterCommit?.(() => queue.enqueue(event.id, tx.using ?? 'default', { database, task: options.task }));
+  return { id: event.id, created, deliveries };
+}
+
+function databaseOf(tx: SqlExecutor, using: string | undefined): SqlExecutor['database'] {
+  if (tx.isTransaction === false) {
+    throw new PublishRefused(
+      'no_transaction',
+      'publish() writes in your own transaction and none is open: call it inside db.transaction(async (tx) => …) with that tx.',
+    );
+  }
+  if (using !== undefined && tx.using !== undefined && using !== tx.using) {
+    throw new PublishRefused(
+      'wrong_database',
+      `The transaction belongs to the database "${tx.using}", not to "${using}": an event must be stored where the change is.`,
+    );
+  }
+  const { database } = tx;
+  if (database !== undefined && findWebhooks(database) === undefined) {
+    throw new PublishRefused(
+      'not_installed',
+      `Webhooks are not set up for the database "${database.using}": list it in webhooks({ databases: […] }), or publish in one that is.`,
+    );
+  }
+  return database;
+}
+
+function checkedType(type: unknown): string {
+  if (isEventType(type)) return type;
+  throw new PublishRefused(
+    'event_type_invalid',
+    `An event type is at most ${EVENT_TYPE_LENGTH_MAX} characters: parts of letters, digits, "_" and "-", joined by dots, such as "order.paid".`,
+  );
+}
+
+function serialised(data: unknown, bytesMax: number): string {
+  if (typeof data !== 'object' || data === null || Array.isArray(data))
+    throw new PublishRefused('data_invalid', 'The data of an event is a JSON object.');
+  let text: unknown;
+  try {
+    text = JSON.stringify(data);
+  } catch (error) {
+    throw new PublishRefused('data_invalid', `The data of the event is not JSON: ${(error as Error).message}`);
+  }
+  // A toJSON method may return anything.
+  if (typeof text !== 'string' || !text.startsWith('{')) throw new PublishRefused('data_invalid', 'The data of an event is a JSON object.');
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= bytesMax) return text;
+  throw new PublishRefused(
+    'payload_too_large',
+    `The data of the event is ${bytes} bytes of JSON; the limit is ${bytesMax}. Send a reference and let receivers fetch the rest.`,
+  );
+}
+
+function checkedAudience(options: AudienceOptions): NewEvent['audience'] {
+  const audience = parseAudience(options);
+  checkedKey('owner', options.owner, AUDIENCE_KEY_LENGTH_MAX);
+  checkedKey('tenantKey', options.tenantKey, AUDIENCE_KEY_LENGTH_MAX);
+  return audience;
+}
+
+function checkedKey(name: string, key: unknown, lengthMax = EVENT_KEY_LENGTH_MAX): string | null {
+  if (key === undefined) return null;
+  if (typeof key === 'string' && key !== '' && key.length <= lengthMax && !key.includes('\0') && key.isWellFormed()) return key;
+  throw new PublishRefused('key_invalid', `${name} must be a text of 1 to ${lengthMax} characters.`);
+}
+
+function checkedQueue(tx: SqlExecutor, { queue, task }: PublishOptions): TaskQueue | undefined {
+  const chosen = queue ?? (task === undefined ? undefined : { enqueue: task });
+  if (chosen === undefined || tx.afterCommit !== undefined) return chosen;
+  throw new PublishRefused(
+    'no_commit_hook',
+    'This transaction cannot tell when it commits, so a queue would run too early: leave queue and task out, and let a worker deliver.',
+  );
+}
+
+async function firstPublished(tx: SqlExecutor, event: NewEvent): Promise<string> {
+  const first = await findByIdempotencyKey(tx, event);
+  if (first?.data === event.data) return first.id;
+  throw new PublishRefused('idempotency_key_reused', 'The idempotency key was used before for an event with other data.');
+}

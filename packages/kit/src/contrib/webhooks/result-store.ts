@@ -1,0 +1,120 @@
+// SQL of the worker: writing down what came of its claims.
+import type { Db } from '../../db/db.ts';
+import type { Claim } from './claim-store.ts';
+import type { WebhookDelivery } from './store.ts';
+
+/** What came of a claim, as the database stores it. */
+export interface Finalised {
+  readonly id: string;
+  readonly token: string;
+  readonly endpoint_id: string;
+  readonly status: WebhookDelivery['status'];
+  readonly attempts: number;
+  readonly next_attempt_at: Date | null;
+  readonly status_code: number | null;
+  readonly error: string | null;
+  readonly reason: WebhookDelivery['failure_reason'];
+  readonly delivered_at: Date | null;
+  /** The row of the attempt history; null when nothing was sent. */
+  readonly attempt_id: string | null;
+  readonly started_at: Date;
+  readonly duration_ms: number;
+  readonly excerpt: string | null;
+  readonly worker: string;
+}
+
+// A retry of an endpoint that was disabled while the request was under way fails like its other pending deliveries.
+const OUTCOME = `status = case when r.status = 'pending' and not p.is_active then 'failed' else r.status end,
+  failure_reason = case when r.status = 'pending' and not p.is_active then 'endpoint_disabled' else r.reason end,
+  next_attempt_at = case when r.status = 'pending' and p.is_active then r.next_attempt_at end,
+  attempts = r.attempts, last_status_code = r.status_code, last_error = r.error, delivered_at = r.delivered_at,
+  claim_token = null, claimed_until = null`;
+const ATTEMPT_COLUMNS = 'delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker';
+const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, r.worker';
+
+const FINALISE_POSTGRES = `with r as (
+  select * from json_to_recordset(cast($1 as json)) as r(id uuid, token text, endpoint_id uuid, status text, attempts integer,
+    next_attempt_at timestamptz, status_code integer, error text, reason text, delivered_at timestamptz, attempt_id uuid,
+    started_at timestamptz, duration_ms integer, excerpt text, worker text)
+), finalised as (
+  update webhook_deliveries d set ${OUTCOME} from r join webhook_endpoints p on p.id = r.endpoint_id
+  where d.id = r.id and d.claim_token = r.token returning d.id, d.status
+), attempt as (
+  insert into webhook_attempts (${ATTEMPT_COLUMNS})
+  select ${ATTEMPT_VALUES} from r join finalised f on f.id = r.id where r.attempt_id is not null
+)
+select id, status from finalised`;
+
+const member = (name: string): string => `value ->> '${name}' as ${name}`;
+const FINALISE_SQLITE = `update webhook_deliveries set ${OUTCOME}
+from (select ${['id', 'token', 'endpoint_id', 'status', 'attempts', 'next_attempt_at', 'status_code', 'error', 'reason', 'delivered_at'].map(member).join(', ')}
+  from json_each($1)) r join webhook_endpoints p on p.id = r.endpoint_id
+where webhook_deliveries.id = r.id and webhook_deliveries.claim_token = r.token returning webhook_deliveries.id, webhook_deliveries.status`;
+const ATTEMPTS_SQLITE = `insert into webhook_attempts (${ATTEMPT_COLUMNS})
+select ${ATTEMPT_VALUES} from (select ${['id', 'attempt_id', 'started_at', 'duration_ms', 'status_code', 'reason', 'error', 'excerpt', 'worker'].map(member).join(', ')}
+  from json_each($1)) r where r.attempt_id is not null`;
+
+/** Writes results and attempts. Rows whose claim is no longer ours are left alone and missing from the answer. */
+export async function finalise(db: Db, results: readonly Finalised[]): Promise<Pick<WebhookDelivery, 'id' | 'status'>[]> {
+  type Row = Pick<WebhookDelivery, 'id' | 'status'>;
+  if (db.dialect === 'postgres') return db.query<Row>(FINALISE_POSTGRES, [JSON.stringify(results)]);
+  return db.transaction(async (tx) => {
+    const rows = await tx.query<Row>(FINALISE_SQLITE, [JSON.stringify(results)]);
+    const ours = new Set(rows.map(({ id }) => id));
+    const attempts = results.filter(({ id, attempt_id }) => attempt_id !== null && ours.has(id));
+    if (attempts.length > 0) await tx.query(ATTEMPTS_SQLITE, [JSON.stringify(attempts)]);
+    return rows;
+  });
+}
+
+/** Which of the deliveries still exist. */
+export async function existing(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const source = db.dialect === 'postgres' ? '= any(cast($1 as uuid[]))' : 'in (select value from json_each($1))';
+  const rows = await db.query<{ id: string }>(`select id from webhook_deliveries where id ${source}`, [
+    db.dialect === 'postgres' ? ids : JSON.stringify(ids),
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What the results of a batch mean for an endpoint's health. */
+export interface HealthChange {
+  readonly id: string;
+  /** Whether a request succeeded; failures then count from there. */
+  readonly succeeded: boolean;
+  readonly failures: number;
+  readonly failing_since: Date | null;
+}
+
+const HEALTH = `failing_since = case when r.succeeded then r.failing_since else coalesce(webhook_endpoints.failing_since, r.failing_since) end,
+  consecutive_failures = case when r.succeeded then r.failures else webhook_endpoints.consecutive_failures + r.failures end`;
+const UNHEALTHY = '(r.failures > 0 or webhook_endpoints.failing_since is not null or webhook_endpoints.consecutive_failures <> 0)';
+
+// Locked in one order by everyone: two workers with results for the same endpoints cannot wait for each other.
+const HEALTH_POSTGRES = `with r as (
+  select * from json_to_recordset(cast($1 as json)) as r(id uuid, succeeded boolean, failures integer, failing_since timestamptz)
+), held as (
+  select id from webhook_endpoints where id in (select id from r) order by id for no key update
+)
+update webhook_endpoints set ${HEALTH} from r join held on held.id = r.id where webhook_endpoints.id = r.id and ${UNHEALTHY}`;
+const HEALTH_SQLITE = `update webhook_endpoints set ${HEALTH}
+from (select ${['id', 'succeeded', 'failures', 'failing_since'].map(member).join(', ')} from json_each($1)) r
+where webhook_endpoints.id = r.id and ${UNHEALTHY}`;
+
+export async function changeHealth(db: Db, changes: readonly HealthChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  await db.query(db.dialect === 'postgres' ? HEALTH_POSTGRES : HEALTH_SQLITE, [JSON.stringify(changes)]);
+}
+
+/** Gives claims back: due again at once, or parked until something makes them due. */
+export async function releaseClaims(db: Db, claims: readonly Pick<Claim, 'id' | 'token'>[], { park = false } = {}): Promise<void> {
+  if (claims.length === 0) return;
+  const r =
+    db.dialect === 'postgres'
+      ? `json_to_recordset(cast($1 as json)) as r(id uuid, token text)`
+      : `(select ${member('id')}, ${member('token')} from json_each($1)) r`;
+  await db.query(
+    `update webhook_deliveries set claim_token = null, claimed_until = null${park ? ', next_attempt_at = null' : ''}
+     from ${r} where webhook_deliveries.id = r.id and webhook_deliveries.claim_token = r.token`,
+    [JSON.stringify(claims.map(({ id, token }) => ({ id, token })))],
+  );
+}

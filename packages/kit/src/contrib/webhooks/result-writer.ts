@@ -1,0 +1,204 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { decideOutcome, type Outcome } from './delivery-outcome.ts';
+import { disableEndpoint } from './disable.ts';
+import { ERROR_LENGTH_MAX } from './models.ts';
+import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
+import { changeHealth, existing, finalise, releaseClaims, type Finalised, type HealthChange } from './result-store.ts';
+import type { SendReport } from './sender.ts';
+import type { Webhooks } from './webhooks.ts';
+
+/** What a worker has done so far; the line that `kit webhooks deliver` prints. */
+export interface DeliverySummary {
+  readonly succeeded: number;
+  readonly retrying: number;
+  readonly failed: number;
+  readonly disabled_endpoints: number;
+  /** Results that came too late: the lease had ended and somebody else had taken the delivery. The receiver got a duplicate. */
+  readonly lost_claims: number;
+}
+
+interface Result {
+  readonly report: SendReport;
+  readonly outcome: Outcome;
+}
+
+/** Results written by one statement. */
+const BATCH_MAX = 200;
+const BACKOFF_MS_MIN = 100;
+const BACKOFF_MS_MAX = 5000;
+
+/** Writes what came of attempts, as many at a time as have come together while the last batch was being written. */
+export class ResultWriter {
+  readonly #webhooks: Webhooks;
+  readonly #workerName: string;
+  readonly #counters = { succeeded: 0, retrying: 0, failed: 0, disabled_endpoints: 0, lost_claims: 0 };
+  readonly #schedules = new WeakMap<readonly number[], RetrySchedule>();
+  #waiting: Result[] = [];
+  #writing: Promise<void> | undefined;
+  #abandoned = false;
+
+  constructor(webhooks: Webhooks, workerName: string) {
+    this.#webhooks = webhooks;
+    this.#workerName = workerName;
+  }
+
+  get summary(): DeliverySummary {
+    return { ...this.#counters };
+  }
+
+  /** Resolves when this report, or the batch it is part of, is stored. Never rejects. */
+  add(report: SendReport): Promise<void> {
+    if (report.result === null) this.#waiting.push({ report, outcome: NO_OUTCOME });
+    else this.#waiting.push({ report, outcome: this.#decide(report, report.result) });
+    return this.flush();
+  }
+
+  /** Resolves when everything added so far is stored, or given up. */
+  async flush(): Promise<void> {
+    this.#writing ??= this.#write();
+    await this.#writing;
+  }
+
+  /** From now on a batch that cannot be written is dropped: its claims run out and the deliveries are sent again. */
+  abandon(): void {
+    this.#abandoned = true;
+  }
+
+  #decide({ claim, endedAt }: SendReport, result: NonNullable<SendReport['result']>): Outcome {
+    const { settings } = this.#webhooks;
+    const { failing_since: failingSince, consecutive_failures: consecutiveFailures, schedule } = claim.endpoint;
+    return decideOutcome(claim.attempts, result, { failingSince, consecutiveFailures }, endedAt, {
+      schedule: schedule === null ? settings.schedule : this.#scheduleOf(schedule),
+      random: settings.jitter ? Math.random : null,
+      disableAfterMs: settings.disableAfterMs,
+    });
+  }
+
+  #scheduleOf(stored: readonly number[]): RetrySchedule {
+    let schedule = this.#schedules.get(stored);
+    if (schedule === undefined) {
+      try {
+        schedule = parseSchedule(stored);
+      } catch {
+        schedule = this.#webhooks.settings.schedule;
+      }
+      this.#schedules.set(stored, schedule);
+    }
+    return schedule;
+  }
+
+  async #write(): Promise<void> {
+    // Whatever else ends in this turn of the event loop joins the batch.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH_MAX);
+      await this.#persist(batch);
+    }
+    this.#writing = undefined;
+  }
+
+  async #persist(batch: readonly Result[]): Promise<void> {
+    for (let backoffMs = BACKOFF_MS_MIN; ; backoffMs = Math.min(2 * backoffMs, BACKOFF_MS_MAX)) {
+      try {
+        await this.#store(batch);
+        return;
+      } catch (error) {
+        this.#webhooks.log.warn({ err: error, deliveries: batch.length }, 'results of webhooks could not be stored');
+        if (this.#abandoned) return;
+      }
+      await pause(backoffMs);
+    }
+  }
+
+  /** Safe to repeat: rows already written no longer carry the token. */
+  async #store(batch: readonly Result[]): Promise<void> {
+    const { database } = this.#webhooks;
+    const parked = batch.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
+    await releaseClaims(database, parked, { park: true });
+    const decided = batch.filter(({ report }) => report.result !== null);
+    if (decided.length === 0) return;
+    const written = await finalise(
+      database,
+      decided.map((result) => this.#row(result)),
+    );
+    await this.#count(decided, new Map(written.map(({ id, status }) => [id, status])));
+    await changeHealth(database, healthChanges(decided));
+    await this.#disable(decided);
+  }
+
+  #row({ report, outcome }: Result): Finalised {
+    const { claim, startedAt, durationMs, excerpt, result } = report;
+    const { delivery } = outcome;
+    return {
+      id: claim.id,
+      token: claim.token,
+      endpoint_id: claim.endpoint.id,
+      status: delivery.status,
+      attempts: delivery.attempts,
+      next_attempt_at: delivery.nextAttemptAt,
+      status_code: delivery.lastStatusCode,
+      error: delivery.lastError === null ? null : [...delivery.lastError].slice(0, ERROR_LENGTH_MAX).join(''),
+      reason: delivery.failureReason,
+      delivered_at: delivery.deliveredAt,
+      attempt_id: result?.kind === 'refused' ? null : uuidv7(this.#webhooks.clock),
+      started_at: startedAt,
+      duration_ms: durationMs,
+      excerpt,
+      worker: this.#workerName,
+    };
+  }
+
+  async #count(batch: readonly Result[], written: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed'>): Promise<void> {
+    for (const status of written.values()) this.#counters[status === 'pending' ? 'retrying' : status]++;
+    const missing = batch.map(({ report }) => report.claim.id).filter((id) => !written.has(id));
+    if (missing.length === 0) return;
+    // Deleted with its endpoint or event while the request was under way: nothing left to write, nothing lost.
+    const lost = await existing(this.#webhooks.database, missing);
+    this.#counters.lost_claims += lost.size;
+    for (const id of lost)
+      this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
+  }
+
+  async #disable(batch: readonly Result[]): Promise<void> {
+    const reasons = new Map(
+      batch.flatMap(({ report, outcome }) => (outcome.disable === null ? [] : [[report.claim.endpoint.id, outcome.disable]])),
+    );
+    for (const [id, reason] of reasons) {
+      if (await this.#webhooks.database.transaction((tx) => disableEndpoint(tx, id, reason))) this.#counters.disabled_endpoints++;
+    }
+  }
+}
+
+const NO_OUTCOME: Outcome = {
+  delivery: {
+    status: 'pending',
+    attempts: 0,
+    nextAttemptAt: null,
+    deliveredAt: null,
+    lastStatusCode: null,
+    lastError: null,
+    failureReason: null,
+  },
+  health: null,
+  disable: null,
+};
+
+/** One change per endpoint: a success forgets the failures before it, later failures count from there. */
+export function healthChanges(results: readonly Result[]): HealthChange[] {
+  const changes = new Map<string, { id: string; succeeded: boolean; failures: number; failing_since: Date | null }>();
+  for (const { report, outcome } of results) {
+    const { endpoint } = report.claim;
+    if (outcome.health === null) continue;
+    const change = changes.get(endpoint.id) ?? { id: endpoint.id, succeeded: false, failures: 0, failing_since: null };
+    if (outcome.delivery.status === 'succeeded') Object.assign(change, { succeeded: true, failures: 0, failing_since: null });
+    else Object.assign(change, { failures: change.failures + 1, failing_since: change.failing_since ?? report.endedAt });
+    changes.set(endpoint.id, change);
+  }
+  const known = new Map(results.map(({ report }) => [report.claim.endpoint.id, report.claim.endpoint]));
+  // Most batches are successes of healthy endpoints, which change nothing.
+  return [...changes.values()].filter(({ id, failures }) => {
+    const before = known.get(id);
+    return failures > 0 || before?.failing_since !== null || before.consecutive_failures > 0;
+  });
+}

@@ -1,0 +1,175 @@
+import { reaches, type Audience } from './audience.ts';
+import type { Claim } from './claim-store.ts';
+import type { AttemptResult } from './delivery-outcome.ts';
+import { LEASE_MARGIN_MS } from './options.ts';
+import { InvalidSecret } from './secret.ts';
+import { SecretUnavailable } from './secret-box.ts';
+import { signedHeaders, signingKey, type SigningKey } from './signature.ts';
+import { httpTransport, type Transport, type TransportResult } from './transport.ts';
+import { VERSION } from './version.ts';
+import type { Webhooks } from './webhooks.ts';
+
+/** One claim, sent (or refused) once. */
+export interface SendReport {
+  readonly claim: Claim;
+  /** Null: the event has no audience; nothing was sent and nothing is decided. */
+  readonly result: AttemptResult | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date;
+  readonly durationMs: number;
+  readonly excerpt: string | null;
+}
+
+const BODY_CACHE_BYTES_MAX = 4 * 1024 * 1024;
+const KEYS_MAX = 10_000;
+const USER_AGENT = `kit-webhooks/${VERSION}`;
+/** A transport of the application's own that forgets its timeout is given up well before the lease ends. */
+const FOREIGN_TRANSPORT_MARGIN_MS = LEASE_MARGIN_MS / 2;
+
+/** Sends claims. Never rejects: whatever goes wrong is a report. */
+export class Sender {
+  readonly #webhooks: Webhooks;
+  readonly #transport: Transport;
+  readonly #ownsTransport: boolean;
+  /** By stored secret. A parsed key signs in 5 µs, text in 33. */
+  readonly #keys = new Map<string, SigningKey>();
+  readonly #bodies = new Map<string, Buffer>();
+  #bodyBytes = 0;
+
+  constructor(webhooks: Webhooks) {
+    const { transport, timeoutMs, urlPolicy } = webhooks.settings;
+    this.#webhooks = webhooks;
+    this.#ownsTransport = transport === undefined;
+    this.#transport = transport ?? httpTransport({ policy: urlPolicy, timeoutMs });
+  }
+
+  async send(claim: Claim): Promise<SendReport> {
+    const { clock, log } = this.#webhooks;
+    const startedAt = clock.now();
+    const start = performance.now();
+    let attempt: { result: AttemptResult | null; excerpt: string | null };
+    try {
+      attempt = await this.#attempt(claim, startedAt);
+    } catch (error) {
+      log.error({ err: error, delivery_id: claim.id }, 'a webhook could not be sent');
+      attempt = { result: failure('connection', 'The request failed inside the sender.'), excerpt: null };
+    }
+    return { claim, ...attempt, startedAt, endedAt: clock.now(), durationMs: Math.round(performance.now() - start) };
+  }
+
+  async close(): Promise<void> {
+    if (this.#ownsTransport) await this.#transport.close();
+  }
+
+  async #attempt(claim: Claim, now: Date): Promise<{ result: AttemptResult | null; excerpt: string | null }> {
+    const { event, endpoint } = claim;
+    const audience = audienceOf(event);
+    if (audience === null) return { result: null, excerpt: null };
+    if (!endpoint.is_active) return refused('endpoint_disabled', 'The endpoint is disabled.');
+    if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
+      return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
+    let keys: SigningKey[];
+    try {
+      keys = this.#keysOf(endpoint, now);
+    } catch (error) {
+      if (!(error instanceof SecretUnavailable || error instanceof InvalidSecret)) throw error;
+      this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
+      return refused('secret_unavailable', 'The signing secret cannot be read.');
+    }
+    const body = this.#bodyOf(event);
+    const signed = signedHeaders(keys, { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body });
+    const headers = { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
+    const result = await this.#request({ url: endpoint.url, headers, body });
+    if (result.kind === 'response') return { result, excerpt: storable(result.bodyExcerpt) };
+    if (result.detail !== null)
+      this.#webhooks.log.warn({ delivery_id: claim.id, detail: result.detail }, 'a webhook was refused by the URL policy');
+    return { result: { ...result, error: storable(result.error) }, excerpt: null };
+  }
+
+  #request(request: { url: string; headers: Record<string, string>; body: Buffer }): Promise<TransportResult> {
+    if (this.#ownsTransport) return this.#transport.send(request);
+    return guarded(this.#transport, request, this.#webhooks.settings.timeoutMs + FOREIGN_TRANSPORT_MARGIN_MS);
+  }
+
+  /** The current key and, while a rotation is fresh, the one before it. */
+  #keysOf(endpoint: Claim['endpoint'], now: Date): SigningKey[] {
+    const keys = [this.#keyOf(endpoint.secret)];
+    const { previous_secret: previous, previous_secret_expires_at: until } = endpoint;
+    if (previous !== null && until !== null && until.getTime() > now.getTime()) keys.push(this.#keyOf(previous));
+    return keys;
+  }
+
+  #keyOf(stored: string): SigningKey {
+    const known = this.#keys.get(stored);
+    if (known !== undefined) return known;
+    const key = signingKey(this.#webhooks.secrets.open(stored));
+    if (this.#keys.size >= KEYS_MAX) this.#keys.clear();
+    this.#keys.set(stored, key);
+    return key;
+  }
+
+  /** The same bytes for every endpoint and every attempt. */
+  #bodyOf({ id, type, timestamp, data }: Claim['event']): Buffer {
+    const known = this.#bodies.get(id);
+    if (known !== undefined) return known;
+    const body = Buffer.from(`{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`);
+    if (this.#bodyBytes + body.length > BODY_CACHE_BYTES_MAX) {
+      this.#bodies.clear();
+      this.#bodyBytes = 0;
+    }
+    this.#bodies.set(id, body);
+    this.#bodyBytes += body.length;
+    return body;
+  }
+}
+
+export function audienceOf({
+  audience,
+  owner_id: owner,
+  tenant_key: tenantKey,
+}: Pick<Claim['event'], 'audience' | 'owner_id' | 'tenant_key'>): Audience | null {
+  switch (audience) {
+    case null:
+      return null;
+    case 'broadcast':
+      return { kind: 'broadcast' };
+    case 'owner':
+      return { kind: 'owner', owner };
+    case 'tenant':
+      return { kind: 'tenant', tenantKey };
+    case 'owner_in_tenant':
+      return { kind: 'owner_in_tenant', owner, tenantKey };
+  }
+}
+
+/** A foreign transport may throw, hang or answer nonsense. */
+async function guarded(transport: Transport, request: Parameters<Transport['send']>[0], deadlineMs: number): Promise<TransportResult> {
+  const { promise: expired, resolve } = Promise.withResolvers<TransportResult>();
+  const timer = setTimeout(() => resolve(failure('timeout', 'The transport did not return in time.')), deadlineMs);
+  try {
+    const result = await Promise.race([transport.send(request), expired]);
+    if (result.kind === 'response' && Number.isInteger(result.status)) return result;
+    if (result.kind === 'failure') return result;
+    return failure('connection', 'The transport returned something that is not a result.');
+  } catch {
+    return failure('connection', 'The transport failed.');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function failure(reason: 'connection' | 'timeout', error: string): TransportResult & AttemptResult & { kind: 'failure' } {
+  return { kind: 'failure', reason, error, detail: null, status: null };
+}
+
+function refused(
+  reason: 'audience_changed' | 'endpoint_disabled' | 'secret_unavailable',
+  error: string,
+): { result: AttemptResult; excerpt: null } {
+  return { result: { kind: 'refused', reason, error }, excerpt: null };
+}
+
+/** Text from outside that every database stores. */
+function storable(text: string): string {
+  return typeof text === 'string' ? text.toWellFormed().replaceAll('\0', '\uFFFD') : '';
+}
