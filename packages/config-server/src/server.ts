@@ -30,6 +30,7 @@ export interface ServerOptions {
 const REHEARSALS_MAX = 8;
 /** How long requests in flight may take to finish once the server was asked to stop. */
 const SHUTDOWN_MS = 10_000;
+const IDLE_CHECK_MS = 20;
 
 /** The running service. `start` opens sockets; `open` does everything else, for an application that brings its own. */
 export class ConfigServer implements Service {
@@ -116,8 +117,9 @@ export class ConfigServer implements Service {
     this.#stopping = true;
     this.#live?.close();
     this.streams.closeAll();
-    await closeSocket(this.#socket);
-    await closeSocket(this.#healthSocket);
+    await closeSocket(this.#socket, SHUTDOWN_MS);
+    // Probes see "not ready" until the very end.
+    await closeSocket(this.#healthSocket, 0);
     this.audit.flush();
   }
 
@@ -181,10 +183,13 @@ function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] 
   return keys;
 }
 
-async function closeSocket(socket: Server | undefined): Promise<void> {
+async function closeSocket(socket: Server | undefined, waitMs: number): Promise<void> {
   if (socket === undefined || !socket.listening) return;
-  const deadline = setTimeout(() => socket.closeAllConnections(), SHUTDOWN_MS);
+  // A stream that just ended leaves an idle connection behind, which its peer would like to keep.
+  const idle = setInterval(() => socket.closeIdleConnections(), IDLE_CHECK_MS);
+  const deadline = setTimeout(() => socket.closeAllConnections(), waitMs);
   await new Promise((resolve) => socket.close(resolve));
+  clearInterval(idle);
   clearTimeout(deadline);
 }
 

@@ -44,11 +44,7 @@ export class AuditRecorder {
   }
 
   flush(): void {
-    try {
-      this.#sink.flush?.();
-    } catch {
-      // As above.
-    }
+    attempt(() => this.#sink.flush?.());
   }
 
   #schedule(): void {
@@ -59,7 +55,7 @@ export class AuditRecorder {
       const answers = this.#answers;
       this.#answers = [];
       this.flush();
-      for (const answer of answers) answer();
+      for (const answer of answers) attempt(answer);
     });
   }
 
@@ -71,5 +67,14 @@ export class AuditRecorder {
       this.#timeText = new Date(now).toISOString();
     }
     return this.#timeText;
+  }
+}
+
+/** One sink or one peer that fails must not take the rest of the turn with it. */
+function attempt(run: () => void): void {
+  try {
+    run();
+  } catch {
+    // There is nobody left to tell.
   }
 }

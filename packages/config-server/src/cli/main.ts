@@ -5,6 +5,7 @@ import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal } from '../config/problem.ts';
 import { prepareSections } from '../section/open-sections.ts';
+import { atOnce } from '../section/read-sources.ts';
 import { ConfigServer } from '../server.ts';
 
 const USAGE = `usage: config-server <server.toml>
@@ -53,7 +54,7 @@ async function validate(path: string, load: boolean): Promise<ServerConfig> {
   const { config, problems } = readServerConfig(path);
   if (config !== undefined && problems.length === 0 && !load) return config;
   const sections = config?.sections.filter((section) => section.files.length > 0) ?? [];
-  const found = config === undefined ? [] : (await prepareSections(config, sections)).problems;
+  const found = config === undefined ? [] : (await prepareSections(config, sections, atOnce)).problems;
   if (config === undefined || problems.length + found.length > 0) throw new StartRefusal(resolve(path), [...problems, ...found]);
   return config;
 }

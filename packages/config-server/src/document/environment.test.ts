@@ -6,8 +6,7 @@ import type { LoadFailure } from './load-failure.ts';
 
 function overlay(document: object, environment: Record<string, string>): unknown {
   const table = toDocumentTable(structuredClone(document) as Record<string, unknown>, 'test');
-  applyEnvironment(table, variablesOf(environment, 'APP__'));
-  return JSON.parse(JSON.stringify(table));
+  return JSON.parse(JSON.stringify(applyEnvironment(table, variablesOf(environment, 'APP__')).document));
 }
 
 function failureOf(document: object, environment: Record<string, string>): LoadFailure {

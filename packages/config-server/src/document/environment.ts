@@ -1,8 +1,8 @@
 import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
 import { joinKeyPath, valueAt } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
-import { mergeInto } from './merge.ts';
-import { copyValue, emptyTable, isTable, type Table, type Value } from './value.ts';
+import { merge } from './merge.ts';
+import { emptyTable, isTable, type Table, type Value } from './value.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -39,38 +39,58 @@ export function variablesOf(environment: Environment, prefix: string): Variable[
   return variables.sort((a, b) => a.segments.length - b.segments.length || (a.name < b.name ? -1 : 1));
 }
 
-/** Applies variables to a document in place and reports where each one went. */
-export function applyEnvironment(document: Table, variables: readonly Variable[]): Override[] {
-  return variables.map((variable) => applyVariable(document, variable));
+export interface Overlaid {
+  readonly document: Table;
+  readonly overrides: readonly Override[];
 }
 
-function applyVariable(document: Table, { name, segments, text }: Variable): Override {
+/** Lays variables over a document, which stays as it is, and reports where each one went. */
+export function applyEnvironment(document: Table, variables: readonly Variable[]): Overlaid {
+  const overrides: Override[] = [];
+  let result = document;
+  for (const variable of variables) {
+    const override = locate(result, variable);
+    overrides.push(override);
+    result = merge(result, nest(override));
+  }
+  return { document: result, overrides };
+}
+
+/** Finds the keys a variable means in the document as it stands, and refuses what would destroy a table or reach below a scalar. */
+function locate(document: Table, { name, segments, text }: Variable): Override {
   if (segments.includes('')) throw new LoadFailure('env', `env ${name}`, `${name} has an empty segment between underscores`);
   const value = coerce(text);
   const path: string[] = [];
-  let table = document;
-  for (const segment of segments.slice(0, -1)) {
-    const key = matchingKey(table, segment);
+  let at: Value | undefined = document;
+  for (const segment of segments) {
+    if (at !== undefined && !isTable(at)) {
+      throw new LoadFailure('env', `env ${name}`, `${name} reaches below ${joinKeyPath(path)}, which is not a table`);
+    }
+    const key: string = at === undefined ? segment.toLowerCase() : matchingKey(at, segment);
     path.push(key);
-    if (table[key] === undefined) table[key] = emptyTable();
-    const next = table[key];
-    if (!isTable(next)) throw new LoadFailure('env', `env ${name}`, `${name} reaches below ${joinKeyPath(path)}, which is not a table`);
+    at = at?.[key];
+  }
+  if (isTable(at) && !isTable(value)) {
+    throw new LoadFailure(
+      'env',
+      `env ${name}`,
+      `${name} would replace the table ${joinKeyPath(path)}; set its keys one by one or give a JSON object`,
+    );
+  }
+  return { name, path, value };
+}
+
+/** A document that holds nothing but the override. */
+function nest({ path, value }: Override): Table {
+  const outermost = emptyTable();
+  let table = outermost;
+  for (const key of path.slice(0, -1)) {
+    const next = emptyTable();
+    table[key] = next;
     table = next;
   }
-  const key = matchingKey(table, segments.at(-1)!);
-  path.push(key);
-  const under = table[key];
-  if (isTable(under)) {
-    if (!isTable(value)) {
-      throw new LoadFailure(
-        'env',
-        `env ${name}`,
-        `${name} would replace the table ${joinKeyPath(path)}; set its keys one by one or give a JSON object`,
-      );
-    }
-    mergeInto(under, value);
-  } else table[key] = copyValue(value);
-  return { name, path, value };
+  table[path.at(-1)!] = value;
+  return outermost;
 }
 
 /** The existing key that equals the segment when case is ignored; an exact match first. With none, the segment in lower case. */

@@ -1,11 +1,16 @@
-import { copyValue, isTable, type Table } from './value.ts';
+import { emptyTable, isTable, type Table } from './value.ts';
 
-/** Lays `layer` over `target`: tables merge deep; arrays, scalars and null replace whatever was there. `layer` is not shared. */
-export function mergeInto(target: Table, layer: Table): void {
-  for (const key of Object.keys(layer)) {
-    const over = layer[key]!;
-    const under = target[key];
-    if (isTable(over) && isTable(under)) mergeInto(under, over);
-    else target[key] = copyValue(over);
+/**
+ * `over` laid over `under`: tables merge deep; arrays, scalars and null replace whatever was there. Neither side is changed,
+ * and what comes from one side only is shared with it, so most of a document costs nothing to merge.
+ */
+export function merge(under: Table, over: Table): Table {
+  const merged = emptyTable();
+  for (const key of Object.keys(under)) merged[key] = under[key]!;
+  for (const key of Object.keys(over)) {
+    const value = over[key]!;
+    const replaced = merged[key];
+    merged[key] = isTable(value) && isTable(replaced) ? merge(replaced, value) : value;
   }
+  return merged;
 }

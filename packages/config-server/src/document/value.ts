@@ -14,14 +14,6 @@ export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function copyValue(value: Value): Value {
-  if (Array.isArray(value)) return value.map(copyValue);
-  if (!isTable(value)) return value;
-  const copy = emptyTable();
-  for (const key of Object.keys(value)) copy[key] = copyValue(value[key]!);
-  return copy;
-}
-
 /** Equality of documents: the order of keys does not count, the order of array elements does. */
 export function sameValue(a: Value, b: Value): boolean {
   if (a === b) return true;

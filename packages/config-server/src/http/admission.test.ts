@@ -140,6 +140,21 @@ test('headers over 16 KiB are 431 and what is no HTTP at all is 400, each with a
   expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual(Array.from({ length: 2 }, () => ['none', 'malformed']));
 });
 
+test('requests that node would answer by itself are answered and recorded like any other', async () => {
+  const running = await startServer();
+  const noHost = await speak(running, 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n');
+  expect(noHost).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  const tunnel = await speak(running, 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(tunnel).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
+  const upgrade = await speak(running, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  expect(upgrade).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual([
+    ['healthz', 'served'],
+    ['none', 'not-found'],
+    ['healthz', 'served'],
+  ]);
+});
+
 test('peers that never finish their headers are cut off at the deadline', async () => {
   const running = await startServer({ deadlines: { headersMs: 100 } });
   const [silent, half] = await Promise.all([speak(running, ''), speak(running, 'GET /billing/prod HTTP/1.1\r\nHost: x\r\n')]);

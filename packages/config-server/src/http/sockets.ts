@@ -5,7 +5,7 @@ import type { AuditRecorder } from '../audit/recorder.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
 import type { Answer } from './answer.ts';
 import type { RequestListener } from './listener.ts';
-import { BAD_REQUEST, HEADERS_TOO_LARGE, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
+import { BAD_REQUEST, HEADERS_TOO_LARGE, NOT_FOUND, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
 
 /** How long slow or silent peers may hold a connection. */
 export interface Deadlines {
@@ -23,6 +23,8 @@ const LINGER_MS = 500;
 export function createSocket(listener: RequestListener, tls: TlsMaterial | undefined, audit: AuditRecorder, deadlines: Deadlines): Server {
   const options: ServerOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
+    // Nothing here depends on it, and node's own refusal of a request without one would go unrecorded.
+    requireHostHeader: false,
     headersTimeout: deadlines.headersMs,
     // Bodies are never read, so a request gets little longer than its headers.
     requestTimeout: deadlines.headersMs * 2,
@@ -39,6 +41,11 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   // Without these listeners node would answer such requests itself, without an audit line.
   server.on('checkContinue', listener);
   server.on('checkExpectation', listener);
+  // A tunnel is no path the server has.
+  server.on('connect', (_request, socket) => {
+    audit.record('none', 'not-found');
+    audit.thenAnswer(() => void socket.end(rawAnswer(NOT_FOUND)));
+  });
   const refused = new WeakSet<Duplex>();
   // Before the listener of https.Server, which turns a failed handshake into a clientError.
   server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {

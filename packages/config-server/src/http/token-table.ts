@@ -17,6 +17,9 @@ export interface Credential {
 export class TokenTable {
   readonly #words: Int32Array;
   readonly #credentials: readonly Credential[];
+  /** The presented digest goes here, as a view over whole words needs aligned bytes and hashing gives unaligned ones. */
+  readonly #presented = new Uint8Array(DIGEST_WORDS * 4);
+  readonly #presentedWords = new Int32Array(this.#presented.buffer);
 
   constructor(clients: readonly Client[]) {
     const entries = clients.flatMap((client) => client.digests.map((digest) => ({ client, digest })));
@@ -31,10 +34,11 @@ export class TokenTable {
 
   /** The credential of an Authorization header value, or undefined. */
   find(authorization: string | undefined): Credential | undefined {
-    const presented = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1];
+    const presented = bearerToken(authorization);
     if (presented === undefined) return undefined;
     // Header text is Latin-1: this gives back the bytes that were sent, which are the token's UTF-8 bytes.
-    return this.#credentials[this.#position(wordsOf(hash('sha256', Buffer.from(presented, 'latin1'), 'buffer')))];
+    this.#presented.set(hash('sha256', Buffer.from(presented, 'latin1'), 'buffer'));
+    return this.#credentials[this.#position(this.#presentedWords)];
   }
 
   findDigest(digest: string): Credential | undefined {
@@ -55,7 +59,12 @@ export class TokenTable {
   }
 }
 
+function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || authorization.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  const token = authorization.slice(7).trimStart();
+  return token === '' ? undefined : token;
+}
+
 function wordsOf(digest: Buffer): Int32Array {
-  // A pooled buffer's offset need not be a multiple of four, so the bytes are copied.
   return new Int32Array(Uint8Array.from(digest).buffer);
 }

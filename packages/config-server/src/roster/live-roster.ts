@@ -6,6 +6,7 @@ import { TokenTable } from '../http/token-table.ts';
 import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
 import { Limiter } from '../section/limiter.ts';
 import { prepareSections, type Preparation } from '../section/open-sections.ts';
+import { atOnce, inBackground } from '../section/read-sources.ts';
 import { Section } from '../section/section.ts';
 import { Debounce } from '../watch/debounce.ts';
 import { FileWatcher } from '../watch/file-watcher.ts';
@@ -54,7 +55,7 @@ export class LiveRoster {
   static async open(config: ServerConfig, clock: Clock, events: RosterEvents): Promise<LiveRoster> {
     const roster = new LiveRoster(config, clock, events);
     roster.#watch(config);
-    const preparation = await prepareSections(config, config.sections);
+    const preparation = await prepareSections(config, config.sections, atOnce);
     if (preparation.problems.length > 0) {
       roster.close();
       throw new StartRefusal(config.path, preparation.problems);
@@ -141,10 +142,8 @@ export class LiveRoster {
     const { config, problems } = readServerConfig(before.path, before.environment);
     if (config === undefined || problems.length > 0) return this.#keep(problems);
     this.#watch(config, before);
-    const preparation = await prepareSections(
-      config,
-      config.sections.filter((definition) => this.#isNew(definition)),
-    );
+    const added = config.sections.filter((definition) => this.#isNew(definition));
+    const preparation = await prepareSections(config, added, inBackground);
     if (this.#closed) return undefined;
     if (preparation.problems.length > 0) {
       this.#watch(before);

@@ -3,11 +3,11 @@ import { applyEnvironment, type Variable } from '../document/environment.ts';
 import type { FileLayer, Layers } from '../document/explain.ts';
 import { parseFile, toDocumentTable, type RawTable } from '../document/formats.ts';
 import { LoadFailure } from '../document/load-failure.ts';
-import { mergeInto } from '../document/merge.ts';
+import { merge } from '../document/merge.ts';
 import { checkSchema } from '../document/schema-gate.ts';
 import { emptyTable, type Table } from '../document/value.ts';
 import type { FileSource, SectionDefinition } from './definition.ts';
-import { readSources, type Sources } from './read-sources.ts';
+import { inBackground, readSources, type FileAccess, type Sources } from './read-sources.ts';
 
 /** A document that was resolved and passed every gate, ready to be installed. */
 export interface LoadedDocument {
@@ -17,9 +17,13 @@ export interface LoadedDocument {
 }
 
 /** Files in listed order, then environment, then the schema. Throws a LoadFailure and nothing else. */
-export async function loadDocument(definition: SectionDefinition, variables: readonly Variable[]): Promise<LoadedDocument> {
+export async function loadDocument(
+  definition: SectionDefinition,
+  variables: readonly Variable[],
+  access: FileAccess = inBackground,
+): Promise<LoadedDocument> {
   const { schema } = definition;
-  const sources = await readSources(schema ? [...definition.files, schema] : definition.files);
+  const sources = await readSources(schema ? [...definition.files, schema] : definition.files, access);
   try {
     return resolveDocument(definition, variables, sources);
   } catch (error) {
@@ -31,9 +35,8 @@ export async function loadDocument(definition: SectionDefinition, variables: rea
 
 function resolveDocument(definition: SectionDefinition, variables: readonly Variable[], sources: Sources): LoadedDocument {
   const files = fileLayers(definition, sources);
-  const document = emptyTable();
-  for (const layer of files) mergeInto(document, layer.table);
-  const overrides = applyEnvironment(document, variables);
+  const [first, ...rest] = files.map((layer) => layer.table);
+  const { document, overrides } = applyEnvironment(rest.reduce(merge, first ?? emptyTable()), variables);
   const { schema } = definition;
   if (schema !== undefined) checkSchema(document, sources.get(schema)!.toString(), `schema ${schema.listed}`);
   return { document, layers: { files, overrides }, encoded: new EncodedDocument(document) };

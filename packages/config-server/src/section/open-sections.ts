@@ -3,6 +3,7 @@ import type { Problem } from '../config/problem.ts';
 import { LoadFailure } from '../document/load-failure.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { Limiter } from './limiter.ts';
+import type { FileAccess } from './read-sources.ts';
 import { prepareSection, type PreparedSection } from './section.ts';
 
 /** Enough to keep node's four I/O threads busy, few enough that 1,000 sections do not open 1,000 files at once. */
@@ -14,13 +15,17 @@ export interface Preparation {
 }
 
 /** Loads the given sections of a configuration; those that fail become problems that name the section and the source. */
-export async function prepareSections(config: ServerConfig, definitions: readonly SectionDefinition[]): Promise<Preparation> {
+export async function prepareSections(
+  config: ServerConfig,
+  definitions: readonly SectionDefinition[],
+  access: FileAccess,
+): Promise<Preparation> {
   const limiter = new Limiter(LOADS_MAX);
   const prepared = new Map<string, PreparedSection>();
   const failed = new Map<SectionDefinition, LoadFailure>();
   const load = async (definition: SectionDefinition): Promise<void> => {
     try {
-      prepared.set(sectionKey(definition.application, definition.profile), await prepareSection(definition, config.environment));
+      prepared.set(sectionKey(definition.application, definition.profile), await prepareSection(definition, config.environment, access));
     } catch (error) {
       if (!(error instanceof LoadFailure)) throw error;
       failed.set(definition, error);

@@ -1,10 +1,22 @@
-import { readFile, stat, type Stats } from 'node:fs';
+import { readFile, readFileSync, stat, statSync, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { LoadFailure } from '../document/load-failure.ts';
 import type { FileSource } from './definition.ts';
 
-const readAll = promisify(readFile) as (path: string) => Promise<Buffer>;
-const statFile = promisify(stat) as (path: string) => Promise<Stats>;
+/** How files are read. */
+export interface FileAccess {
+  stat(path: string): Stats | Promise<Stats>;
+  read(path: string): Buffer | Promise<Buffer>;
+}
+
+/** While requests are served, a slow disk must not hold them up. */
+export const inBackground: FileAccess = {
+  stat: promisify(stat),
+  read: promisify(readFile),
+};
+
+/** Before anything is served there is nobody to hold up, and 1,000 sections load in a third of the time. */
+export const atOnce: FileAccess = { stat: (path) => statSync(path), read: (path) => readFileSync(path) };
 
 /**
  * A save in place truncates and then writes; a ConfigMap swap moves all files at once. Reading in the middle of either gives
@@ -17,11 +29,11 @@ const ATTEMPTS_MAX = 10;
 export type Sources = ReadonlyMap<FileSource, Buffer>;
 
 /** Reads files as one consistent set. An optional file that does not exist is absent from the result. */
-export async function readSources(files: readonly FileSource[]): Promise<Sources> {
+export async function readSources(files: readonly FileSource[], access: FileAccess): Promise<Sources> {
   for (let attempt = 1; ; attempt++) {
-    const before = await Promise.all(files.map(identity));
-    const contents = await Promise.all(files.map(contentOf));
-    const after = await Promise.all(files.map(identity));
+    const before = await Promise.all(files.map((file) => identity(file, access)));
+    const contents = await Promise.all(files.map((file) => contentOf(file, access)));
+    const after = await Promise.all(files.map((file) => identity(file, access)));
     const now = Date.now();
     const settled = after.every((stats, index) => sameStats(before[index], stats) && !justWritten(stats, now));
     if (settled || attempt === ATTEMPTS_MAX) return collect(files, contents);
@@ -39,17 +51,17 @@ function collect(files: readonly FileSource[], contents: readonly (Buffer | unde
   return sources;
 }
 
-async function identity(file: FileSource): Promise<Stats | undefined> {
+async function identity(file: FileSource, access: FileAccess): Promise<Stats | undefined> {
   try {
-    return await statFile(file.path);
+    return await access.stat(file.path);
   } catch (error) {
     return absentOrThrow(file, error);
   }
 }
 
-async function contentOf(file: FileSource): Promise<Buffer | undefined> {
+async function contentOf(file: FileSource, access: FileAccess): Promise<Buffer | undefined> {
   try {
-    return await readAll(file.path);
+    return await access.read(file.path);
   } catch (error) {
     return absentOrThrow(file, error);
   }

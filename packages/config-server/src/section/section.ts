@@ -5,6 +5,7 @@ import type { Layers } from '../document/explain.ts';
 import { sameValue, type Table } from '../document/value.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { loadDocument, type LoadedDocument } from './load.ts';
+import type { FileAccess } from './read-sources.ts';
 
 export type Reason = 'initial' | 'file-changed' | 'manual' | 'recovered';
 
@@ -40,9 +41,13 @@ export interface PreparedSection {
 }
 
 /** Loads a section for the first time, or under a new definition. A LoadFailure here means it cannot be served as defined. */
-export async function prepareSection(definition: SectionDefinition, environment: Environment): Promise<PreparedSection> {
+export async function prepareSection(
+  definition: SectionDefinition,
+  environment: Environment,
+  access: FileAccess,
+): Promise<PreparedSection> {
   const variables = variablesOf(environment, definition.envPrefix);
-  return { definition, variables, loaded: await loadDocument(definition, variables) };
+  return { definition, variables, loaded: await loadDocument(definition, variables, access) };
 }
 
 export type ReloadOutcome = { readonly installed: boolean } | { readonly failure: LoadFailure };

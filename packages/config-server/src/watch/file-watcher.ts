@@ -1,6 +1,6 @@
 import { statSync, watch, type FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
-import { trailOf, type Step } from './path-trail.ts';
+import { trailOf, type LinkCache, type Step } from './path-trail.ts';
 
 /** A watched directory and, for each name in it that matters, the watched paths that pass through it. */
 interface WatchedDirectory {
@@ -34,7 +34,8 @@ export class FileWatcher {
   /** Watches exactly these paths from now on. They need not exist. */
   watch(paths: Iterable<string>): void {
     const wanted = new Set(paths);
-    for (const path of wanted) if (!this.#trails.has(path)) this.#follow(path);
+    const pass = new Pass();
+    for (const path of wanted) if (!this.#trails.has(path)) this.#follow(path, pass);
     for (const path of this.#trails.keys()) if (!wanted.has(path)) this.#forget(path);
     this.#closeUnused();
   }
@@ -51,8 +52,8 @@ export class FileWatcher {
     return this.#directories.size;
   }
 
-  #follow(path: string): void {
-    const trail = trailOf(path);
+  #follow(path: string, pass: Pass): void {
+    const trail = trailOf(path, pass.links);
     this.#trails.set(path, trail);
     for (const { directory, name } of trail) {
       let watched = this.#directories.get(directory);
@@ -63,7 +64,8 @@ export class FileWatcher {
       const paths = watched.dependants.get(name);
       if (paths === undefined) watched.dependants.set(name, new Set([path]));
       else paths.add(path);
-      this.#ensureWatch(directory, watched);
+      if (!pass.watched.has(directory)) this.#ensureWatch(directory, watched);
+      pass.watched.add(directory);
     }
   }
 
@@ -122,15 +124,22 @@ export class FileWatcher {
     this.#refresh = undefined;
     const stale = [...this.#stale];
     this.#stale.clear();
+    const pass = new Pass();
     for (const path of stale) {
       const before = this.#trails.get(path);
       if (before === undefined) continue;
       this.#forget(path);
-      this.#follow(path);
+      this.#follow(path, pass);
       if (!sameTrail(before, this.#trails.get(path)!)) this.#events.onChange(path);
     }
     this.#closeUnused();
   }
+}
+
+/** What one round of following has already looked at: 1,000 files in a folder share all but their last step. */
+class Pass {
+  readonly links: LinkCache = new Map();
+  readonly watched = new Set<string>();
 }
 
 function identityOf(directory: string): string {

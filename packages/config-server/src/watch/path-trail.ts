@@ -13,7 +13,7 @@ const LINKS_MAX = 40;
  * Every name a path depends on: each directory on the way, each symbolic link, and what the links point to. A ConfigMap file
  * depends on `..data` this way, and any file on the directories above it. The trail ends where something does not exist yet.
  */
-export function trailOf(path: string): Step[] {
+export function trailOf(path: string, known: LinkCache = new Map()): Step[] {
   const steps: Step[] = [];
   const { root } = parse(path);
   let directory = root;
@@ -28,7 +28,7 @@ export function trailOf(path: string): Step[] {
       continue;
     }
     steps.push({ directory, name });
-    const target = linkTarget(join(directory, name));
+    const target = cachedTarget(join(directory, name), known);
     if (target === 'missing') break;
     if (target === 'not a link') directory = join(directory, name);
     else {
@@ -40,7 +40,18 @@ export function trailOf(path: string): Step[] {
   return steps;
 }
 
-function linkTarget(path: string): 'missing' | 'not a link' | { readonly to: string } {
+type Target = 'missing' | 'not a link' | { readonly to: string };
+
+/** What was found while tracing a batch of paths: they mostly pass through the same directories. */
+export type LinkCache = Map<string, Target>;
+
+function cachedTarget(path: string, known: LinkCache): Target {
+  let target = known.get(path);
+  if (target === undefined) known.set(path, (target = linkTarget(path)));
+  return target;
+}
+
+function linkTarget(path: string): Target {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return 'missing';
