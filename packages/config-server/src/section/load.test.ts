@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeFiles } from '../../test/running-server.ts';
@@ -107,23 +107,6 @@ test('a file that cannot be read is an io failure', async () => {
     message: 'the file cannot be read (EISDIR)',
   });
   await chmod(path, 0o700);
-});
-
-test('a file written a moment ago is read only when it has settled', async () => {
-  const folder = await temporaryFolder();
-  const path = join(folder, 'a.toml');
-  const definition = {
-    application: 'app',
-    profile: 'p',
-    files: [{ listed: 'a.toml', path, optional: false }],
-    wholeDocument: true,
-    envPrefix: 'APP__',
-    schema: undefined,
-  };
-  await writeFile(path, '');
-  const loading = loadDocument(definition, []);
-  await writeFile(path, 'x = 1\n');
-  expect(JSON.stringify((await loading).document)).toBe('{"x":1}');
 });
 
 const SCHEMA = JSON.stringify({
