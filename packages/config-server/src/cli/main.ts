@@ -4,7 +4,7 @@ import process from 'node:process';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal } from '../config/problem.ts';
-import { prepareSections } from '../section/open-sections.ts';
+import { prepareSections } from '../section/prepare-sections.ts';
 import { atOnce } from '../section/read-sources.ts';
 import { ConfigServer } from '../server.ts';
 

@@ -5,8 +5,8 @@ import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
 import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
 import { Limiter } from '../section/limiter.ts';
-import { prepareSections, type Preparation } from '../section/open-sections.ts';
-import { atOnce, inBackground } from '../section/read-sources.ts';
+import { prepareSections, type Preparation } from '../section/prepare-sections.ts';
+import { atOnce, inBackground, readSources } from '../section/read-sources.ts';
 import { Section } from '../section/section.ts';
 import { Debounce } from '../watch/debounce.ts';
 import { FileWatcher } from '../watch/file-watcher.ts';
@@ -36,6 +36,8 @@ export class LiveRoster {
   #config: ServerConfig;
   #current: Roster;
   #configHealthy = true;
+  /** Files of an edit that was refused; when one of them changes, the edit is tried again. */
+  #awaited: ReadonlySet<string> = new Set();
   #closed = false;
   #reconfiguring: Promise<void> = Promise.resolve();
 
@@ -93,7 +95,7 @@ export class LiveRoster {
   }
 
   #touched(path: string): void {
-    if (this.#config.inputs.includes(path)) this.#configDebounce.touch();
+    if (this.#config.inputs.includes(path) || this.#awaited.has(path)) this.#configDebounce.touch();
     for (const key of this.#dependants.get(path) ?? []) this.#debounceOf(key).touch();
   }
 
@@ -132,25 +134,24 @@ export class LiveRoster {
   #reconfigure(): Promise<void> {
     this.#reconfiguring = this.#reconfiguring
       .then(() => this.#readAgain())
-      .catch(() => this.#keep([{ key: '', message: 'could not be read again' }]));
+      .catch(() => this.#keep([{ key: '', message: 'could not be read again' }], undefined));
     return this.#reconfiguring;
   }
 
   /** Takes in server.toml as it is now, whole or not at all. */
   async #readAgain(): Promise<void> {
     const before = this.#config;
+    await settled(before.inputs);
     const { config, problems } = readServerConfig(before.path, before.environment);
-    if (config === undefined || problems.length > 0) return this.#keep(problems);
+    if (config === undefined || problems.length > 0) return this.#keep(problems, config);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
     const preparation = await prepareSections(config, added, inBackground);
     if (this.#closed) return undefined;
-    if (preparation.problems.length > 0) {
-      this.#watch(before);
-      return this.#keep(preparation.problems);
-    }
+    if (preparation.problems.length > 0) return this.#keep(preparation.problems, config);
     if (!this.#configHealthy) this.#events.log(`config-server: ${config.path} is valid again`);
     this.#configHealthy = true;
+    this.#awaited = new Set();
     const installed = this.#commit(config, preparation);
     this.#watch(config);
     this.#events.onConfig(before, config);
@@ -158,8 +159,11 @@ export class LiveRoster {
     return undefined;
   }
 
-  #keep(problems: readonly Problem[]): void {
+  /** Stays with the running configuration. What the refused one names is watched: it may be a file that is about to appear. */
+  #keep(problems: readonly Problem[], refused: ServerConfig | undefined): void {
     this.#configHealthy = false;
+    this.#awaited = new Set(refused === undefined ? [] : [...refused.inputs, ...refused.sections.flatMap(watchedPaths)]);
+    this.#watch(this.#config);
     for (const problem of problems) {
       this.#events.log(`config-server: the running configuration stays in service: ${describeProblem(this.#config.path, problem)}`);
     }
@@ -200,7 +204,7 @@ export class LiveRoster {
       this.#sectionDebounces.delete(key);
     }
     if (this.#config.watchDebounceMs === 0) return;
-    this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys()]);
+    this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys(), ...this.#awaited]);
   }
 }
 
@@ -213,4 +217,10 @@ function dependantsOf(sections: readonly SectionDefinition[]): ReadonlyMap<strin
     }
   }
   return dependants;
+}
+
+/** Waits until files that are being written are finished: half of a server.toml may be valid and hold half of the clients. */
+async function settled(paths: readonly string[]): Promise<void> {
+  const files = paths.map((path) => ({ listed: path, path, optional: true }));
+  await readSources(files, inBackground).catch(() => undefined);
 }

@@ -217,6 +217,20 @@ test('an edit whose new section cannot load is an invalid edit', async () => {
   expect(running.log.join('\n')).toContain('section new/prod cannot load: file missing.toml');
 });
 
+test('a refused edit is tried again when a file it waits for appears', async () => {
+  const running = await startServer();
+  const next = 'a-new-token-for-billing-0123456789-abc';
+  const section = '\n[[server.sections]]\napplication = "billing"\nprofile = "late"\nfiles = ["late.toml"]\n';
+  await running.write('server.toml', SERVER_TOML.replace(`token = "${TOKEN}"`, 'token_file = "late.token"') + section);
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
+  await running.write('late.token', next);
+  await eventually(() => running.log.some((line) => line.includes('section billing/late cannot load')), 'the next problem');
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+  await running.write('late.toml', '[billing]\nlate = true\n');
+  await eventually(async () => (await running.ask('/billing/late', { token: next })).status === 200, 'the edit');
+  expect((await running.ask('/readyz', { token: null })).status).toBe(200);
+});
+
 test('sections come and go with server.toml, and one that comes back goes on counting', async () => {
   const running = await startServer();
   await running.write('billing.toml', good(2));
