@@ -64,7 +64,7 @@ export class FileWatcher {
       const paths = watched.dependants.get(name);
       if (paths === undefined) watched.dependants.set(name, new Set([path]));
       else paths.add(path);
-      if (!pass.watched.has(directory)) this.#ensureWatch(directory, watched);
+      if (!pass.watched.has(directory)) this.#ensureWatch(directory, watched, directory === trail.at(-1)!.directory);
       pass.watched.add(directory);
     }
   }
@@ -87,7 +87,7 @@ export class FileWatcher {
     }
   }
 
-  #ensureWatch(directory: string, watched: WatchedDirectory): void {
+  #ensureWatch(directory: string, watched: WatchedDirectory, holdsFile: boolean): void {
     const identity = identityOf(directory);
     if (watched.watcher !== undefined && watched.identity === identity) return;
     watched.watcher?.close();
@@ -99,8 +99,10 @@ export class FileWatcher {
       watched.watcher = watcher;
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-      // Gone again: its parent is watched and will tell. Unreadable: only the files in it can be missed, and those it cannot hold.
-      if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EACCES') this.#events.onProblem(directory, code);
+      // Gone again: its parent is watched and will tell.
+      if (code === 'ENOENT' || code === 'ENOTDIR') return;
+      // A directory further up that may not be read is common and only its replacement would be missed.
+      if (code !== 'EACCES' || holdsFile) this.#events.onProblem(directory, code);
     }
   }
 
