@@ -4,6 +4,13 @@ import { writeSync } from 'node:fs';
 const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 const RETRY_MS = 50;
 
+/**
+ * A burst of more lines than a pipe holds (64 KiB) finds it full although its reader is at work. So much time it gets, once,
+ * before the pipe counts as stalled and lines start to wait.
+ */
+const PATIENCE_MS = 20;
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
 export interface LineWriterOptions {
   readonly queueBytesMax?: number;
   /** Called with the number of lines that were lost, once the descriptor takes lines again. */
@@ -11,7 +18,7 @@ export interface LineWriterOptions {
 }
 
 /**
- * Writes lines to a descriptor without ever waiting for it. What a full pipe or a full disk does not take stays queued and is
+ * Writes lines to a descriptor without ever waiting long for it. What a full pipe or a full disk does not take stays queued and is
  * tried again; beyond the ceiling lines are dropped and counted. A pipe must be in non-blocking mode.
  */
 export class LineWriter {
@@ -43,7 +50,7 @@ export class LineWriter {
 
   flush(): void {
     // While a retry is pending the descriptor is known to be full: asking it again on every request would cost a system call each.
-    if (this.#retry === undefined) this.#drain();
+    if (this.#retry === undefined) this.#drain(PATIENCE_MS);
   }
 
   /** A last attempt before the process ends. */
@@ -54,29 +61,39 @@ export class LineWriter {
     clearTimeout(this.#retry);
   }
 
-  #drain(): void {
-    try {
-      while (this.#started.length > 0 || this.#fresh !== '') this.#write();
-    } catch {
-      // EAGAIN: the reader is behind. Anything else (a full disk, a closed pipe) may pass as well; neither is a reason to stop serving.
-      this.#retry = setTimeout(() => {
-        this.#retry = undefined;
-        this.#drain();
-      }, RETRY_MS);
-      this.#retry.unref();
-      return;
+  #drain(patienceMs: number): void {
+    let patience = patienceMs;
+    while (this.#started.length > 0 || this.#fresh !== '') {
+      const code = this.#write();
+      if (code === undefined) continue;
+      if (code === 'EAGAIN' && patience-- > 0) Atomics.wait(sleeper, 0, 0, 1);
+      else return this.#retryLater();
     }
     if (this.#dropped === 0) return;
     const dropped = this.#dropped;
     this.#dropped = 0;
-    this.#onRecovered?.(dropped);
+    return this.#onRecovered?.(dropped);
   }
 
-  #write(): void {
+  #retryLater(): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#drain(0);
+    }, RETRY_MS);
+    this.#retry.unref();
+  }
+
+  /** Hands over as much as is taken. A code means that nothing was: the reader is behind, the disk full, the pipe closed. All may pass. */
+  #write(): string | undefined {
     if (this.#started.length === 0) {
       this.#started = Buffer.from(this.#fresh);
       this.#fresh = '';
     }
-    this.#started = this.#started.subarray(writeSync(this.#fd, this.#started));
+    try {
+      this.#started = this.#started.subarray(writeSync(this.#fd, this.#started));
+      return undefined;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    }
   }
 }
