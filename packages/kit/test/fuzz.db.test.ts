@@ -5,7 +5,9 @@ import { describeDatabases } from '../src/testing/databases.ts';
 import { seededRandom } from '../src/testing/sample/random.ts';
 import { faultOf } from './fuzz/judge.ts';
 import { planRequest, targetsOf, type FuzzTarget } from './fuzz/request-plan.ts';
+import { count } from '../src/db/index.ts';
 import { sampleApp } from './sample-app/app.ts';
+import { items } from './sample-app/items.ts';
 import { countOrders, createTables } from './sample-app/order-store.ts';
 
 /** Fixed, so that a failure repeats; the soak sets others. */
@@ -20,6 +22,7 @@ describeDatabases(
     let written = 0;
     const statuses = new Set<number>();
     const keys: string[] = [];
+    let itemsWritten = 0;
 
     beforeAll(async () => {
       app = await sampleApp({ database: database.db, log: { level: 'silent' } }).ready();
@@ -51,7 +54,8 @@ describeDatabases(
           });
         }
         if (answer.status < 300) written += rowsWritten(target, answer.body);
-        if (answer.status === 201 && target.operationId === 'order_create') keys.push(response.json<{ id: string }>().id);
+        if (answer.status < 300) itemsWritten += target.operationId === 'item_create' ? 1 : target.operationId === 'item_remove' ? -1 : 0;
+        if (answer.status === 201 && target.operationId.endsWith('_create')) keys.push(response.json<{ id: string }>().id);
       }
       return faults;
     }
@@ -68,6 +72,8 @@ describeDatabases(
     test('afterwards the database holds exactly what was answered as written', async () => {
       expect(await countOrders(database.db)).toMatchObject({ orders: written, empty: 0, orphans: 0 });
       expect(written).toBeGreaterThan(0);
+      expect(await count(database.db, items)).toBe(itemsWritten);
+      expect(itemsWritten).toBeGreaterThan(0);
     });
   },
   { prepare: createTables },

@@ -3,6 +3,7 @@ import type { AppOptions } from '../../src/app/options.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { HealthController, deprecation, requestId, requestLog, securityHeaders, serverTiming } from '../../src/middleware/index.ts';
+import { ItemController, itemsModule } from './items.ts';
 import { OrderController } from './order-controller.ts';
 
 const scopes: Readonly<Record<string, readonly string[]>> = { writer: ['orders:*'], reader: ['orders:read'] };
@@ -29,7 +30,8 @@ export function sampleOptions(options: Partial<AppOptions>): AppOptions {
   return {
     authenticators: [testUser],
     middleware: [requestId(), requestLog(), securityHeaders(), serverTiming(), deprecation()],
-    mount: { '/': { '/': HealthController }, '/v1': { '/orders': OrderController } },
+    mount: { '/': { '/': HealthController }, '/v1': { '/orders': OrderController, '/items': ItemController } },
+    modules: [itemsModule],
     title: 'Sample',
     version: '1.0.0',
     bodyBytesMax: 256 * 1024,
