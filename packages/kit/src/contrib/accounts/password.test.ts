@@ -57,3 +57,11 @@ test.each([
 ])('the cost %j is usable: %s', (cost, usable) => {
   expect(isCost(cost)).toBe(usable);
 });
+
+test.each([
+  { logN: 1, r: 1, p: 1 },
+  { logN: 1, r: 1, p: 16 },
+  { logN: 2, r: 32, p: 16 },
+])('every cost the options accept can be computed: %j', async (cost) => {
+  expect(await verifyPassword('correct horse', await hashPassword('correct horse', cost))).toBe(true);
+});

@@ -71,8 +71,8 @@ async function derive(password: string, salt: Buffer, { logN, r, p }: PasswordCo
   else running += 1;
   try {
     const N = 2 ** logN;
-    // Twice the real need: OpenSSL counts a little more than the formula.
-    const options = { N, r, p, maxmem: 256 * N * r };
+    // OpenSSL needs 128 · r · (N + 2 + p) bytes. For small N the last two terms decide, so they are part of the bound.
+    const options = { N, r, p, maxmem: 256 * r * (N + 2 + p) };
     return await new Promise((done, failed) => {
       scrypt(normalized(password), salt, DIGEST_BYTES, options, (error, key) => (error === null ? done(key) : failed(error)));
     });
