@@ -32,6 +32,7 @@ export function createApp(options: AppOptions): App {
 class Application implements App {
   readonly title: string;
   readonly version: string;
+  readonly description: string | undefined;
   readonly registry: Registry = { audit: null, events: null, userChanges: [] };
   readonly plugin: FastifyPluginAsync;
   readonly #plan: AppPlan;
@@ -50,6 +51,7 @@ class Application implements App {
   constructor(options: AppOptions) {
     this.title = options.title ?? 'API';
     this.version = options.version ?? '0.0.0';
+    this.description = options.description;
     this.#plan = planApp(options);
     const faults = this.#plan.faults.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);

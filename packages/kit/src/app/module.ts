@@ -50,6 +50,7 @@ export type MigrationLike = object;
 export interface App {
   readonly title: string;
   readonly version: string;
+  readonly description: string | undefined;
   readonly settings: Settings;
   /** The route table as data. */
   readonly routes: readonly CompiledRoute[];

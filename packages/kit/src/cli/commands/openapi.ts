@@ -30,6 +30,7 @@ export const openapiCommand: CoreCommand = {
         const document = openApiDocument(app.routes, {
           title: app.title,
           version: app.version,
+          description: app.description,
           errorFormat: app.settings.errorFormat,
           mount,
           servers: server?.map((url) => ({ url })),
