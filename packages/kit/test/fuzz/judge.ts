@@ -18,7 +18,17 @@ const EVERYWHERE = new Set([
 ]);
 
 /** What may refuse a request that satisfies the document: who asks, and what is stored. */
-const BY_STATE = new Set(['not_authenticated', 'permission_denied', 'scope_required', 'insufficient_scope', 'not_found', 'conflict']);
+const BY_STATE = new Set([
+  'not_authenticated',
+  'permission_denied',
+  'scope_required',
+  'insufficient_scope',
+  'not_found',
+  'conflict',
+  'invalid_credentials',
+  'throttled',
+  'csrf_failed',
+]);
 
 interface Refusal {
   readonly code?: unknown;

@@ -88,6 +88,7 @@ export function planRequest(target: FuzzTarget, document: OpenApiDocument, rando
       : given.map((parameter) => `${parameter.name}=${encodeURIComponent(textOf(parameter))}`).join('&');
 
   const headers: Record<string, string> = {};
+  if (random.chance(0.1)) headers['cookie'] = random.pick(['__Host-kit_session=x', 'kit_session=%ff; =; a', ';;;', 'kit_session=']);
   if (random.chance(0.8)) headers['x-test-user'] = random.pick(['writer', 'reader', 'somebody']);
   for (const parameter of target.parameters)
     if (parameter.in === 'header' && random.chance(0.5)) headers[parameter.name] = textOf(parameter);

@@ -3,7 +3,9 @@ import type { AppOptions } from '../../src/app/options.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { HealthController, deprecation, requestId, requestLog, securityHeaders, serverTiming } from '../../src/middleware/index.ts';
-import { ItemController, itemsModule } from './items.ts';
+import { AccountController } from '../../src/contrib/accounts/index.ts';
+import { ItemController } from './items.ts';
+import { sampleModules } from './modules.ts';
 import { OrderController } from './order-controller.ts';
 
 const scopes: Readonly<Record<string, readonly string[]>> = { writer: ['orders:*'], reader: ['orders:read'] };
@@ -30,8 +32,11 @@ export function sampleOptions(options: Partial<AppOptions>): AppOptions {
   return {
     authenticators: [testUser],
     middleware: [requestId(), requestLog(), securityHeaders(), serverTiming(), deprecation()],
-    mount: { '/': { '/': HealthController }, '/v1': { '/orders': OrderController, '/items': ItemController } },
-    modules: [itemsModule],
+    mount: {
+      '/': { '/': HealthController },
+      '/v1': { '/orders': OrderController, '/items': ItemController, '/account': AccountController },
+    },
+    modules: sampleModules,
     title: 'Sample',
     version: '1.0.0',
     bodyBytesMax: 256 * 1024,
