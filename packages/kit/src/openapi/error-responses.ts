@@ -61,9 +61,10 @@ export function errorSchemas(format: ErrorFormat): ErrorSchemas {
 }
 
 function exampleOf({ status, code, detail }: RaisedError, format: ErrorFormat): Record<string, unknown> {
-  if (format === 'detail') return { detail, code };
+  const faults = code === 'validation_error' ? { errors: [{ location: ['body', 'name'], code: 'required', message: 'Required.' }] } : {};
+  if (format === 'detail') return { detail, code, ...faults };
   const title = code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ');
-  return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '019b0c1e-8f00-7000-8000-000000000001' };
+  return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '019b0c1e-8f00-7000-8000-000000000001', ...faults };
 }
 
 /** One response per status, naming every code a program may meet under it. */

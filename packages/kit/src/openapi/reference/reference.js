@@ -183,6 +183,9 @@ function example(schema, depth = 0) {
       date: '2026-01-31',
       uuid: '019b0c1e-8f00-7000-8000-000000000001',
       email: 'name@example.org',
+      decimal: '10.00',
+      int64: '1',
+      password: 'correct horse battery staple',
       uri: 'https://example.org/',
     }[target.format] ?? 'text'
   );
@@ -279,6 +282,18 @@ function requestBlock(operation) {
   ]);
 }
 
+/** All errors share one shape: a link to it and an example say more than the same table under every status. */
+function answerContent(type, media) {
+  const shape = media.schema?.allOf?.find(refName) ?? media.schema;
+  const example = media.example ?? resolve(Object.values(media.examples ?? {})[0]).value;
+  const events = media.itemSchema ?? media['x-item-schema'];
+  return [
+    el('p', {}, el('span', { class: 'type' }, type), refName(shape) ? [' ', typeNode(shape)] : null),
+    events ? tree(resolve(events).properties?.data?.contentSchema) : media.schema?.allOf ? null : tree(media.schema),
+    example !== undefined && sampleBlock(pretty(example), 'the example answer'),
+  ];
+}
+
 function answers(operation) {
   const rows = Object.entries(operation.responses ?? {}).map(([status, value]) => {
     const response = resolve(value);
@@ -306,12 +321,7 @@ function answers(operation) {
           codes.map((code) => [el('code', {}, code), ' ']),
         ),
       headers.length > 0 && el('ul', { class: 'tree' }, headers),
-      content.map(([type, media]) => [
-        el('p', { class: 'type' }, type),
-        media.schema && (refName(media.schema) ? typeNode(media.schema) : null),
-        tree(media.schema),
-        media.example !== undefined && sampleBlock(pretty(media.example), 'the example answer'),
-      ]),
+      content.map(([type, media]) => answerContent(type, media)),
     );
   });
   return rows.length > 0 ? [el('h4', {}, 'Answers'), rows] : null;
