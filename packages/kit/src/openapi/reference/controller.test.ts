@@ -16,7 +16,9 @@ test('the page, its parts and the document are served with a policy that allows 
   await using app = await testApp({ mount, middleware: [securityHeaders()], title: 'Pings', version: '2' });
   for (const [url, type] of [
     ['/docs', 'text/html'],
-    ['/docs/reference.js', 'text/javascript'],
+    ...['reference', 'api-document', 'dom', 'example', 'operation-view', 'schema-view'].map(
+      (name) => [`/docs/${name}.js`, 'text/javascript'] as const,
+    ),
     ['/docs/reference.css', 'text/css'],
     ['/openapi.json', 'application/json'],
   ] as const) {

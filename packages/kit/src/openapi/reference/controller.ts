@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { Controller } from '../../http/controller.ts';
 import { raw } from '../../http/raw.ts';
-import { route } from '../../http/route.ts';
+import { route, type Route } from '../../http/route.ts';
 import type { Permission } from '../../permissions/permission.ts';
 
 export interface ReferenceOptions {
@@ -20,6 +20,8 @@ const POLICY =
 
 const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
 
+const SCRIPTS = ['reference', 'api-document', 'dom', 'example', 'operation-view', 'schema-view'];
+
 function safe(reply: FastifyReply): void {
   reply.headers({
     'content-security-policy': POLICY,
@@ -29,47 +31,31 @@ function safe(reply: FastifyReply): void {
   });
 }
 
-/** The reference page, its script and stylesheet, and the document they draw; left out of the document itself. */
+/** The reference page, its scripts and stylesheet, and the document they draw; left out of the document itself. */
 export function referenceController(options: ReferenceOptions): Controller {
   const { permission } = options;
   const path = options.path ?? '/docs';
   const folder = path.slice(path.lastIndexOf('/') + 1);
   const parent = path.slice(0, path.lastIndexOf('/'));
+  const serve = (address: string, mediaType: string, content: () => string): Route =>
+    route.get(address, { response: raw(`${mediaType}; charset=utf-8`), permission, hidden: true }, ({ reply }) => {
+      safe(reply);
+      return content();
+    });
   // The page names its parts relative to itself, so it also works behind a prefix.
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
-  const script = asset('reference.js');
   const style = asset('reference.css');
   let text: string | undefined;
 
-  class ReferenceController extends Controller {
-    page = route.get(path, { response: raw('text/html; charset=utf-8'), permission, hidden: true }, ({ reply }) => {
-      safe(reply);
-      return page;
-    });
-
-    script = route.get(
-      `${path}/reference.js`,
-      { response: raw('text/javascript; charset=utf-8'), permission, hidden: true },
-      ({ reply }) => {
-        safe(reply);
-        return script;
-      },
-    );
-
-    style = route.get(`${path}/reference.css`, { response: raw('text/css; charset=utf-8'), permission, hidden: true }, ({ reply }) => {
-      safe(reply);
-      return style;
-    });
-
-    document = route.get(
-      `${parent}/openapi.json`,
-      { response: raw('application/json; charset=utf-8'), permission, hidden: true },
-      ({ reply }) => {
-        safe(reply);
-        text ??= options.document();
-        return text;
-      },
-    );
+  // The name is part of the operation ids: an application may have a ReferenceController of its own.
+  class KitReferenceController extends Controller {
+    page = serve(path, 'text/html', () => page);
+    style = serve(`${path}/reference.css`, 'text/css', () => style);
+    document = serve(`${parent}/openapi.json`, 'application/json', () => (text ??= options.document()));
   }
-  return new ReferenceController();
+  const scripts = SCRIPTS.map((name) => {
+    const content = asset(`${name}.js`);
+    return [name, serve(`${path}/${name}.js`, 'text/javascript', () => content)];
+  });
+  return Object.assign(new KitReferenceController(), Object.fromEntries(scripts) as Record<string, Route>);
 }

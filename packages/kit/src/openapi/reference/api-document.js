@@ -1,0 +1,25 @@
+/** The document being shown. */
+let api = {};
+
+export async function loadDocument(address) {
+  const response = await fetch(address, { headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`openapi.json answered ${response.status}`);
+  api = await response.json();
+  return api;
+}
+
+export const apiDocument = () => api;
+
+/** Follows a reference inside the document. */
+export function resolve(value) {
+  let current = value;
+  for (let hops = 0; current && typeof current.$ref === 'string' && hops < 20; hops += 1) {
+    current = current.$ref
+      .replace(/^#\//, '')
+      .split('/')
+      .reduce((node, part) => node?.[part.replaceAll('~1', '/').replaceAll('~0', '~')], api);
+  }
+  return current ?? {};
+}
+
+export const refName = (schema) => (typeof schema?.$ref === 'string' ? schema.$ref.split('/').pop() : null);

@@ -1,0 +1,78 @@
+import { apiDocument, resolve } from './api-document.js';
+
+/** An example for a schema that brings none: enough to show the shape. */
+export function example(schema, depth = 0) {
+  const target = resolve(schema);
+  if (target.example !== undefined) return target.example;
+  if (Array.isArray(target.examples) && target.examples.length > 0) return target.examples[0];
+  if (target.default !== undefined) return target.default;
+  if ('const' in target) return target.const;
+  if (target.enum) return target.enum[0];
+  if (depth > 5) return null;
+  const choice = target.oneOf?.[0] ?? target.anyOf?.[0];
+  if (choice) return example(choice, depth + 1);
+  if (target.allOf) return Object.assign({}, ...target.allOf.map((part) => example(part, depth + 1)));
+  const type = [target.type ?? 'object'].flat().find((name) => name !== 'null') ?? 'null';
+  if (type === 'object')
+    return Object.fromEntries(
+      Object.entries(target.properties ?? {})
+        .filter(([name, property]) => target.required?.includes(name) || !resolve(property).readOnly)
+        .map(([name, property]) => [name, example(property, depth + 1)]),
+    );
+  if (type === 'array') return target.items && target.items !== true ? [example(target.items, depth + 1)] : [];
+  if (type === 'integer' || type === 'number') return target.minimum ?? 1;
+  if (type === 'boolean') return true;
+  if (type === 'null') return null;
+  return (
+    {
+      'date-time': '2026-01-31T12:00:00.000Z',
+      date: '2026-01-31',
+      uuid: '019b0c1e-8f00-7000-8000-000000000001',
+      email: 'name@example.org',
+      decimal: '10.00',
+      int64: '1',
+      password: 'correct horse battery staple',
+      uri: 'https://example.org/',
+    }[target.format] ?? 'text'
+  );
+}
+
+export function mediaExample(media) {
+  if (media.example !== undefined) return media.example;
+  const first = Object.values(media.examples ?? {})[0];
+  return first ? resolve(first).value : example(media.schema);
+}
+
+export const quote = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
+
+export function credentialLine(operation) {
+  const wanted = Object.keys((operation.security ?? apiDocument().security ?? [])[0] ?? {})[0];
+  const scheme = wanted && apiDocument().components?.securitySchemes?.[wanted];
+  if (!scheme) return [];
+  if (scheme.type === 'apiKey' && scheme.in === 'header') return [`-H ${quote(`${scheme.name}: $CREDENTIAL`)}`.replaceAll("'", '"')];
+  if (scheme.type === 'apiKey' && scheme.in === 'cookie') return [`-b "${scheme.name}=$CREDENTIAL"`];
+  if (scheme.type === 'http' && scheme.scheme === 'basic') return ['-u "$USERNAME:$PASSWORD"'];
+  return ['-H "Authorization: Bearer $CREDENTIAL"'];
+}
+
+export function curl(path, method, operation, parameters) {
+  const base = (apiDocument().servers?.[0]?.url ?? '').replace(/\/$/, '');
+  const origin = /^https?:/.test(base) ? base : `${location.origin}${base}`;
+  const filled = path.replaceAll(/\{([^}]+)\}/g, (_, name) =>
+    encodeURIComponent(String(example(parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {}))),
+  );
+  const query = parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map((parameter) => `${encodeURIComponent(parameter.name)}=${encodeURIComponent(String(example(parameter.schema)))}`);
+  const lines = [
+    `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${quote(`${origin}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`)}`,
+    ...credentialLine(operation),
+  ];
+  const [type, media] = Object.entries(resolve(operation.requestBody).content ?? {})[0] ?? [];
+  if (type)
+    lines.push(
+      `-H ${quote(`Content-Type: ${type}`)}`,
+      `--data ${quote(type.includes('json') ? JSON.stringify(mediaExample(media)) : '@file')}`,
+    );
+  return lines.join(' \\\n  ');
+}

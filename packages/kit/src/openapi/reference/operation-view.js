@@ -1,0 +1,148 @@
+import { apiDocument, refName, resolve } from './api-document.js';
+import { el, inline, prose } from './dom.js';
+import { curl, mediaExample } from './example.js';
+import { facts, flags, tree, typeNode } from './schema-view.js';
+
+export function sampleBlock(text, label) {
+  const button = el('button', { type: 'button', class: 'button copy', 'aria-label': `Copy ${label}` }, 'Copy');
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = 'Copied';
+    } catch {
+      // Without clipboard permission (plain HTTP): select the text so one key press copies it.
+      getSelection()?.selectAllChildren(button.previousElementSibling);
+      button.textContent = 'Press Ctrl+C';
+    }
+    setTimeout(() => (button.textContent = 'Copy'), 2000);
+  });
+  return el('div', { class: 'sample' }, el('pre', { tabindex: '0' }, el('code', {}, text)), button);
+}
+
+export const pretty = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+
+export function parameterTable(parameters) {
+  if (parameters.length === 0) return null;
+  const rows = parameters.map((parameter) => {
+    const schema = parameter.schema ?? {};
+    return el(
+      'tr',
+      {},
+      el('td', {}, el('span', { class: 'name' }, parameter.name), flags(parameter, parameter.required)),
+      el('td', {}, parameter.in),
+      el('td', {}, typeNode(schema), parameter.description && el('div', {}, inline(parameter.description)), facts(resolve(schema))),
+    );
+  });
+  const head = el(
+    'thead',
+    {},
+    el(
+      'tr',
+      {},
+      ['Name', 'In', 'Value'].map((text) => el('th', { scope: 'col' }, text)),
+    ),
+  );
+  return [el('h4', {}, 'Parameters'), el('table', { class: 'fields' }, head, el('tbody', {}, rows))];
+}
+
+export function requestBlock(operation) {
+  const body = resolve(operation.requestBody);
+  return Object.entries(body.content ?? {}).map(([type, media]) => [
+    el('h4', {}, 'Request body ', el('span', { class: 'type' }, type), body.required && flags({}, true)),
+    tree(media.schema) ?? (media.schema && typeNode(media.schema)),
+    type.includes('json') && sampleBlock(pretty(mediaExample(media)), 'the example body'),
+  ]);
+}
+
+/** All errors share one shape: a link to it and an example say more than the same table under every status. */
+export function answerContent(type, media) {
+  const shape = media.schema?.allOf?.find(refName) ?? media.schema;
+  const example = media.example ?? resolve(Object.values(media.examples ?? {})[0]).value;
+  const events = media.itemSchema ?? media['x-item-schema'];
+  return [
+    el('p', {}, el('span', { class: 'type' }, type), refName(shape) ? [' ', typeNode(shape)] : null),
+    events ? tree(resolve(events).properties?.data?.contentSchema) : media.schema?.allOf ? null : tree(media.schema),
+    example !== undefined && sampleBlock(pretty(example), 'the example answer'),
+  ];
+}
+
+export function answers(operation) {
+  const rows = Object.entries(operation.responses ?? {}).map(([status, value]) => {
+    const response = resolve(value);
+    const content = Object.entries(response.content ?? {});
+    const codes = response['x-error-codes'] ?? [];
+    const summary = el(
+      'summary',
+      {},
+      el('span', { class: `status ${/^[23]/.test(status) ? 'good' : 'bad'}` }, status),
+      ' ',
+      inline(response.description ?? ''),
+    );
+    const headers = Object.entries(response.headers ?? {}).map(([name, header]) =>
+      el('li', {}, el('span', { class: 'name' }, name), ' ', inline(resolve(header).description ?? '')),
+    );
+    return el(
+      'details',
+      { class: 'answer' },
+      summary,
+      codes.length > 0 &&
+        el(
+          'p',
+          {},
+          'Codes: ',
+          codes.map((code) => [el('code', {}, code), ' ']),
+        ),
+      headers.length > 0 && el('ul', { class: 'tree' }, headers),
+      content.map(([type, media]) => answerContent(type, media)),
+    );
+  });
+  return rows.length > 0 ? [el('h4', {}, 'Answers'), rows] : null;
+}
+
+export function access(operation) {
+  const wanted = operation.security ?? apiDocument().security ?? [];
+  const names = [...new Set(wanted.flatMap((way) => Object.keys(way)))];
+  const isOpen = wanted.length === 0 || wanted.some((way) => Object.keys(way).length === 0);
+  const ways = names.map((name, index) => [index > 0 ? ' or ' : '', el('code', {}, name)]);
+  return el(
+    'p',
+    {},
+    names.length === 0 ? 'Open to everyone.' : ['Sign in with ', ways, isOpen ? ', or not at all.' : '.'],
+    operation['x-scope'] && [' Needs the scope ', el('code', {}, operation['x-scope']), '.'],
+    operation['x-permission'] && [' Permission: ', el('code', {}, operation['x-permission']), '.'],
+  );
+}
+
+export function operationNode({ id, path, method, operation, shared }) {
+  const parameters = [...shared, ...(operation.parameters ?? [])].map(resolve);
+  const node = el(
+    'details',
+    { class: `operation${operation.deprecated ? ' deprecated' : ''}`, id },
+    el(
+      'summary',
+      {},
+      el('h3', {}, el('span', { class: `method ${method}` }, method.toUpperCase()), el('span', { class: 'path' }, path)),
+      el('span', { class: 'brief' }, operation.summary ?? ''),
+      operation.deprecated && el('span', { class: 'flag warn' }, 'deprecated'),
+    ),
+  );
+  // The body is drawn when it is first opened: a document of a thousand operations opens at once.
+  node.addEventListener('toggle', () => {
+    if (!node.open || node.childElementCount > 1) return;
+    node.append(
+      el(
+        'div',
+        { class: 'body' },
+        operation.deprecated && el('p', { class: 'notice' }, 'This operation is deprecated and will be removed.'),
+        prose(operation.description),
+        access(operation),
+        parameterTable(parameters),
+        requestBlock(operation),
+        answers(operation),
+        el('h4', {}, 'Request'),
+        sampleBlock(curl(path, method, operation, parameters), 'the curl command'),
+      ),
+    );
+  });
+  return node;
+}
