@@ -1,7 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { Controller } from '../http/controller.ts';
+import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
-import type { JsonSchema, Schema } from '../http/schema.ts';
+import type { JsonSchema } from '../http/schema.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 
 export interface HealthContext {
@@ -43,19 +44,6 @@ const READY: JsonSchema = {
   required: ['status', 'checks'],
   additionalProperties: false,
 };
-
-/** A schema of our own answers: described for the documents, true by construction. */
-function described<T>(json: JsonSchema): Schema<T> {
-  const convert = () => ({ ...json });
-  return {
-    '~standard': {
-      version: 1,
-      vendor: 'kit',
-      validate: (value) => ({ value: value as T }),
-      jsonSchema: { input: convert, output: convert },
-    },
-  };
-}
 
 /** Runs every check against one deadline. A check that ignores the signal is left behind, not waited for. */
 export async function runHealthChecks(
@@ -105,14 +93,14 @@ export class HealthController extends Controller {
 
   live = route.get(
     '/live',
-    { response: described<{ status: 'ok' }>(LIVE), permission: allowAny, auth: [], summary: 'Whether the process answers' },
+    { response: jsonSchema<{ status: 'ok' }>(LIVE), permission: allowAny, auth: [], summary: 'Whether the process answers' },
     () => ({ status: 'ok' as const }),
   );
 
   ready = route.get(
     '/ready',
     {
-      response: described<HealthReport>(READY),
+      response: jsonSchema<HealthReport>(READY),
       permission: allowAny,
       auth: [],
       summary: 'Whether it can do its work',

@@ -51,6 +51,9 @@ test('the page can be moved, closed to strangers, or left out', async () => {
   await using closed = await testApp({ mount, docs: { permission: isAuthenticated } });
   for (const url of ['/docs', '/docs/reference.js', '/openapi.json']) expect((await closed.inject(url)).statusCode).toBe(401);
 
+  for (const name of ['controller.ts', '..%2fdocument.ts', 'reference.html', '__proto__'])
+    expect((await moved.inject(`/internal/reference/${name}`)).statusCode).toBe(404);
+
   await using none = await testApp({ mount, docs: false });
   for (const url of ['/docs', '/openapi.json']) expect((await none.inject(url)).statusCode).toBe(404);
 });

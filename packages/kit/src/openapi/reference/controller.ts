@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
 import { raw } from '../../http/raw.ts';
-import { route, type Route } from '../../http/route.ts';
+import { route } from '../../http/route.ts';
 import type { Permission } from '../../permissions/permission.ts';
 
 export interface ReferenceOptions {
@@ -20,7 +22,15 @@ const POLICY =
 
 const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
 
-const SCRIPTS = ['reference', 'api-document', 'dom', 'example', 'operation-view', 'schema-view'];
+/** The page's parts by name. They are read when the application is created, so a request never touches the disk. */
+const ASSETS = ['reference.css', 'reference.js', 'api-document.js', 'dom.js', 'example.js', 'operation-view.js', 'schema-view.js'];
+
+const AssetName = jsonSchema<{ readonly asset: string }>({
+  type: 'object',
+  properties: { asset: { type: 'string' } },
+  required: ['asset'],
+  additionalProperties: false,
+});
 
 function safe(reply: FastifyReply): void {
   reply.headers({
@@ -33,29 +43,39 @@ function safe(reply: FastifyReply): void {
 
 /** The reference page, its scripts and stylesheet, and the document they draw; left out of the document itself. */
 export function referenceController(options: ReferenceOptions): Controller {
-  const { permission } = options;
   const path = options.path ?? '/docs';
   const folder = path.slice(path.lastIndexOf('/') + 1);
   const parent = path.slice(0, path.lastIndexOf('/'));
-  const serve = (address: string, mediaType: string, content: () => string): Route =>
-    route.get(address, { response: raw(`${mediaType}; charset=utf-8`), permission, hidden: true }, ({ reply }) => {
-      safe(reply);
-      return content();
-    });
+  const facts = { permission: options.permission, hidden: true } as const;
   // The page names its parts relative to itself, so it also works behind a prefix.
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
-  const style = asset('reference.css');
+  const assets = new Map(ASSETS.map((name) => [name, asset(name)]));
   let text: string | undefined;
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
   class KitReferenceController extends Controller {
-    page = serve(path, 'text/html', () => page);
-    style = serve(`${path}/reference.css`, 'text/css', () => style);
-    document = serve(`${parent}/openapi.json`, 'application/json', () => (text ??= options.document()));
+    page = route.get(path, { ...facts, response: raw('text/html; charset=utf-8') }, ({ reply }) => {
+      safe(reply);
+      return page;
+    });
+
+    asset = route.get(
+      `${path}/:asset`,
+      { ...facts, params: AssetName, response: raw('text/javascript; charset=utf-8') },
+      ({ params, reply }) => {
+        const content = assets.get(params.asset);
+        if (content === undefined) throw coreErrors.not_found();
+        safe(reply);
+        if (params.asset.endsWith('.css')) reply.header('content-type', 'text/css; charset=utf-8');
+        return content;
+      },
+    );
+
+    document = route.get(`${parent}/openapi.json`, { ...facts, response: raw('application/json; charset=utf-8') }, ({ reply }) => {
+      safe(reply);
+      text ??= options.document();
+      return text;
+    });
   }
-  const scripts = SCRIPTS.map((name) => {
-    const content = asset(`${name}.js`);
-    return [name, serve(`${path}/${name}.js`, 'text/javascript', () => content)];
-  });
-  return Object.assign(new KitReferenceController(), Object.fromEntries(scripts) as Record<string, Route>);
+  return new KitReferenceController();
 }
