@@ -2,6 +2,7 @@ import type { App, Module } from '../../app/module.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
+import { initial } from './migrations/index.ts';
 import { apiKeys as keys } from './models.ts';
 import { readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
@@ -13,6 +14,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
   return {
     name: 'apikeys',
     models: [keys],
+    migrations: [initial],
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,
     install: ({ registry }) => void registry.userChanges.push(ownerChanged),

@@ -1,0 +1,67 @@
+import type { Command as CommanderCommand } from 'commander';
+import type { Command, CommandContext } from '../../app/command.ts';
+import type { App } from '../../app/module.ts';
+import type { AuditSink } from '../../app/registry.ts';
+import { pruneAudit } from './prune.ts';
+import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';
+
+const DAY_MS = 86_400_000;
+
+/** `kit audit verify|prune`. */
+export function auditCommand(sink: () => AuditSink): Command<App> {
+  return {
+    name: 'audit',
+    summary: 'verify the chain of audit entries, remove old ones',
+    configure(command, context) {
+      addVerify(command, context);
+      addPrune(command, context, sink);
+    },
+  };
+}
+
+function addVerify(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('verify')
+    .description('read the whole chain; exit 1 and name the entry when one was changed, removed or put in')
+    .option('--anchor <seq:hash>', 'also prove that this entry is still the one noted earlier')
+    .action(async ({ anchor }: { anchor?: string }) => {
+      const noted = anchor === undefined ? {} : { anchor: readAnchor(anchor, context) };
+      const { db } = await context.app();
+      const report = await verifyChain(db, noted);
+      const head = `${report.head.seq}:${report.head.hash}`;
+      if (context.json) {
+        const fault =
+          report.fault === null
+            ? null
+            : { seq: report.fault.seq === null ? null : String(report.fault.seq), message: report.fault.message };
+        context.print(
+          JSON.stringify({ ok: report.ok, checked: report.checked, pruned_through: String(report.pruned_through), head, fault }),
+        );
+      }
+      if (report.fault !== null) context.fail(report.fault.message);
+      if (context.json) return;
+      const pruned = report.pruned_through === 0n ? '' : ` Entries up to ${report.pruned_through} were pruned.`;
+      context.print(`The chain is whole: ${report.checked} entries checked.${pruned}`);
+      context.print(`Note this to prove it later (kit audit verify --anchor): ${head}`);
+    });
+}
+
+function addPrune(command: CommanderCommand, context: CommandContext<App>, sink: () => AuditSink): void {
+  command
+    .command('prune')
+    .description('remove entries older than some days; the rest of the chain stays verifiable')
+    .requiredOption('--days <days>', 'how many days to keep')
+    .action(async ({ days }: { days: string }) => {
+      if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use a whole number, 1 or more.`);
+      const { db, clock } = await context.app();
+      const before = new Date(clock.now().getTime() - Number(days) * DAY_MS);
+      const removed = await pruneAudit(db, sink(), { before, by: 'kit audit prune' });
+      context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} entries from before ${before.toISOString()} removed.`);
+    });
+}
+
+function readAnchor(text: string, context: CommandContext<App>): NonNullable<VerifyChainOptions['anchor']> {
+  const [, seq, hash] = /^(\d{1,19}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined) context.fail('--anchor is an entry as `kit audit verify` printed it: <seq>:<hash>.');
+  return { seq: BigInt(seq), hash };
+}

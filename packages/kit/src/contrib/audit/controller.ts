@@ -1,0 +1,46 @@
+import { coreErrors } from '../../errors/core-errors.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
+import { all } from '../../permissions/permission.ts';
+import { Entry, EntryId, EntryPage, type EntryRecord, ListQuery } from './schemas.ts';
+import { findEntry, listEntries, type StoredEntry } from './store.ts';
+
+const PAGE_SIZE = 50;
+const PAGE_SIZE_MAX = 100;
+
+/** Staff reads what was done, by session or by a key with the scope `audit:read`. Nobody writes here. */
+export class AuditController extends Controller {
+  static override readonly tags: readonly string[] = ['audit'];
+  static override readonly permission = all(isStaff, hasScopes({ allowUnscoped: true }));
+
+  list = route.get(
+    '/',
+    { query: ListQuery, response: EntryPage, permission: isStaff, scope: 'audit:read', summary: 'List audit entries, newest first' },
+    async ({ db, query }) => {
+      const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
+      const limit = Math.min(page_size, PAGE_SIZE_MAX);
+      const filter = { ...equal, since: momentOf(since), until: momentOf(until) };
+      const { entries, count } = await listEntries(db, filter, { limit, offset: (page - 1) * limit });
+      return { items: entries.map(entryRecord), count };
+    },
+  );
+
+  read = route.get(
+    '/:id',
+    { params: EntryId, response: Entry, permission: isStaff, scope: 'audit:read', summary: 'Read an audit entry' },
+    async ({ db, params }) => {
+      const entry = await findEntry(db, 'id', params.id);
+      if (entry === null) throw coreErrors.not_found();
+      return entryRecord(entry);
+    },
+  );
+}
+
+function momentOf(text: string | undefined): Date | undefined {
+  return text === undefined ? undefined : new Date(text);
+}
+
+function entryRecord({ content_hash: _content, previous_hash: _previous, seq, ...entry }: StoredEntry): EntryRecord {
+  return { ...entry, seq: String(seq) };
+}

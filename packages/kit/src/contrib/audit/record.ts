@@ -1,0 +1,50 @@
+import type { AuditEntry, AuditSink } from '../../app/registry.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { plainJson } from './canonical-json.ts';
+import { contentHash, type EntryContent } from './chain.ts';
+import { masked } from './mask.ts';
+import { appendEntry } from './store.ts';
+
+/** Names are cut rather than refused: what happened must be recorded. */
+const NAME_LENGTH_MAX = 255;
+
+/** Writes entries into the transaction of the change they are about. Given a plain handle, the entry is a transaction of its own. */
+export function auditSink(clock: Clock, sensitive: () => ReadonlySet<string>): AuditSink {
+  return {
+    async record(db: Db, entry: AuditEntry) {
+      const plain = (value: unknown) => masked(plainJson(value), sensitive());
+      const content: EntryContent = {
+        id: uuidv7(clock),
+        at: clock.now(),
+        ...actorOf(entry.actor ?? null),
+        action: entry.action,
+        target_type: entry.target_type,
+        target_id: entry.target_id,
+        before: plain(entry.before ?? null),
+        after: plain(entry.after ?? null),
+        metadata: plain(entry.metadata ?? null),
+        request_id: entry.request_id ?? null,
+      };
+      const append = (tx: Db) => appendEntry(tx, content, contentHash(content));
+      await (db.isTransaction ? append(db) : db.transaction(append));
+    },
+  };
+}
+
+type ActorFields = Pick<EntryContent, 'actor_id' | 'actor_name' | 'actor_scheme' | 'credential_id'>;
+
+/** A principal also says how the actor was known and by which key or session; a text names a program, such as a command. */
+function actorOf(actor: NonNullable<AuditEntry['actor']> | null): ActorFields {
+  const nobody = { actor_id: null, actor_name: null, actor_scheme: null, credential_id: null };
+  if (actor === null) return nobody;
+  if (typeof actor === 'string') return { ...nobody, actor_name: cut(actor) };
+  if (!('user' in actor)) return { ...nobody, actor_id: actor.id, actor_name: cut(actor.username) };
+  const { user, scheme, credentialId } = actor;
+  return { actor_id: user.id, actor_name: cut(user.username), actor_scheme: scheme, credential_id: credentialId ?? null };
+}
+
+function cut(text: string): string {
+  return Array.from(text).slice(0, NAME_LENGTH_MAX).join('');
+}

@@ -1,0 +1,88 @@
+import { jsonSchema } from '../../http/json-schema.ts';
+
+/** An entry on the wire. */
+export interface EntryRecord {
+  readonly id: string;
+  readonly seq: string;
+  readonly at: Date;
+  readonly actor_id: string | null;
+  readonly actor_name: string | null;
+  readonly actor_scheme: string | null;
+  readonly credential_id: string | null;
+  readonly action: string;
+  readonly target_type: string;
+  readonly target_id: string;
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly metadata: unknown;
+  readonly request_id: string | null;
+  readonly hash: string;
+}
+
+const text = { type: 'string' };
+const textOrNull = { type: ['string', 'null'] };
+const properties = {
+  id: { type: 'string', format: 'uuid' },
+  seq: { type: 'string', description: 'The place in the chain: a whole number, from 1 without gaps.' },
+  at: { type: 'string', format: 'date-time' },
+  actor_id: textOrNull,
+  actor_name: textOrNull,
+  actor_scheme: { ...textOrNull, description: 'How the actor was known: `session`, `api_key`, …; null for programs and commands.' },
+  credential_id: { ...textOrNull, description: 'The API key or session that was used.' },
+  action: text,
+  target_type: text,
+  target_id: text,
+  before: { description: 'Null when there was nothing before. Sensitive members are masked.' },
+  after: {},
+  metadata: {},
+  request_id: textOrNull,
+  hash: { ...text, description: 'SHA-256 over this entry and every entry before it.' },
+};
+const entry = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+
+export const Entry = jsonSchema<EntryRecord>(entry);
+
+export const EntryPage = jsonSchema<{ readonly items: readonly EntryRecord[]; readonly count: number }>({
+  type: 'object',
+  properties: { items: { type: 'array', items: entry }, count: { type: 'integer', minimum: 0 } },
+  required: ['items', 'count'],
+  additionalProperties: false,
+});
+
+export const EntryId = jsonSchema<{ readonly id: string }>({
+  type: 'object',
+  properties: { id: { type: 'string', format: 'uuid' } },
+  required: ['id'],
+});
+
+const filter = { type: 'string', minLength: 1, maxLength: 200 };
+
+export interface EntryQuery {
+  readonly page?: number;
+  readonly page_size?: number;
+  readonly actor_id?: string;
+  readonly credential_id?: string;
+  readonly action?: string;
+  readonly target_type?: string;
+  readonly target_id?: string;
+  readonly request_id?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export const ListQuery = jsonSchema<EntryQuery>({
+  type: 'object',
+  properties: {
+    page: { type: 'integer', minimum: 1, default: 1 },
+    page_size: { type: 'integer', minimum: 1, default: 50, description: 'More than 100 is answered with 100.' },
+    actor_id: filter,
+    credential_id: filter,
+    action: { ...filter, description: 'For example `api_key.revoked`.' },
+    target_type: filter,
+    target_id: filter,
+    request_id: filter,
+    since: { type: 'string', format: 'date-time', description: 'At this moment or later.' },
+    until: { type: 'string', format: 'date-time', description: 'Before this moment.' },
+  },
+  additionalProperties: false,
+});

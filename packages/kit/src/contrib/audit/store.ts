@@ -1,0 +1,144 @@
+import type { Db } from '../../db/db.ts';
+import { json } from '../../db/json-parameter.ts';
+import { type EntryContent, linkHash } from './chain.ts';
+
+/** An entry in its place in the chain. */
+export interface StoredEntry extends EntryContent {
+  readonly seq: bigint;
+  readonly content_hash: string;
+  readonly previous_hash: string;
+  readonly hash: string;
+}
+
+/** Where the chain ends, and where it starts after pruning. */
+export interface ChainState {
+  readonly length: bigint;
+  readonly hash: string;
+  readonly pruned_through: bigint;
+  readonly pruned_hash: string;
+}
+
+const CONTENT = [
+  'id',
+  'at',
+  'actor_id',
+  'actor_name',
+  'actor_scheme',
+  'credential_id',
+  'action',
+  'target_type',
+  'target_id',
+  'before',
+  'after',
+  'metadata',
+  'request_id',
+];
+const COLUMNS = [...CONTENT, 'seq', 'content_hash', 'previous_hash', 'hash'].map((name) => `"${name}"`).join(', ');
+
+/** One more entry. Links it at once on SQLite, whose transactions follow one another; on PostgreSQL the commit does (see migrations). */
+export async function appendEntry(tx: Db, content: EntryContent, contentHash: string): Promise<void> {
+  const isSqlite = tx.dialect === 'sqlite';
+  const chain = isSqlite ? await readChain(tx) : null;
+  const link = chain === null ? [null, null, null] : [chain.length + 1n, chain.hash, linkHash(chain.hash, contentHash)];
+  const { before, after, metadata } = content;
+  const values = [
+    content.id,
+    content.at,
+    content.actor_id,
+    content.actor_name,
+    content.actor_scheme,
+    content.credential_id,
+    content.action,
+    content.target_type,
+    content.target_id,
+    ...[before, after, metadata].map((value) => (value === null ? null : json(value))),
+    content.request_id,
+    link[0],
+    contentHash,
+    link[1],
+    link[2],
+  ];
+  await tx.query(`insert into audit_entries (${COLUMNS}) values (${values.map((_, index) => `$${index + 1}`).join(', ')})`, values);
+  if (chain !== null) await tx.query('update audit_chain set length = $1, hash = $2 where id = 1', [link[0], link[2]]);
+}
+
+export async function readChain(db: Db, options: { readonly hold?: boolean } = {}): Promise<ChainState> {
+  const lock = options.hold === true && db.dialect === 'postgres' ? ' for update' : '';
+  const [chain] = await db.query<ChainState>(`select length, hash, pruned_through, pruned_hash from audit_chain where id = 1${lock}`);
+  if (chain === undefined) throw new Error('The audit chain has no start: run `kit migrate`.');
+  return chain;
+}
+
+/** Entries after `seq`, in the order of the chain. */
+export function readEntries(db: Db, after: bigint, through: bigint, limit: number): Promise<StoredEntry[]> {
+  return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where seq > $1 and seq <= $2 order by seq limit $3`, [
+    after,
+    through,
+    limit,
+  ]);
+}
+
+/** Entries that no link leads to; inside a transaction that has just written some, those are among them (PostgreSQL). */
+export async function countUnlinked(db: Db): Promise<number> {
+  const [row] = await db.query<{ count: number | bigint }>('select count(*) as count from audit_entries where seq is null');
+  return Number(row?.count ?? 0);
+}
+
+export async function findEntry(db: Db, by: 'id' | 'seq', value: string | bigint): Promise<StoredEntry | null> {
+  const [entry] = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where ${by} = $1 and seq is not null`, [value]);
+  return entry ?? null;
+}
+
+export async function latestOfAction(db: Db, action: string): Promise<StoredEntry | null> {
+  const [entry] = await db.query<StoredEntry>(
+    `select ${COLUMNS} from audit_entries where action = $1 and seq is not null order by seq desc limit 1`,
+    [action],
+  );
+  return entry ?? null;
+}
+
+/** The last place in the chain before which everything is older than `at`. Places follow commits, so times may be a little out of order. */
+export async function lastOlderThan(db: Db, at: Date): Promise<bigint> {
+  const [row] = await db.query<{ seq: bigint | null }>(
+    'select seq from audit_entries where at >= $1 and seq is not null order by seq limit 1',
+    [at],
+  );
+  return row?.seq === undefined || row.seq === null ? (await readChain(db)).length : row.seq - 1n;
+}
+
+export async function removeThrough(tx: Db, seq: bigint, hash: string): Promise<number> {
+  const { count } = await tx.execute('delete from audit_entries where seq <= $1', [seq]);
+  await tx.query('update audit_chain set pruned_through = $1, pruned_hash = $2 where id = 1', [seq, hash]);
+  return count;
+}
+
+export interface EntryFilter {
+  readonly actor_id?: string | undefined;
+  readonly credential_id?: string | undefined;
+  readonly action?: string | undefined;
+  readonly target_type?: string | undefined;
+  readonly target_id?: string | undefined;
+  readonly request_id?: string | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/** Newest first. */
+export async function listEntries(
+  db: Db,
+  filter: EntryFilter,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly entries: readonly StoredEntry[]; readonly count: number }> {
+  const parameters: unknown[] = [];
+  const parameter = (value: unknown) => `$${parameters.push(value)}`;
+  const conditions = ['seq is not null'];
+  const { since, until, ...equal } = filter;
+  for (const [name, value] of Object.entries(equal)) if (value !== undefined) conditions.push(`${name} = ${parameter(value)}`);
+  if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
+  if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
+  const where = `where ${conditions.join(' and ')}`;
+  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries ${where}`, parameters);
+  const paging = `limit ${parameter(page.limit)} offset ${parameter(page.offset)}`;
+  const entries = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries ${where} order by seq desc ${paging}`, parameters);
+  return { entries, count: Number(row?.count ?? 0) };
+}

@@ -1,0 +1,101 @@
+import type { Db } from '../../db/db.ts';
+import { contentHash, linkHash } from './chain.ts';
+import { PRUNED } from './prune.ts';
+import { countUnlinked, findEntry, latestOfAction, readChain, readEntries, type ChainState, type StoredEntry } from './store.ts';
+
+/** Entries read at a time: the whole chain is never in memory. */
+const PAGE = 1000;
+
+export interface ChainFault {
+  /** The place in the chain; null when the fault is not about one entry. */
+  readonly seq: bigint | null;
+  readonly message: string;
+}
+
+export interface ChainReport {
+  readonly ok: boolean;
+  /** Entries that were read and found right. */
+  readonly checked: number;
+  readonly pruned_through: bigint;
+  /** The last entry: note it elsewhere, and `anchor` proves later that nothing up to it was changed. */
+  readonly head: { readonly seq: bigint; readonly hash: string };
+  readonly fault: ChainFault | null;
+}
+
+export interface VerifyChainOptions {
+  /** An entry as it was noted before. */
+  readonly anchor?: { readonly seq: bigint; readonly hash: string };
+  readonly onProgress?: (checked: number, total: number) => void;
+}
+
+/**
+ * Reads the whole chain, as one moment sees it, and stops at the first fault: an entry whose content was changed, that is missing, that
+ * was put in, or links to something else; an end or a start that does not fit.
+ */
+export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<ChainReport> {
+  const snapshot = { readOnly: true, isolation: 'repeatable read' } as const;
+  return db.transaction(async (tx) => {
+    const chain = await readChain(tx);
+    const walked = await walk(tx, chain, options);
+    const fault =
+      walked.fault ?? (await endFault(tx, chain, walked.hash)) ?? (await startFault(tx, chain)) ?? (await anchorFault(tx, chain, options));
+    const head = { seq: chain.length, hash: chain.hash };
+    return { ok: fault === null, checked: walked.checked, pruned_through: chain.pruned_through, head, fault };
+  }, snapshot);
+}
+
+async function walk(tx: Db, chain: ChainState, { onProgress }: VerifyChainOptions) {
+  let [seq, hash] = [chain.pruned_through, chain.pruned_hash];
+  let checked = 0;
+  const total = Number(chain.length - chain.pruned_through);
+  for (;;) {
+    const entries = await readEntries(tx, seq, chain.length, PAGE);
+    for (const entry of entries) {
+      const fault = entryFault(entry, seq, hash);
+      if (fault !== null) return { checked, hash, fault };
+      ({ seq, hash } = entry);
+      checked += 1;
+    }
+    onProgress?.(checked, total);
+    if (entries.length < PAGE) return { checked, hash, fault: null };
+  }
+}
+
+function entryFault(entry: StoredEntry, previousSeq: bigint, previousHash: string): ChainFault | null {
+  const fault = (seq: bigint, message: string) => ({ seq, message });
+  if (entry.seq !== previousSeq + 1n) return fault(previousSeq + 1n, `Entry ${previousSeq + 1n} is missing.`);
+  if (contentHash(entry) !== entry.content_hash) return fault(entry.seq, `The content of entry ${entry.seq} was changed.`);
+  if (entry.previous_hash !== previousHash) return fault(entry.seq, `Entry ${entry.seq} does not follow the entry before it.`);
+  if (linkHash(previousHash, entry.content_hash) !== entry.hash) return fault(entry.seq, `The hash of entry ${entry.seq} was changed.`);
+  return null;
+}
+
+async function endFault(tx: Db, chain: ChainState, hash: string): Promise<ChainFault | null> {
+  if (hash !== chain.hash)
+    return {
+      seq: chain.length,
+      message: `The chain should end with entry ${chain.length}, but entries at its end are missing or changed.`,
+    };
+  const unlinked = await countUnlinked(tx);
+  return unlinked === 0 ? null : { seq: null, message: `${unlinked} entries stand outside the chain.` };
+}
+
+/** A start other than the first entry must be what the latest pruning, itself an entry of the chain, says it left. */
+async function startFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
+  if (chain.pruned_through === 0n) return null;
+  const pruning = await latestOfAction(tx, PRUNED);
+  const said = (pruning?.metadata ?? {}) as { through_seq?: string; through_hash?: string };
+  const fits = said.through_seq === String(chain.pruned_through) && said.through_hash === chain.pruned_hash;
+  return fits
+    ? null
+    : { seq: chain.pruned_through, message: `Entries up to ${chain.pruned_through} are gone, but no pruning accounts for it.` };
+}
+
+async function anchorFault(tx: Db, chain: ChainState, { anchor }: VerifyChainOptions): Promise<ChainFault | null> {
+  if (anchor === undefined) return null;
+  const { seq, hash } = anchor;
+  const message = `Entry ${seq} is not the one that was noted.`;
+  if (seq === chain.pruned_through) return hash === chain.pruned_hash ? null : { seq, message };
+  if (seq < chain.pruned_through) return { seq, message: `Entry ${seq} was pruned: note a later one.` };
+  return (await findEntry(tx, 'seq', seq))?.hash === hash ? null : { seq, message };
+}
