@@ -86,7 +86,8 @@ function readServer(server: TableReader, file: string, environment: Environment)
     sections,
     clients,
     tls,
-    environment,
+    // A plain copy: reading process.env calls into the operating system each time, and every section looks through all of it.
+    environment: Object.freeze({ ...environment }),
     inputs: [...new Set([file, ...tokenFiles, ...tlsFiles])],
   };
   server.finish();

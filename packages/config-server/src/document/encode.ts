@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Table } from './value.ts';
@@ -24,7 +24,7 @@ export class EncodedDocument {
 
   constructor(document: Table) {
     this.body = Buffer.from(JSON.stringify(document));
-    this.hash = createHash('sha256').update(this.body).digest('base64url').slice(0, 27);
+    this.hash = hash('sha256', this.body, 'base64url').slice(0, 27);
   }
 
   get compressible(): boolean {
