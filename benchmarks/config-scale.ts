@@ -48,10 +48,16 @@ function writeServer(folder: string, format: Format, sections: number): void {
   writeFileSync(join(folder, 'server.toml'), `[server]\nbind = "127.0.0.1:0"\nwatch_debounce_ms = 20\n${tables.join('')}${client}`);
 }
 
-async function startMs(mode: 'parse' | 'start', folder: string): Promise<number> {
+interface Taken {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+async function startTime(mode: 'parse' | 'start', folder: string): Promise<Taken> {
   const script = fileURLToPath(new URL('./servers/scale-start.ts', import.meta.url));
   const node = pinned(SERVER_CORE, process.execPath, ['--conditions=source', script, mode, folder]);
-  return Number((await run(node.command, node.args)).stdout);
+  const [ms = 0, cpuMs = 0] = (await run(node.command, node.args)).stdout.trim().split(' ').map(Number);
+  return { ms, cpuMs };
 }
 
 export default defineBenchmark({
@@ -66,15 +72,18 @@ export default defineBenchmark({
       for (const format of ['toml', 'json'] as const) {
         const folder = join(root, format);
         writeServer(folder, format, sections);
-        const times = { parse: [] as number[], start: [] as number[] };
+        const times = { parse: [] as Taken[], start: [] as Taken[] };
         for (let round = 0; round < context.rounds; round += 1) {
-          for (const mode of ['parse', 'start'] as const) times[mode].push(await startMs(mode, folder));
+          for (const mode of ['parse', 'start'] as const) times[mode].push(await startTime(mode, folder));
         }
-        const [parse, start] = [median(times.parse), median(times.start)];
-        rows.push([format, parse.toFixed(0), start.toFixed(0), (start / parse).toFixed(2)]);
-        ratios.push({ name: `config-scale-start-${format}`, value: start / parse, goal: 3, atMost: true });
+        const of = (mode: 'parse' | 'start', unit: keyof Taken): number => median(times[mode].map((taken) => taken[unit]));
+        const ratio = of('start', 'cpuMs') / of('parse', 'cpuMs');
+        const cells = [of('parse', 'ms'), of('start', 'ms'), of('parse', 'cpuMs'), of('start', 'cpuMs')].map((value) => value.toFixed(0));
+        rows.push([format, ...cells, ratio.toFixed(2)]);
+        // By CPU time: on a machine that others use as well, elapsed time measures them.
+        ratios.push({ name: `config-scale-start-${format}`, value: ratio, goal: 3, atMost: true });
       }
-      context.print(table(['format', 'parsing alone, ms', 'start, ms', 'times'], rows));
+      context.print(table(['format', 'parsing alone, ms', 'start, ms', 'parsing, CPU ms', 'start, CPU ms', 'times, CPU'], rows));
       const touched = await sectionsReloaded(context, join(root, 'toml'));
       return [...ratios, { name: 'config-scale-sections-reloaded', value: touched, goal: 1, atMost: true }];
     } finally {
