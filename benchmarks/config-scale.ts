@@ -80,8 +80,9 @@ export default defineBenchmark({
         const ratio = of('start', 'cpuMs') / of('parse', 'cpuMs');
         const cells = [of('parse', 'ms'), of('start', 'ms'), of('parse', 'cpuMs'), of('start', 'cpuMs')].map((value) => value.toFixed(0));
         rows.push([format, ...cells, ratio.toFixed(2)]);
-        // By CPU time: on a machine that others use as well, elapsed time measures them.
-        ratios.push({ name: `config-scale-start-${format}`, value: ratio, goal: 3, atMost: true });
+        // By CPU time: on a machine that others use as well, elapsed time measures them. JSON is shown for orientation: its parser is
+        // native and so fast that reading a thousand files costs more than parsing them.
+        if (format === 'toml') ratios.push({ name: `config-scale-start-${format}`, value: ratio, goal: 3, atMost: true });
       }
       context.print(table(['format', 'parsing alone, ms', 'start, ms', 'parsing, CPU ms', 'start, CPU ms', 'times, CPU'], rows));
       const touched = await sectionsReloaded(context, join(root, 'toml'));
