@@ -17,14 +17,17 @@ export type Encoding = 'identity' | 'gzip' | 'br';
  */
 export class EncodedDocument {
   readonly body: Buffer;
-  /** Strong, from the content: the same document has the same tag in every process. */
-  readonly hash: string;
+  #hash: string | undefined;
   #gzip: Promise<Buffer> | undefined;
   #brotli: Promise<Buffer> | undefined;
 
   constructor(document: Table) {
     this.body = Buffer.from(JSON.stringify(document));
-    this.hash = hash('sha256', this.body, 'base64url').slice(0, 27);
+  }
+
+  /** Strong, from the content: the same document has the same tag in every process. Made for the first reader, as compressed forms are. */
+  get hash(): string {
+    return (this.#hash ??= hash('sha256', this.body, 'base64url').slice(0, 27));
   }
 
   get compressible(): boolean {
