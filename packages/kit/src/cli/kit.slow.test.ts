@@ -4,12 +4,17 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { openDatabase } from '../db/index.ts';
 import { createPostgresDatabase } from '../../../../test/provision/postgres-database.ts';
 
 const bin = join(import.meta.dirname, '../../bin/kit.js');
 const kit = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
+const db = pathToFileURL(join(import.meta.dirname, '../db/index.ts')).href;
 const accounts = pathToFileURL(join(import.meta.dirname, '../contrib/accounts/index.ts')).href;
+
+// Every test starts several processes; on a busy machine each takes seconds.
+vi.setConfig({ testTimeout: 300_000 });
 
 let folder = '';
 let postgres: Awaited<ReturnType<typeof createPostgresDatabase>> | undefined;
@@ -114,10 +119,10 @@ describe('without an app', () => {
 
   test('a wrong command line is exit code 2', async () => {
     const place = await project('usage');
-    for (const args of [['inspekt'], ['inspect', '--nope'], ['start', '--port', 'abc'], ['user', 'create'], ['user']]) {
-      expect((await run(args, { cwd: place })).code).toBe(2);
-    }
-    expect((await run(['inspekt'], { cwd: place })).stderr).toContain('Did you mean inspect?');
+    const lines = [['inspekt'], ['inspect', '--nope'], ['start', '--port', 'abc'], ['user', 'create'], ['user']];
+    const runs = await Promise.all(lines.map((args) => run(args, { cwd: place })));
+    expect(runs.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
+    expect(runs[0]?.stderr).toContain('Did you mean inspect?');
   });
 
   test('a Node that is too old gets a sentence, not a syntax error', async () => {
@@ -157,6 +162,55 @@ describe('the route table', () => {
   });
 });
 
+describe('models and migrations', () => {
+  test('what a model says and no migration does becomes a file, once', async () => {
+    const place = join(folder, 'make');
+    await mkdir(place, { recursive: true });
+    await writeFile(
+      join(place, 'kit.config.ts'),
+      `import { createApp } from ${JSON.stringify(kit)};
+import { model, t } from ${JSON.stringify(db)};
+const orders = model('orders', { id: t.uuidv7().pk(), note: t.text(80).nullable() });
+export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', models: [orders] }], mount: {} });
+`,
+    );
+    const check = await run(['migrate', '--check', '--json'], { cwd: place });
+    expect(check.code).toBe(1);
+    expect(JSON.parse(check.stdout)).toMatchObject({
+      drift: { models: ['Table "orders" has a model but no migration creates it.'], database: [] },
+    });
+    const made = await run(['migrate', 'make', 'add_orders'], { cwd: place });
+    expect(made).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: "migrations/0001_add_orders.ts written for shop. Add it to the module's migrations.\n",
+    });
+    const source = await readFile(join(place, 'migrations/0001_add_orders.ts'), 'utf8');
+    expect(source).toContain("export default migration('0001_add_orders', [");
+    expect((await run(['migrate', 'make', 'add_orders', '--print'], { cwd: place })).stdout).toBe(source);
+    const again = await run(['migrate', 'make', 'add_orders'], { cwd: place });
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('exists already; nothing was written.');
+    expect((await run(['migrate', 'make', 'Add Orders'], { cwd: place })).code).toBe(2);
+    expect((await run(['migrate', 'make', 'x', '--module', 'shed'], { cwd: place })).stderr).toContain(
+      'There is no module "shed"; there are kit, shop.',
+    );
+  });
+
+  test('tables changed by hand are drift', async () => {
+    const place = await project('drift');
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    expect((await run(['migrate', 'make', 'nothing'], { cwd: place })).stdout).toContain('there is nothing to write');
+    const database = await openDatabase(`sqlite:${join(place, 'app.db')}`);
+    await database.query('alter table users add column nickname text');
+    await database.close();
+    const { code, stdout, stderr } = await run(['migrate', '--check'], { cwd: place });
+    expect(code).toBe(1);
+    expect(stdout).toContain('Column "users.nickname" is in the database but in no migration.');
+    expect(stderr).toContain('somebody changed them by hand');
+  });
+});
+
 describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
   let place = '';
   beforeAll(async () => {
@@ -186,7 +240,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const doctor = await run(['doctor', '--json'], { cwd: place });
     expect(doctor.code).toBe(0);
     expect(JSON.parse(doctor.stdout)).toMatchObject({ ok: true });
-    expect((await run(['check'], { cwd: place })).stdout).toContain('ok Shop: 4 routes, 1 modules.');
+    expect((await run(['check'], { cwd: place })).stdout).toMatch(/^ok Shop: \d+ routes, 1 module\.$/m);
   });
 
   test('users are made with a password from a pipe or a generated one, and never show a hash', async () => {
@@ -215,11 +269,8 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       [['user', 'create', 'eve'], '', 'Password expected on standard input, which is empty.'],
       [['user', 'deactivate', 'nobody'], '', 'There is no user "nobody".'],
     ];
-    for (const [args, input, sentence] of cases) {
-      const result = await run(args, { cwd: place, input });
-      expect(result).toMatchObject({ code: 1, stdout: '' });
-      expect(result.stderr).toBe(`error: ${sentence}\n`);
-    }
+    const results = await Promise.all(cases.map(([args, input]) => run(args, { cwd: place, input })));
+    expect(results).toEqual(cases.map(([, , sentence]) => ({ code: 1, stdout: '', stderr: `error: ${sentence}\n` })));
     const json = await run(['user', 'deactivate', 'nobody', '--json'], { cwd: place });
     expect(JSON.parse(json.stderr)).toEqual({ error: { code: 'user_not_found', message: 'There is no user "nobody".' } });
   });

@@ -25,7 +25,9 @@ export const checkCommand: CoreCommand = {
           fault: { id, message, hint },
         } of faults)
           context.print(`${context.paint('yellow', id)} ${message}${hint === undefined ? '' : ` ${hint}`}`);
-        context.print(`${context.paint('green', 'ok')} ${app.title}: ${app.routes.length} routes, ${app.modules.length} modules.`);
+        context.print(
+          `${context.paint('green', 'ok')} ${app.title}: ${app.routes.length} routes, ${app.modules.length} ${app.modules.length === 1 ? 'module' : 'modules'}.`,
+        );
       });
   },
 };

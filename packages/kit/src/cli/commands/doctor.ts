@@ -40,7 +40,7 @@ async function examine(context: CliContext): Promise<Finding[]> {
   findings.push({
     subject: 'start-up',
     state: 'ok',
-    detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} modules`,
+    detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
   return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value))];
 }

@@ -1,14 +1,15 @@
-import { migrate } from '../../db/index.ts';
+import { checkDrift, migrate } from '../../db/index.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { migrationModules, pendingOf } from '../migration-modules.ts';
+import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {
   name: 'migrate',
   summary: 'bring the database up to date',
   configure(command, context) {
     command
-      .option('--check', 'change nothing; exit code 1 when something is pending')
+      .option('--check', 'change nothing; exit code 1 when something is pending or models, migrations and tables disagree')
       .option('--dry-run', 'change nothing; print the SQL that would run')
       .addHelpText('after', HELP)
       .action(async ({ check, dryRun }: { check?: boolean; dryRun?: boolean }) => {
@@ -16,6 +17,7 @@ export const migrateCommand: CoreCommand = {
         else if (dryRun === true) await printStatements(context);
         else await apply(context);
       });
+    addMigrateMake(command, context);
   },
 };
 
@@ -44,11 +46,18 @@ async function apply(context: CliContext): Promise<void> {
 async function checkOnly(context: CliContext): Promise<void> {
   const app = await (await context.bareApp()).openDatabases();
   const pending = await pendingOf(app);
-  if (context.json) context.print(JSON.stringify({ pending }));
+  const drift = await checkDrift(migrationModules(app), app.db);
+  if (context.json) context.print(JSON.stringify({ pending, drift }));
   else {
     for (const id of pending) context.print(`${context.paint('yellow', 'pending')} ${id}`);
+    for (const fault of [...drift.models, ...drift.database]) context.print(`${context.paint('yellow', 'drift')}   ${fault}`);
   }
-  if (pending.length > 0) context.fail(`${pending.length} pending. Run: kit migrate`);
+  const remedies = [
+    ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
+    ...(drift.models.length > 0 ? ['Models and migrations disagree: run kit migrate make <name>.'] : []),
+    ...(drift.database.length > 0 ? ['The tables are not what their migrations made: somebody changed them by hand.'] : []),
+  ];
+  if (remedies.length > 0) context.fail(remedies.join(' '));
   if (!context.json) context.print('The database is up to date.');
 }
 

@@ -1,0 +1,61 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import { modelDrift, proposeModuleMigration, type MigrationModule } from '../../db/index.ts';
+import type { CliContext } from '../context.ts';
+import { migrationModules } from '../migration-modules.ts';
+
+interface MakeOptions {
+  readonly module?: string;
+  readonly dir: string;
+  readonly print?: boolean;
+}
+
+/** `kit migrate make <name>`: writes what the models say and no migration does yet. */
+export function addMigrateMake(command: Command, context: CliContext): void {
+  command
+    .command('make')
+    .description('write a migration for what the models say and no migration does yet')
+    .argument('<name>', 'what it does, in snake_case: add_phone', label)
+    .option('--module <name>', 'the module whose models changed; needed when several did')
+    .option('--dir <folder>', 'where to write it', 'migrations')
+    .option('--print', 'print it instead of writing a file')
+    .addHelpText('after', '\nNo database is opened. Read the file before you use it, then add it to the `migrations` of the module.')
+    .action(async (name: string, options: MakeOptions) => {
+      const modules = migrationModules(await context.bareApp());
+      const module = chooseModule(modules, options.module, context);
+      const proposed = module === null ? undefined : proposeModuleMigration(modules, module, name);
+      if (proposed === undefined) return context.print('Models and migrations agree: there is nothing to write.');
+      if (options.print === true) return context.print(proposed.source.trimEnd());
+      const file = join(resolve(options.dir), `${proposed.name}.ts`);
+      await mkdir(resolve(options.dir), { recursive: true });
+      // wx: a migration that exists may have been applied somewhere and is never written over.
+      await writeFile(file, proposed.source, { flag: 'wx' }).catch((error: unknown) =>
+        (error as NodeJS.ErrnoException).code === 'EEXIST'
+          ? context.fail(`${file} exists already; nothing was written.`)
+          : Promise.reject(error as Error),
+      );
+      if (context.json) return context.print(JSON.stringify({ file, module, name: proposed.name, notes: proposed.notes }));
+      context.print(`${relative(process.cwd(), file)} written for ${module}. Add it to the module's migrations.`);
+      for (const note of proposed.notes) context.print(`${context.paint('yellow', 'review')} ${note}.`);
+    });
+}
+
+function label(text: string): string {
+  if (!/^[a-z][a-z0-9_]{0,60}$/.test(text))
+    throw new InvalidArgumentError('A name is snake_case: a-z, 0-9 and "_", starting with a letter.');
+  return text;
+}
+
+function chooseModule(modules: readonly MigrationModule[], given: string | undefined, context: CliContext): string | null {
+  if (given !== undefined) {
+    if (modules.some(({ name }) => name === given)) return given;
+    context.fail(`There is no module "${given}"; there are ${modules.map(({ name }) => name).join(', ')}.`);
+  }
+  // Each module's drift on its own: the others only lend their tables to its references.
+  const changed = modules.filter(
+    (module) => modelDrift(modules.map((each) => (each === module ? each : { ...each, models: [] }))).length > 0,
+  );
+  if (changed.length > 1) context.fail(`The models of ${changed.map(({ name }) => name).join(' and ')} changed: choose one with --module.`);
+  return changed[0]?.name ?? null;
+}
