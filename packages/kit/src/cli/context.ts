@@ -1,6 +1,5 @@
-import type { App, CommandContext } from '../app/index.ts';
+import { pendingOf, type App, type CommandContext } from '../app/index.ts';
 import { CliFailure } from './cli-failure.ts';
-import { pendingOf } from './migration-modules.ts';
 import { startProgress } from './progress.ts';
 import { readSecret } from './secret-input.ts';
 import { paint, type Terminal } from './terminal.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { createApp } from '../app/create-app.ts';
+import { migrationModules } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
 import { migrate } from '../db/migrations/migrate.ts';
-import type { MigrationModule } from '../db/migrations/plan.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 
@@ -51,7 +51,7 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   };
   try {
     await app.openDatabases();
-    if (migrates) await migrate(app.db, app.modules as readonly MigrationModule[]);
+    if (migrates) await migrate(app.db, migrationModules(app));
     await prepare?.(app);
     await app.ready();
   } catch (error) {

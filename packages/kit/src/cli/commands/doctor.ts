@@ -1,9 +1,8 @@
-import type { App } from '../../app/index.ts';
+import { pendingOf, type App } from '../../app/index.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { missingConfig } from '../find-config.ts';
 import { moduleFaults } from '../module-faults.ts';
-import { pendingOf } from '../migration-modules.ts';
 
 interface Finding {
   readonly subject: string;

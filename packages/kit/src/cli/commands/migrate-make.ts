@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { modelDrift, proposeModuleMigration, type MigrationModule } from '../../db/index.ts';
 import type { CliContext } from '../context.ts';
-import { migrationModules } from '../migration-modules.ts';
+import { migrationModules } from '../../app/index.ts';
 
 interface MakeOptions {
   readonly module?: string;

@@ -1,7 +1,7 @@
 import { checkDrift, migrate } from '../../db/index.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { migrationModules, pendingOf } from '../migration-modules.ts';
+import { migrationModules, pendingOf } from '../../app/index.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {
