@@ -1,0 +1,114 @@
+import { globSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { checkDescriptions } from '../packages/kit/src/app/checks.ts';
+import { errorCatalogs, type ErrorDefinition } from '../packages/kit/src/errors/catalog.ts';
+
+export const root = resolve(import.meta.dirname, '..');
+
+/** A page that is made from the sources, and the text it must have. */
+export interface ReferencePage {
+  readonly path: string;
+  readonly text: string;
+}
+
+export async function referencePages(): Promise<readonly ReferencePage[]> {
+  return [
+    { path: 'docs/reference/errors.md', text: await errorsPage() },
+    { path: 'docs/reference/checks.md', text: checksPage() },
+  ];
+}
+
+/** Catalogs register themselves when their file is loaded; by convention that file is called errors.ts. */
+async function errorsPage(): Promise<string> {
+  const files = globSync('packages/kit/src/**/{errors,core-errors}.ts', { cwd: root }).sort();
+  for (const file of files) await import(pathToFileURL(join(root, file)).href);
+  const parts = errorCatalogs().map(({ module, errors }) => `## ${module}\n\n${errorTable(Object.values(errors))}`);
+  return `# Errors
+
+<!-- Made by \`npm run docs:reference\` from the catalogs in packages/kit/src; a test fails when it is stale. -->
+
+Every error of every path has one shape. \`ERROR_FORMAT=problem+json\` (the default, RFC 9457):
+
+\`\`\`json
+{
+  "type": "urn:kit:error:validation_error",
+  "title": "Validation error",
+  "status": 422,
+  "detail": "The request is well formed, but some of its values are not acceptable.",
+  "code": "validation_error",
+  "request_id": "0f8e6c1d2b3a495867-1a",
+  "errors": [{ "location": ["body", "lines", 0, "quantity"], "code": "too_small", "message": "Too small: expected number to be >=1" }]
+}
+\`\`\`
+
+\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\`, with \`request_id\` added on a 500. Some codes add members of their own (named in the
+table's remedy); \`X-Request-Id\` is on every error answer in both formats.
+
+- \`code\` is a promise: it is never renamed. \`detail\` is a sentence for people and may change.
+- \`errors\` lists every validation fault at once. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. Codes the toolkit gives itself are
+  \`required\` and \`unknown_field\`, in malformed bodies \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`, \`number_out_of_range\` and \`invalid_text\`; all others are
+  the schema library's.
+- An error nobody declared is a 500 \`internal_error\` with a request id and nothing else. The cause is in the log under that id.
+
+## Your own errors
+
+A module declares a catalog; the key is the code. An error class of yours becomes an answer through an error map on the operation, its controller,
+its version mount or the app, the nearest first. \`raises\` puts them in the OpenAPI document.
+
+\`\`\`ts
+import { allowAny, Controller, defineErrors, errors, route } from 'kit';
+
+export const stockErrors = defineErrors('stock', {
+  out_of_stock: { status: 409, detail: 'Nothing is left.', remedy: 'Order fewer.' },
+});
+
+class WarehouseOffline extends Error {
+  readonly retrySeconds = 30;
+}
+
+export class StockController extends Controller {
+  static override readonly errors = errors().on(WarehouseOffline, {
+    status: 503,
+    code: 'warehouse_offline',
+    detail: 'The warehouse does not answer.',
+    headers: ({ retrySeconds }) => ({ 'retry-after': String(retrySeconds) }),
+  });
+
+  reserve = route.get('/reserve', { permission: allowAny, raises: [stockErrors.out_of_stock, WarehouseOffline] }, () => {
+    throw stockErrors.out_of_stock({ extensions: { left: 0 } });
+  });
+}
+\`\`\`
+
+An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`extensions\` and \`headers\`.
+
+${parts.join('\n\n')}
+`;
+}
+
+function errorTable(definitions: readonly ErrorDefinition[]): string {
+  const rows = definitions
+    .toSorted((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1))
+    .map(({ code, status, detail, remedy }) => `| \`${code}\` | ${status} | ${cell(detail)} | ${cell(remedy ?? '')} |`);
+  return ['| code | status | default sentence | what to do |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+function checksPage(): string {
+  const parts = Object.entries(checkDescriptions).map(
+    ([id, { title, explanation, remedy }]) => `## ${id}: ${title}\n\n${explanation}\n\nWhat to do: ${remedy}`,
+  );
+  return `# Checks
+
+<!-- Made by \`npm run docs:reference\` from packages/kit/src/app/checks.ts; a test fails when it is stale. -->
+
+The app is checked completely when it is created, before any request and before any I/O; modules add checks that run once the databases are open.
+Every fault is reported at once, with its id, a sentence and a hint. Ids with \`E\` stop the start, ids with \`W\` are logged as warnings.
+
+${parts.join('\n\n')}
+`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
