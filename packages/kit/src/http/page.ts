@@ -1,4 +1,4 @@
-import { jsonSchemaOf, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
+import { jsonSchemaOf, type AnswerOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
 
 /** The one envelope of lists. `next` and `previous` appear where a list has cursors. */
 export interface Page<Item> {
@@ -9,7 +9,7 @@ export interface Page<Item> {
 }
 
 /** The envelope's schema around an item's: `response: page(OrderOut)`. */
-export function page<S extends Schema>(item: S): Schema<Page<OutputOf<S>>> {
+export function page<S extends Schema>(item: S): Schema<Page<AnswerOf<S>>> {
   const envelope = (direction: 'input' | 'output') => {
     const { $defs, ...items } = jsonSchemaOf(item, direction);
     return {
@@ -29,7 +29,7 @@ export function page<S extends Schema>(item: S): Schema<Page<OutputOf<S>>> {
     '~standard': {
       version: 1,
       vendor: 'kit',
-      validate: (value) => validatePage<OutputOf<S>>(item, value),
+      validate: (value) => validatePage<AnswerOf<S>>(item, value),
       jsonSchema: { input: () => envelope('input'), output: () => envelope('output') },
     },
   };

@@ -4,7 +4,7 @@ import type { ErrorClass, ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
-import type { OutputOf, Schema } from './schema.ts';
+import type { AnswerOf, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'QUERY';
@@ -87,9 +87,6 @@ type ContextOf<P, Q, H, B, U extends User | null> = HandlerContext<
   U
 >;
 
-/** What the handler must return: the response schema's value, or nothing where there is no schema. */
-type Answer<R> = R extends Schema ? OutputOf<R> : undefined | void;
-
 /** One operation as data. Handlers are erased to one shape so that a table of routes has one type. */
 export interface Route {
   readonly isRoute: true;
@@ -111,7 +108,7 @@ type Verb = <
 >(
   path: string,
   options: RouteOptions<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<P, Q, H, B, U>) => Answer<R> | Promise<Answer<R>>,
+  handler: (context: ContextOf<P, Q, H, B, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
 ) => Route;
 
 type BodylessVerb = <
@@ -123,7 +120,7 @@ type BodylessVerb = <
 >(
   path: string,
   options: RouteOptions<P, Q, H, undefined, R, U>,
-  handler: (context: ContextOf<P, Q, H, undefined, U>) => Answer<R> | Promise<Answer<R>>,
+  handler: (context: ContextOf<P, Q, H, undefined, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
 ) => Route;
 
 type StreamVerb = <
@@ -136,7 +133,7 @@ type StreamVerb = <
 >(
   path: string,
   options: StreamOptions<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<OutputOf<R, unknown>>>,
+  handler: (context: ContextOf<P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
 ) => Route;
 
 function verb(method: HttpMethod): Verb {

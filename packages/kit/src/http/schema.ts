@@ -24,6 +24,14 @@ export interface SchemaIssue {
 /** What the schema's value is after validation; `Missing` when the route declares none. */
 export type OutputOf<S, Missing = undefined> = S extends Schema ? NonNullable<S['~standard']['types']>['output'] : Missing;
 
+/**
+ * What a handler returns for a response schema. The value is sent as it is, only declared members, without running the schema: so it must
+ * be what goes into the schema (a row with its dates) and what comes out of it (defaults present) at once.
+ */
+export type AnswerOf<S> = S extends Schema
+  ? NonNullable<S['~standard']['types']>['input'] & NonNullable<S['~standard']['types']>['output']
+  : undefined | void;
+
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const TARGET = { target: 'draft-2020-12' };
