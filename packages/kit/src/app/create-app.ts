@@ -5,6 +5,7 @@ import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { BlockingWatch } from '../http/blocking-watch.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
@@ -82,7 +83,7 @@ class Application implements App {
       throttleStorage,
       throttleRates: settings.throttleRates,
       tenantOf: (exchange) => tenant?.(exchange as Exchange) ?? null,
-      warnBlockingMs: settings.warnBlockingMs,
+      blocking: new BlockingWatch(settings.warnBlockingMs, log),
       jsonDepthMax: options.jsonDepthMax ?? JSON_DEPTH_MAX,
       draining: this.#draining.signal,
       stopping: this.#stopping.signal,
@@ -202,6 +203,7 @@ class Application implements App {
 
   async #start(): Promise<void> {
     await this.ready();
+    this.#host.blocking.start();
     for (const module of this.#plan.modules) await module.start?.(this);
   }
 
@@ -252,6 +254,7 @@ class Application implements App {
   async #end(): Promise<void> {
     const { log, services, throttleStorage, databases } = this.#plan;
     this.#draining.abort(coreErrors.unavailable());
+    this.#host.blocking.stop();
     const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
     const timeIsUp = Promise.withResolvers<void>();
     if (await this.#inFlight.settle(timeIsUp.promise)) log.warn('work of requests was still running when the databases closed');

@@ -31,7 +31,7 @@ export function translateServerError(thrown: unknown): KitError | undefined {
 }
 
 /** For errors that Node reports on the socket, before there is a request. */
-export function translateSocketError(error: Error & { readonly code?: string }): KitError {
+export function translateSocketError(error: Error & { readonly code?: string | undefined }): KitError {
   const definition = error.code === undefined ? undefined : serverCodes[error.code];
   return (definition ?? coreErrors.malformed_request)({ cause: error });
 }

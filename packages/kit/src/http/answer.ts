@@ -34,8 +34,14 @@ export function renderFailure(exchange: Exchange, plan: AnswerPlan, error: unkno
 /** Answers with an error. Safe on every path: already answered, connection gone, failing middleware. */
 export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void {
   const { reply } = exchange;
+  if (reply.sent || reply.raw.headersSent) {
+    // The deadline answered, or the body had begun: there is nothing left to tell the caller.
+    exchange.log.warn({ err: error, operation: exchange.route?.operationId }, 'an error after the answer');
+    if (!reply.raw.writableEnded) reply.raw.destroy();
+    return;
+  }
   const rendered = renderFailure(exchange, plan, error);
-  if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) return;
+  if (reply.raw.destroyed) return;
   // Headers a handler set for the answer it did not get to give: a stale Content-Type or ETag must not describe the error.
   for (const name of ['content-type', 'content-length', 'content-encoding', 'etag', 'last-modified', 'cache-control', 'location'])
     reply.removeHeader(name);

@@ -127,6 +127,20 @@ for (const format of ['problem+json', 'detail'] as const) {
         415,
         'unsupported_media_type',
       ],
+      [
+        'a compressed body',
+        '/v1/things',
+        { method: 'POST', headers: { ...json, 'content-encoding': 'gzip' }, body: '{"name":"a","age":1}' },
+        415,
+        'unsupported_media_type',
+      ],
+      [
+        'another character set',
+        '/v1/things',
+        { method: 'POST', headers: { 'content-type': 'application/json; charset=latin1' }, body: '{"name":"a","age":1}' },
+        415,
+        'unsupported_media_type',
+      ],
       ['malformed JSON', '/v1/things', { method: 'POST', headers: json, body: '{"name"' }, 400, 'malformed_body'],
       [
         'a body with a duplicate key',

@@ -6,6 +6,7 @@ import type { ErrorFormat } from '../errors/render.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
+import type { BlockingWatch } from './blocking-watch.ts';
 import type { Log } from './log.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
@@ -25,7 +26,7 @@ export interface Host {
   readonly throttleRates: ThrottleRates;
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
-  readonly warnBlockingMs: number;
+  readonly blocking: BlockingWatch;
   readonly jsonDepthMax: number;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */
   readonly draining: AbortSignal;

@@ -41,7 +41,8 @@ export class PathMethods {
 
 /** The error for a request that matches no route. */
 export function unmatched(method: string, allowed: readonly string[]): KitError {
-  if (allowed.length === 0) return coreErrors.not_found({ detail: 'No operation has this address.' });
+  // The address has the method: something else kept the router from it, such as a trailing slash a foreign server does not tolerate.
+  if (allowed.length === 0 || allowed.includes(method)) return coreErrors.not_found({ detail: 'No operation has this address.' });
   return coreErrors.method_not_allowed({
     detail: `This address does not support ${method.slice(0, 32)}.`,
     extensions: { allowed_methods: allowed },

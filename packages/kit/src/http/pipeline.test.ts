@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
@@ -268,24 +268,52 @@ describe('answers', () => {
   });
 });
 
-test('a handler that holds the event loop is named in the log', async () => {
-  const lines: string[] = [];
+describe('a handler that holds the event loop', () => {
+  function hold(): void {
+    const end = performance.now() + 60;
+    while (performance.now() < end);
+  }
   class SlowController extends Controller {
-    block = route.get('/', { permission: allowAny }, async () => {
+    quick = route.get('/', { permission: allowAny }, async () => {
       await Promise.resolve();
     });
-    hog = route.get('/hog', { permission: allowAny }, () => {
-      const end = performance.now() + 30;
-      while (performance.now() < end);
+    hog = route.get('/hog', { permission: allowAny }, hold);
+    late = route.get('/late', { permission: allowAny }, async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      hold();
     });
   }
-  serve(SlowController, {
-    settings: { warnBlockingMs: 10 },
-    log: { level: 'warn', hooks: { logMethod: (args) => void lines.push(String(args[1])) } },
+  let lines: string[];
+  function serveSlow(warnBlockingMs: number): void {
+    lines = [];
+    serve(SlowController, {
+      settings: { warnBlockingMs },
+      log: { level: 'warn', hooks: { logMethod: (args) => void lines.push(String(args[1])) } },
+    });
+  }
+
+  test('before its first await is named', async () => {
+    serveSlow(20);
+    await call('GET', '/v1/x/hog');
+    expect(lines).toEqual([expect.stringMatching(/^SlowController\.hog blocked the event loop for \d+ ms/) as string]);
   });
-  await call('GET', '/v1/x');
-  await call('GET', '/v1/x/hog');
-  expect(lines).toEqual([expect.stringMatching(/^SlowController\.hog blocked the event loop for \d+ ms/) as string]);
+
+  test('after an await is among those the warning names', async () => {
+    serveSlow(20);
+    await app.start();
+    await call('GET', '/v1/x/late');
+    await vi.waitFor(() =>
+      expect(lines.join()).toMatch(/the event loop was blocked for \d+ ms while these handlers were under way: .*SlowController\.late/),
+    );
+  });
+
+  test('is nobody’s business when the setting is 0', async () => {
+    serveSlow(0);
+    await app.start();
+    await call('GET', '/v1/x/hog');
+    await call('GET', '/v1/x/late');
+    expect(lines).toEqual([]);
+  });
 });
 
 test('middleware around the handler can answer for it, and sees its value', async () => {

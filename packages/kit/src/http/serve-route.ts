@@ -3,7 +3,6 @@ import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
-import { warnBlocking } from './warn-blocking.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
@@ -125,21 +124,24 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   }
   const result = plan.around.length > 0 ? runAround(plan, exchange, context) : callHandler(plan, exchange, context);
   if (isThenable(result)) {
-    result.then((value) => answer(plan, exchange, value)).then(undefined, (error: unknown) => fail(exchange, plan, error));
+    const { blocking } = exchange.host;
+    blocking.entered(route);
+    result
+      .then((value) => answer(plan, exchange, value))
+      .then(
+        () => blocking.left(route),
+        (error: unknown) => {
+          blocking.left(route);
+          fail(exchange, plan, error);
+        },
+      );
   } else answer(plan, exchange, result);
 }
 
-/** The synchronous part of a handler is timed: it is what holds up everybody else. */
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
-  const { warnBlockingMs } = exchange.host;
-  if (warnBlockingMs === 0) return plan.route.route.handler(context);
-  const started = performance.now();
-  try {
-    return plan.route.route.handler(context);
-  } finally {
-    const heldMs = performance.now() - started;
-    if (heldMs > warnBlockingMs) warnBlocking(exchange.log, plan.route, heldMs);
-  }
+  const { route } = plan;
+  const { blocking } = exchange.host;
+  return blocking.isOn ? blocking.run(route, () => route.route.handler(context)) : route.route.handler(context);
 }
 
 function runAround(plan: RoutePlan, exchange: Exchange, context: Handling): Promise<unknown> {

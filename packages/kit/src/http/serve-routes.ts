@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { coreErrors } from '../errors/core-errors.ts';
 import { renderError } from '../errors/render.ts';
 import { translateSocketError } from '../errors/server-errors.ts';
 import { onRequestStages, refuseLongUrl, runStages } from './admission.ts';
@@ -24,7 +25,10 @@ export interface ServedRoutes {
 /** Registers the table on one Fastify context. Everything set here ends at the context's border. */
 export function serveRoutes(fastify: FastifyInstance, host: Host, served: ServedRoutes, server: 'own' | 'foreign'): void {
   fastify.removeAllContentTypeParsers();
-  const parse = (_request: FastifyRequest, body: Buffer) => (body.length === 0 ? undefined : parseJson(body, host.jsonDepthMax));
+  const parse = (request: FastifyRequest, body: Buffer) => {
+    refuseEncoding(request.headers);
+    return body.length === 0 ? undefined : parseJson(body, host.jsonDepthMax);
+  };
   fastify.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i, { parseAs: 'buffer' }, (request, body, done) => {
     try {
       done(null, parse(request, body as Buffer));
@@ -38,6 +42,21 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
   // Inside a foreign server a plugin without a prefix has no 404s of its own: that server's stay in force.
   if (server === 'own' || fastify.prefix !== '')
     fastify.setNotFoundHandler((request, reply) => strays.answer(request, reply, fastify.prefix));
+}
+
+/** JSON is UTF-8 (RFC 8259); compressed bodies would have to be limited twice, so they are not taken. */
+function refuseEncoding(headers: FastifyRequest['headers']): void {
+  const encoding = headers['content-encoding'];
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers['content-type'] ?? '')?.[1];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw coreErrors.unsupported_media_type({
+      detail: 'Compressed request bodies are not supported.',
+      headers: { 'accept-encoding': 'identity' },
+    });
+  }
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+    throw coreErrors.unsupported_media_type({ detail: 'JSON bodies are UTF-8.' });
+  }
 }
 
 /** Requests no route took: unknown addresses, wrong methods, URLs that cannot be decoded. */

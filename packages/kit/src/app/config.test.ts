@@ -1,0 +1,61 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import { readSettings } from './config.ts';
+
+test('an empty environment gives the documented defaults', () => {
+  const { settings, faults } = readSettings({}, {});
+  expect(faults).toEqual([]);
+  expect({ ...settings }).toMatchObject({
+    databaseUrl: undefined,
+    errorFormat: 'problem+json',
+    throttleRates: {},
+    warnBlockingMs: 100,
+    logLevel: 'info',
+    shutdownTimeoutMs: 10_000,
+  });
+  expect(Object.isFrozen(settings)).toBe(true);
+});
+
+test('the environment is read, options win over it', () => {
+  const environment = {
+    ERROR_FORMAT: 'detail',
+    LOG_LEVEL: 'debug',
+    WARN_BLOCKING_MS: '0',
+    DATABASE_URL: 'sqlite:./a.db',
+    SHUTDOWN_TIMEOUT_MS: '5',
+  };
+  expect(readSettings({}, environment).settings).toMatchObject({
+    errorFormat: 'detail',
+    logLevel: 'debug',
+    warnBlockingMs: 0,
+    databaseUrl: 'sqlite:./a.db',
+    shutdownTimeoutMs: 5,
+  });
+  expect(readSettings({ logLevel: 'warn', warnBlockingMs: 7 }, environment).settings).toMatchObject({
+    logLevel: 'warn',
+    warnBlockingMs: 7,
+  });
+});
+
+test('THROTTLE_RATES is a list of pairs or a JSON object', () => {
+  const rates = { login: { count: 5, periodMs: 60_000 }, search: { count: 20, periodMs: 300_000 } };
+  expect(readSettings({}, { THROTTLE_RATES: 'login=5/min, search=20/5min' }).settings.throttleRates).toEqual(rates);
+  expect(readSettings({}, { THROTTLE_RATES: '{"login":"5/min","search":"20/5min"}' }).settings.throttleRates).toEqual(rates);
+});
+
+test('every fault is reported at once', () => {
+  const environment = { ERROR_FORMAT: 'problem-json', LOG_LEVEL: 'loud', WARN_BLOCKING_MS: 'soon', THROTTLE_RATES: 'login,search=often' };
+  const { faults } = readSettings({ logLevels: 'x' } as object, environment);
+  expect(faults).toHaveLength(6);
+  expect(faults.join('\n')).toContain('settings.logLevels is not a setting. Did you mean "logLevel"?');
+  expect(faults.join('\n')).toContain('ERROR_FORMAT is "problem-json"; use one of problem+json, detail. Did you mean "problem+json"?');
+  expect(readSettings({}, { THROTTLE_RATES: '{"login":' }).faults).toEqual([
+    'THROTTLE_RATES starts like a JSON object but is not valid JSON.',
+  ]);
+});
+
+test('secrets are there and never printed', () => {
+  const { settings } = readSettings({}, { API_KEY_PEPPER: 'hunter2', WEBHOOK_SECRET_KEYS: 'hunter3' });
+  expect([settings.apiKeyPepper, settings.webhookSecretKeys]).toEqual(['hunter2', 'hunter3']);
+  expect(JSON.stringify(settings) + inspect(settings)).not.toMatch(/hunter/);
+});
