@@ -13,9 +13,9 @@ import {
   propertiesOf,
 } from './schema-node.ts';
 
-type Location = readonly (string | number)[];
+type Location = (string | number)[];
 
-/** Adds a fault for every member of the value the schema does not know. */
+/** Adds a fault for every member of the value the schema does not know. `location` is one growing and shrinking list, copied only into faults. */
 export type UnknownFieldCheck = (value: unknown, location: Location, faults: FieldError[]) => void;
 
 /**
@@ -57,9 +57,9 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
       for (const key of Object.keys(value)) {
         const check = members.get(key);
         if (check === undefined) {
-          if (loose) extra?.((value as Record<string, unknown>)[key], [...location, key], faults);
+          if (loose) inside(extra, (value as Record<string, unknown>)[key], key, location, faults);
           else if (!patterns.some((pattern) => pattern.test(key))) faults.push(unknownField(location, key, names));
-        } else check?.((value as Record<string, unknown>)[key], [...location, key], faults);
+        } else inside(check, (value as Record<string, unknown>)[key], key, location, faults);
       }
     };
   }
@@ -70,7 +70,9 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     if (rest === null && prefix.every((check) => check === null)) return null;
     return (value, location, faults) => {
       if (!Array.isArray(value)) return;
-      for (const [index, item] of value.entries()) (index < prefix.length ? prefix[index] : rest)?.(item, [...location, index], faults);
+      for (let index = 0; index < value.length; index += 1) {
+        inside(index < prefix.length ? (prefix[index] ?? null) : rest, value[index], index, location, faults);
+      }
     };
   }
 
@@ -104,7 +106,14 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
   return compile(root);
 }
 
+function inside(check: UnknownFieldCheck | null, value: unknown, key: string | number, location: Location, faults: FieldError[]): void {
+  if (check === null) return;
+  location.push(key);
+  check(value, location, faults);
+  location.pop();
+}
+
 /** Long keys are cut in the sentence; the location keeps what was sent. */
-export function unknownField(location: Location, key: string, names: readonly string[]): FieldError {
+export function unknownField(location: readonly (string | number)[], key: string, names: readonly string[]): FieldError {
   return { location: [...location, key], code: 'unknown_field', message: `Unknown field.${didYouMean(key.slice(0, 64), names)}` };
 }
