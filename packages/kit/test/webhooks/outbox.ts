@@ -24,10 +24,10 @@ export interface Outbox {
   readonly receiver: Receiver;
   readonly webhooks: Webhooks;
   /** Tests share the database and not their owners. */
-  owner(): string;
-  endpoint(input: Partial<EndpointInput> & { readonly owner: string; readonly path?: string }): Promise<WebhookEndpoint>;
-  publish(type: string, options: PublishOptions, data?: object): Promise<string>;
-  deliveries(where: { readonly endpoint?: string; readonly event?: string }): Promise<WebhookDelivery[]>;
+  readonly owner: () => string;
+  readonly endpoint: (input: Partial<EndpointInput> & { readonly owner: string; readonly path?: string }) => Promise<WebhookEndpoint>;
+  readonly publish: (type: string, options: PublishOptions, data?: object) => Promise<string>;
+  readonly deliveries: (where: { readonly endpoint?: string; readonly event?: string }) => Promise<WebhookDelivery[]>;
 }
 
 let owners = 0;

@@ -138,7 +138,7 @@ export class ResultWriter {
       attempts: delivery.attempts,
       next_attempt_at: delivery.nextAttemptAt,
       status_code: delivery.lastStatusCode,
-      error: delivery.lastError === null ? null : [...delivery.lastError].slice(0, ERROR_LENGTH_MAX).join(''),
+      error: delivery.lastError === null ? null : delivery.lastError.slice(0, ERROR_LENGTH_MAX).toWellFormed(),
       reason: delivery.failureReason,
       delivered_at: delivery.deliveredAt,
       attempt_id: result?.kind === 'refused' ? null : uuidv7(this.#webhooks.clock),

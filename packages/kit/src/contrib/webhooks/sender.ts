@@ -129,8 +129,6 @@ export function audienceOf({
   tenant_key: tenantKey,
 }: Pick<Claim['event'], 'audience' | 'owner_id' | 'tenant_key'>): Audience | null {
   switch (audience) {
-    case null:
-      return null;
     case 'broadcast':
       return { kind: 'broadcast' };
     case 'owner':
@@ -139,6 +137,8 @@ export function audienceOf({
       return { kind: 'tenant', tenantKey };
     case 'owner_in_tenant':
       return { kind: 'owner_in_tenant', owner, tenantKey };
+    default:
+      return null;
   }
 }
 

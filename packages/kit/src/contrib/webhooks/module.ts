@@ -1,0 +1,48 @@
+import type { Module } from '../../app/module.ts';
+import type { Database } from '../../db/db.ts';
+import { webhookErrors } from './errors.ts';
+import { webhookMigrations } from './migrations/all.ts';
+import { webhookModels } from './models.ts';
+import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
+import { publish } from './publish.ts';
+import { startWorker } from './deliver.ts';
+import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
+import type { DeliveryWorker } from './worker.ts';
+
+/**
+ * Transactional webhooks: the tables, `publish`, and a worker in this process with `worker: true`. Mount a subclass of
+ * WebhookEndpointController for self-service; production runs `kit webhooks deliver --loop` beside the application.
+ */
+export function webhooks(options: WebhookOptions = {}): Module {
+  const given = readWebhookOptions(options);
+  const bound: Database[] = [];
+  const workers: DeliveryWorker[] = [];
+  return {
+    name: 'webhooks',
+    models: webhookModels,
+    migrations: webhookMigrations,
+    errors: webhookErrors,
+    install({ registry }) {
+      registry.events = { publish: (tx, type, data, audience) => publish(tx, type, data, audience) };
+    },
+    setup({ databases, settings: app, clock, log, registry }) {
+      const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);
+      const settings = readWebhookOptions({ ...options, secretKeys });
+      for (const name of settings.databases) {
+        const database = databases[name];
+        if (database === undefined)
+          throw new Error(`webhooks(): there is no database "${name}". The app has ${Object.keys(databases).join(', ')}.`);
+        bindWebhooks(database, settings, { clock, log, registry });
+        bound.push(database);
+      }
+    },
+    async start() {
+      if (!given.worker) return;
+      for (const database of bound) workers.push(await startWorker(database));
+    },
+    async stop() {
+      await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+      for (const database of bound.splice(0)) unbindWebhooks(database);
+    },
+  };
+}
