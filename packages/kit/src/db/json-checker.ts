@@ -19,7 +19,13 @@ const compileSchema: (schema: object) => Compiled = Compile;
 /** Compiles a JSON Schema to a function that lists every fault of a value. */
 export function jsonChecker(schema: object): (value: unknown) => StandardIssue[] {
   const compiled = compileSchema(schema);
-  return (value) => (compiled.Check(value) ? [] : compiled.Errors(value).flatMap(toIssues));
+  return (value) => (compiled.Check(value) ? [] : withoutEchoes(compiled.Errors(value)).flatMap(toIssues));
+}
+
+/** A value of the wrong format breaks the pattern that spells the format out as well: once is enough. */
+function withoutEchoes(faults: readonly Fault[]): readonly Fault[] {
+  const misformed = new Set(faults.filter(({ keyword }) => keyword === 'format').map(({ instancePath }) => instancePath));
+  return faults.filter(({ keyword, instancePath }) => keyword !== 'pattern' || !misformed.has(instancePath));
 }
 
 function toIssues({ keyword, instancePath, message, params }: Fault): StandardIssue[] {

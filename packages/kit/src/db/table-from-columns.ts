@@ -21,7 +21,11 @@ export interface ModelOptions {
 }
 
 export function primaryKeyOf(columns: Columns, options: ModelOptions): readonly string[] {
-  return options.primaryKey ?? Object.keys(columns).filter((key) => columns[key]?.settings.primaryKey === true);
+  // Whatever is no column is reported with the other faults of the declaration, not here.
+  return (
+    options.primaryKey ??
+    Object.keys(columns).filter((key) => (columns[key] as Partial<AnyColumn> | undefined)?.settings?.primaryKey === true)
+  );
 }
 
 export function tableDefinition(name: string, columns: Columns, options: ModelOptions): TableDefinition {
