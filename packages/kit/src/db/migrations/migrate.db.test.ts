@@ -282,11 +282,12 @@ describeDatabases('migrations', (database) => {
     );
   });
 
-  test("a user's own indexes and triggers survive the changes", async () => {
+  test("a user's own indexes, triggers and views survive the changes", async () => {
     const [module, table, trigger] = [unique('own'), unique('own_orders'), unique('own_trigger')];
     const initial = migration('0001_initial', [createTable(table, { id: t.int().pk(), label: t.text().nullable() })]);
     await migrate(database.db, [{ name: module, migrations: [initial] }]);
     await database.db.query(`create index ${table}_mine on ${table} (label, id)`);
+    await database.db.query(`create view ${table}_view as select id, label from ${table}`);
     if (database.dialect === 'sqlite')
       await database.db.query(
         `create trigger ${trigger} after insert on ${table} begin update ${table} set label = 'touched' where id = new.id; end`,
@@ -304,6 +305,7 @@ describeDatabases('migrations', (database) => {
       [`${table}_mine`, trigger],
     );
     expect(indexes).toHaveLength(database.dialect === 'sqlite' ? 2 : 1);
+    expect(await database.db.query(`select id from ${table}_view`)).toEqual([{ id: 1 }]);
   });
 
   test('statements prepared before a migration see the new columns after it, on this handle and on others', async () => {
