@@ -95,7 +95,7 @@ export class Handle {
     // The outer handle used inside a transaction still means "when this is saved".
     const scope = this.#scope ?? (openScopeOf(this.context.engine) as TransactionScope | undefined);
     if (scope === undefined) void runCallbacks([callback], this.context.log);
-    else scope.callbacks.push(callback);
+    else scope.add(callback);
   }
 
   async transaction<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
@@ -164,10 +164,7 @@ class TransactionScope implements AmbientScope {
     this.parent = parent;
     this.#depth = parent === undefined ? 0 : parent.#depth + 1;
     this.outer = ambientScope();
-    const admitted = runner.over(transaction, () => {
-      if (!this.#open)
-        throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
-    });
+    const admitted = runner.over(transaction, () => this.#refuseWhenClosed());
     this.handle = new Handle(context, admitted, this) as unknown as Db;
   }
 
@@ -177,6 +174,11 @@ class TransactionScope implements AmbientScope {
 
   close(): void {
     this.#open = false;
+  }
+
+  add(callback: () => unknown): void {
+    this.#refuseWhenClosed(); // it would never run, and nobody would know
+    this.callbacks.push(callback);
   }
 
   async run<R>(work: (tx: Db) => Promise<R>): Promise<R> {
@@ -207,6 +209,10 @@ class TransactionScope implements AmbientScope {
       await this.#transaction.rollbackToSavepoint(name).catch(() => undefined);
       throw error;
     }
+  }
+
+  #refuseWhenClosed(): void {
+    if (!this.#open) throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }
 }
 

@@ -187,6 +187,7 @@ describeDatabases(
         await expect(keptInner?.query('select 1 as one')).rejects.toMatchObject({ code: 'transaction_finished' });
       });
       await expect(kept?.query('select 1 as one')).rejects.toThrow('await everything inside its callback');
+      expect(() => kept?.afterCommit(() => undefined)).toThrow('await everything inside its callback');
     });
 
     test('code that was handed no handle finds the transaction it runs in, per named database', async () => {

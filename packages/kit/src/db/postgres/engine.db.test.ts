@@ -81,7 +81,7 @@ describe('lost connections', () => {
   });
 
   test('more statements than connections wait; one that waits too long is refused with a code', async () => {
-    const small = await openDatabase(place.url, { poolMax: 1, waitMsMax: 50 });
+    const small = await openDatabase(place.url, { poolMax: 1, waitMsMax: 2000 });
     await expect(
       small.transaction(async () => {
         await small.query('select 1'); // the only connection is this transaction's

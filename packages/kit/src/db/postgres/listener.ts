@@ -28,11 +28,11 @@ export class PostgresListener {
 
   async listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {
     const subscription = { channel, listener, options };
-    const isFirst = !this.#has(channel);
     this.#subscriptions.add(subscription);
     try {
       if (this.#client === undefined) await (this.#connecting ??= this.#connect());
-      if (isFirst) await this.#client?.query(`listen ${pg.escapeIdentifier(channel)}`);
+      // Also for a channel that others listen to: their LISTEN may still be on its way.
+      await this.#client?.query(`listen ${pg.escapeIdentifier(channel)}`);
     } catch (error) {
       this.#subscriptions.delete(subscription);
       throw error;
