@@ -1,5 +1,6 @@
 import type { App, Module } from '../../app/module.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
+import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
 import { initial } from './migrations/index.ts';
@@ -17,6 +18,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     migrations: [initial],
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,
+    commands: [apiKeyCommand],
     install: ({ registry }) => void registry.userChanges.push(ownerChanged),
     async setup(app) {
       if (app.users === null) {

@@ -1,0 +1,195 @@
+import type { Command as CommanderCommand } from 'commander';
+import type { Command, CommandContext } from '../../app/command.ts';
+import type { App } from '../../app/module.ts';
+import type { User } from '../../auth/principal.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import type { Db } from '../../db/db.ts';
+import { type ApiKey, apiKeyRecord } from './api-key.ts';
+import { createApiKey, type IssuedApiKey } from './create.ts';
+import { keyringOf } from './keyring.ts';
+import { revokeApiKey } from './revoke.ts';
+import { rotateApiKey } from './rotate.ts';
+import { KEY_STATES, keyState, type KeyState } from './state.ts';
+import { findKey, listKeys } from './store.ts';
+
+const ACTOR = 'kit apikey';
+const DAY_MS = 86_400_000;
+const PAGE = 500;
+
+type Context = CommandContext<App>;
+
+/** `kit apikey create|rotate|revoke|list`; `kit_apikey` is the same without the second word. */
+export const apiKeyCommand: Command<App> = {
+  name: 'apikey',
+  summary: 'create, rotate, revoke and list API keys',
+  configure(command, context) {
+    addCreate(command, context);
+    addRotate(command, context);
+    addRevoke(command, context);
+    addList(command, context);
+  },
+};
+
+const collect = (value: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), value];
+
+function addCreate(command: CommanderCommand, context: Context): void {
+  command
+    .command('create')
+    .description('create a key; the key itself is the last line of the output, and is never shown again')
+    .requiredOption('--user <user>', 'the owner: user name, e-mail address or id')
+    .requiredOption('--name <name>', 'a label')
+    .option('--scope <scope>', 'what the key may do; repeat for several', collect)
+    .option('--days <days>', 'expire after so many days')
+    .option('--rate <rate>', 'a rate limit of its own, such as 1000/hour')
+    .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string }) => {
+      const { db, clock } = await context.app();
+      const user = await requireUser(db, options.user, context);
+      const expiresAt = options.days === undefined ? null : inDays(options.days, clock.now(), context);
+      const input = { user, name: options.name, scopes: options.scope ?? [], expiresAt, rateLimit: options.rate ?? null, by: ACTOR };
+      const issued = await explained(context, createApiKey(db, input));
+      show(
+        context,
+        issued,
+        `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey)}. Keep the next line; it is not shown again.`,
+      );
+    });
+}
+
+function addRotate(command: CommanderCommand, context: Context): void {
+  command
+    .command('rotate')
+    .description('give a key a new secret; the new key is the last line of the output')
+    .requiredOption('--prefix <prefix>', 'the part of the key between the two underscores')
+    .option('--days <days>', 'expire after so many days from now; unless given, the expiry stays')
+    .option('--scope <scope>', 'new scopes; repeat for several; unless given, they stay', collect)
+    .option('--rate <rate>', 'a new rate limit, or `none`; unless given, it stays')
+    .option('--grace <seconds>', 'let the old secret work for so long; unless given, it stops at once')
+    .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; grace?: string }) => {
+      const { db, clock } = await context.app();
+      const key = await requireKey(db, options.prefix, context);
+      const rotation = {
+        scopes: options.scope,
+        expiresAt: options.days === undefined ? undefined : inDays(options.days, clock.now(), context),
+        rateLimit: options.rate === 'none' ? null : options.rate,
+        graceSeconds: options.grace === undefined ? 0 : wholeNumber('--grace', options.grace, 0, context),
+        by: ACTOR,
+      };
+      const issued = await explained(context, rotateApiKey(db, key, rotation));
+      const { previous_expires_at } = issued.apiKey;
+      const old =
+        previous_expires_at === null
+          ? 'The old secret has stopped working'
+          : `The old secret works until ${previous_expires_at.toISOString()}`;
+      show(context, issued, `Key ${key.prefix} rotated${until(issued.apiKey)}. ${old}. Keep the next line; it is not shown again.`);
+    });
+}
+
+function addRevoke(command: CommanderCommand, context: Context): void {
+  command
+    .command('revoke')
+    .description('end a key, for good')
+    .requiredOption('--prefix <prefix>', 'the part of the key between the two underscores')
+    .option('--reason <text>', 'kept with the key and in the audit entry')
+    .action(async ({ prefix, reason }: { prefix: string; reason?: string }) => {
+      const { db } = await context.app();
+      const key = await requireKey(db, prefix, context);
+      await revokeApiKey(db, key, { reason, by: ACTOR });
+      const revoked = await requireKey(db, prefix, context);
+      if (context.json) context.print(JSON.stringify(asJson(revoked, keyringOf(db).clock.now())));
+      else
+        context.print(
+          key.revoked_at === null ? `Key ${prefix} revoked.` : `Key ${prefix} was revoked already, at ${key.revoked_at.toISOString()}.`,
+        );
+    });
+}
+
+function addList(command: CommanderCommand, context: Context): void {
+  command
+    .command('list')
+    .description('list keys, newest first')
+    .option('--user <user>', 'only those of one owner')
+    .option('--state <state>', `only those in one state: ${KEY_STATES.join(', ')}`)
+    .action(async ({ user: login, state }: { user?: string; state?: string }) => {
+      if (state !== undefined && !isState(state))
+        context.fail(`There is no state ${JSON.stringify(state)}; use one of ${KEY_STATES.join(', ')}.`);
+      const { db } = await context.app();
+      const ownerId = login === undefined ? undefined : (await requireUser(db, login, context)).id;
+      const { statements, clock } = keyringOf(db);
+      const now = clock.now();
+      const keys: ApiKey[] = [];
+      for (;;) {
+        const page = await listKeys(db, statements, { ownerId, state }, { now, limit: PAGE, offset: keys.length });
+        keys.push(...page.keys);
+        if (page.keys.length < PAGE) break;
+      }
+      if (context.json) return context.print(JSON.stringify(keys.map((key) => asJson(key, now))));
+      for (const key of keys) context.print(line(key, now));
+      if (keys.length === 0) context.print('There are no such keys.');
+    });
+}
+
+function line(key: ApiKey, now: Date): string {
+  const used = key.last_used_at === null ? 'never used' : `used ${key.last_used_at.toISOString()}`;
+  const reason = key.revoked_reason === null ? '' : ` (${key.revoked_reason})`;
+  const scopes = key.scopes.length === 0 ? 'no scopes' : key.scopes.join(',');
+  return [key.prefix, `${keyState(key, now)}${reason}`, scopes, key.rate_limit ?? 'no limit', used, key.owner_id, key.name].join('  ');
+}
+
+function isState(text: string): text is KeyState {
+  return (KEY_STATES as readonly string[]).includes(text);
+}
+
+/** The key is alone on the last line of standard output, so that `$(… | tail -n 1)` works. */
+function show(context: Context, { apiKey, raw }: IssuedApiKey, sentence: string): void {
+  if (context.json) return context.print(JSON.stringify({ ...asJson(apiKey, apiKey.created_at), key: raw }));
+  context.print(sentence);
+  context.print(raw);
+}
+
+function asJson(key: ApiKey, now: Date): object {
+  return { ...apiKeyRecord(key, now), owner_id: key.owner_id, revoked_reason: key.revoked_reason };
+}
+
+function until({ expires_at }: ApiKey): string {
+  return expires_at === null ? '' : `, valid until ${expires_at.toISOString()}`;
+}
+
+async function requireUser(db: Db, login: string, context: Context): Promise<User> {
+  const { users } = keyringOf(db);
+  const user = (await users.findByLogin(db, login)) ?? (couldBeId(login, users) ? await users.findById(db, login) : null);
+  return user ?? context.fail(`There is no user ${JSON.stringify(login)}. Name one by user name, e-mail address or id.`);
+}
+
+function couldBeId(text: string, { table }: UserDirectory): boolean {
+  return (table.idType ?? 'uuid') !== 'uuid' || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+async function requireKey(db: Db, prefix: string, context: Context): Promise<ApiKey> {
+  const key = await findKey(db, keyringOf(db).statements, 'prefix', prefix);
+  // A whole key given by mistake is not repeated: it would end up in logs.
+  return (
+    key ??
+    context.fail('There is no key with this prefix. The prefix is the part between the two underscores; `kit apikey list` shows them all.')
+  );
+}
+
+function inDays(text: string, now: Date, context: Context): Date {
+  return new Date(now.getTime() + wholeNumber('--days', text, 1, context) * DAY_MS);
+}
+
+function wholeNumber(option: string, text: string, least: number, context: Context): number {
+  if (!/^\d{1,7}$/.test(text) || Number(text) < least)
+    context.fail(`${option} is ${JSON.stringify(text)}; use a whole number, ${least} or more.`);
+  return Number(text);
+}
+
+/** On a command line the faults themselves are the message, not that there are some. */
+async function explained<R>(context: Context, work: Promise<R>): Promise<R> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isKitError(error) && error.errors !== undefined) context.fail(error.errors.map(({ message }) => message).join(' '));
+    throw error;
+  }
+}
