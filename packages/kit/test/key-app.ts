@@ -4,12 +4,10 @@ import { accounts } from '../src/contrib/accounts/index.ts';
 import { accountsDirectory } from '../src/contrib/accounts/user-directory.ts';
 import { accountsService } from '../src/contrib/accounts/accounts.ts';
 import { createUser } from '../src/contrib/accounts/manage-users.ts';
-import { sessions, users } from '../src/contrib/accounts/models.ts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys, createApiKey, currentApiKey } from '../src/contrib/apikeys/index.ts';
-import { initial } from '../src/contrib/apikeys/migrations/index.ts';
 import type { ApiKeyOptions } from '../src/contrib/apikeys/index.ts';
 import type { AuthRequest, Authenticator, User } from '../src/auth/index.ts';
-import { migrate, tableStatements, type Database } from '../src/db/index.ts';
+import { migrate, type Database, type MigrationModule } from '../src/db/index.ts';
 import { Controller, route } from '../src/http/index.ts';
 import { jsonSchema } from '../src/http/json-schema.ts';
 import { allowAny, hasScopes, isAuthenticated, requiresScope } from '../src/permissions/index.ts';
@@ -54,10 +52,7 @@ const actAs: Authenticator = {
 };
 
 export async function prepareAccountsAndKeys(db: Database): Promise<void> {
-  for (const model of [users, sessions]) {
-    for (const statement of tableStatements(model.table, db.dialect)) await db.query(statement);
-  }
-  await migrate(db, [{ name: 'apikeys', migrations: [initial] }]);
+  await migrate(db, [accounts(), apiKeys()] as readonly MigrationModule[]);
 }
 
 export interface Called {

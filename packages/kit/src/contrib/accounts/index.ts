@@ -6,3 +6,4 @@ export { sessions, users } from './models.ts';
 export { accounts } from './module.ts';
 export type { AccountsOptions } from './options.ts';
 export { logIn, logOut, type LoginAttempt, type NewSession } from './sessions.ts';
+export { accountsDirectory } from './user-directory.ts';

@@ -21,10 +21,18 @@ export interface VerifyOptions {
 }
 
 /**
+ * A well-formed key that does not work is answered this long after it was presented. The steps are the same for all of them, but a
+ * database that finds a row works longer than one that finds none (25 against 31 µs on SQLite, 0.38 against 0.43 ms on PostgreSQL here),
+ * and enough requests would tell. Only failures wait.
+ */
+const FAILURE_MS = 20;
+
+/**
  * The key and its owner, or null for every key that does not work: malformed, unknown, wrong, revoked, expired, or of an inactive owner.
  * Costs one statement and no write; a malformed key costs nothing. For any framework or none.
  */
 export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions = {}): Promise<VerifiedApiKey | null> {
+  const startedAt = performance.now();
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
   const parts = parseKey(raw, keyring.tag);
@@ -38,12 +46,19 @@ export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions 
     parts === null ? null : judge(await read(db, keyring, parts.prefix, now), secretDigest(parts.secret, keyring.pepper), now);
   if (verified === null) {
     if (clientAddress !== undefined) failedAttempts?.record(clientAddress, now);
+    if (parts !== null) await elapsed(startedAt, FAILURE_MS);
     return null;
   }
   const { apiKey, isPrevious } = verified;
   const { id, last_used_at, previous_last_used_at } = apiKey;
   keyring.lastUsed.note({ id, isPrevious, last_used_at, previous_last_used_at }, now);
   return verified;
+}
+
+/** Timers count whole milliseconds, so the remaining time would carry the elapsed part on; the moment itself, rounded up, does not. */
+function elapsed(startedAt: number, ms: number): Promise<void> {
+  const waitMs = Math.ceil(startedAt + ms) - Math.floor(performance.now());
+  return waitMs <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 
 async function read(db: Db, { cache, statements }: Keyring, prefix: string, now: Date): Promise<VerifiableKey | null> {
