@@ -58,7 +58,8 @@ describeDatabases(
       writeFileSync(file, block?.text ?? '');
       const { app, keys } = (await import(file)) as GuideServer;
       cleanups.push(() => keys.stop());
-      const server = createServer(app.fetch === undefined ? app : getRequestListener(app.fetch));
+      const listener = app.fetch === undefined ? app : getRequestListener(app.fetch);
+      const server = createServer((request, response) => void listener(request, response));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       cleanups.push(() => new Promise((resolve) => server.close(resolve)));
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`;
