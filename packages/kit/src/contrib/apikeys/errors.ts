@@ -27,9 +27,4 @@ export const apiKeyErrors = defineErrors('apikeys', {
     detail: 'The owner has as many active keys as allowed.',
     remedy: 'Revoke a key that is no longer used; `limit` is how many may be active.',
   },
-  scope_not_grantable: {
-    status: 422,
-    detail: 'Some scopes are not yours to grant.',
-    remedy: 'Ask for the scopes named in `errors` less, or have a member of staff create the key.',
-  },
 });
