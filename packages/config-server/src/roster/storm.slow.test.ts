@@ -12,49 +12,53 @@ function whole(version: number): string {
   return `[billing]\nfirst = ${version}\n${filler}\nlast = ${version}\n`;
 }
 
-test('a thousand saves, good and broken in turn, under continuous reads: no failed read, no torn document', async () => {
-  const running = await startServer({
-    toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 1'),
-    files: { ...FILES, 'billing.toml': whole(0) },
-  });
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-  onTestFinished(() => agent.destroy());
-  const writer = { done: false };
-  let reads = 0;
-  const seen = new Set<number>();
-  let latest = 0;
-  const read = async (): Promise<void> => {
-    while (!writer.done) {
-      const reply = await running.ask('/billing/prod', { agent });
-      const document = reply.json() as Record<string, number>;
-      const generation = Number(reply.headers['config-generation']);
-      expect(reply.status).toBe(200);
-      expect(new Set(Object.values(document)).size).toBe(1);
-      expect(Object.keys(document)).toHaveLength(52);
-      expect(generation).toBeGreaterThanOrEqual(latest);
-      latest = generation;
-      seen.add(document['first']!);
-      reads++;
+test(
+  'a thousand saves, good and broken in turn, under continuous reads: no failed read, no torn document',
+  { timeout: 240_000 },
+  async () => {
+    const running = await startServer({
+      toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 1'),
+      files: { ...FILES, 'billing.toml': whole(0) },
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    onTestFinished(() => agent.destroy());
+    const writer = { done: false };
+    let reads = 0;
+    const seen = new Set<number>();
+    let latest = 0;
+    const read = async (): Promise<void> => {
+      while (!writer.done) {
+        const reply = await running.ask('/billing/prod', { agent });
+        const document = reply.json() as Record<string, number>;
+        const generation = Number(reply.headers['config-generation']);
+        expect(reply.status).toBe(200);
+        expect(new Set(Object.values(document)).size).toBe(1);
+        expect(Object.keys(document)).toHaveLength(52);
+        expect(generation).toBeGreaterThanOrEqual(latest);
+        latest = generation;
+        seen.add(document['first']!);
+        reads++;
+      }
+    };
+    const readers = [read()];
+    for (let save = 1; save <= 1000; save++) {
+      const broken = save % 2 === 1;
+      const text = broken ? whole(save).slice(0, -3).replace('last', 'last = "') : whole(save);
+      if (save % 4 < 2) await running.write('billing.toml', text);
+      else {
+        await running.write('billing.toml.new', text);
+        await rename(join(running.folder, 'billing.toml.new'), join(running.folder, 'billing.toml'));
+      }
+      if (save % 10 === 0) await eventually(async () => (await running.ask('/billing/prod')).json().first === save, `save ${save}`);
     }
-  };
-  const readers = [read()];
-  for (let save = 1; save <= 1000; save++) {
-    const broken = save % 2 === 1;
-    const text = broken ? whole(save).slice(0, -3).replace('last', 'last = "') : whole(save);
-    if (save % 4 < 2) await running.write('billing.toml', text);
-    else {
-      await running.write('billing.toml.new', text);
-      await rename(join(running.folder, 'billing.toml.new'), join(running.folder, 'billing.toml'));
-    }
-    if (save % 10 === 0) await eventually(async () => (await running.ask('/billing/prod')).json().first === save, `save ${save}`);
-  }
-  writer.done = true;
-  await Promise.all(readers);
-  expect(reads).toBeGreaterThan(100);
-  expect(seen.size).toBeGreaterThan(20);
-  await eventually(async () => (await running.status()).healthy, 'the last save to be healthy');
-  expect((await running.ask('/billing/prod')).json().first).toBe(1000);
-});
+    writer.done = true;
+    await Promise.all(readers);
+    expect(reads).toBeGreaterThan(100);
+    expect(seen.size).toBeGreaterThan(20);
+    await eventually(async () => (await running.status()).healthy, 'the last save to be healthy');
+    expect((await running.ask('/billing/prod')).json().first).toBe(1000);
+  },
+);
 
 test('1,000 sections in 1,000 folders are watched through one inotify instance, and a touched file reloads its section alone', async () => {
   const folder = await temporaryFolder();
