@@ -1,4 +1,5 @@
 import { destination, levels, pino, type Logger, type LoggerOptions } from 'pino';
+import { loggedError } from '../errors/logged-error.ts';
 import type { Settings } from './config.ts';
 
 /** A pino logger from options, or the caller's own. */
@@ -6,7 +7,8 @@ export function createLog(given: LoggerOptions | Logger | undefined, settings: P
   if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return given as Logger;
   // A level pino does not know is reported with the other faults of start-up; here it must not throw first.
   const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
-  const options = { level, ...(given as LoggerOptions | undefined) };
+  const wanted = given as LoggerOptions | undefined;
+  const options = { level, ...wanted, serializers: { err: (error: unknown) => loggedError(error), ...wanted?.serializers } };
   // Synchronous, as pino's own default: a short-lived command must not lose its last records.
   return settings.logDestination === 'stderr' ? pino(options, destination({ dest: 2, sync: true })) : pino(options);
 }
