@@ -42,7 +42,10 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   const { database = 'sqlite', migrate: migrates = true, prepare, ...rest } = options;
   const place = await placeOf(database);
   const records: LogRecord[] = [];
-  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) });
+  const log = pino(
+    { level: 'debug', base: null, serializers: { err: (error: unknown) => loggedError(error) } },
+    { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) },
+  );
   const app = createApp({ ...rest, database: place?.url ?? database, log });
   let address: Promise<string> | undefined;
   const close = async (): Promise<void> => {
