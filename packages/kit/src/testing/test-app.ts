@@ -4,6 +4,7 @@ import { migrationModules } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
 import { migrate } from '../db/migrations/migrate.ts';
+import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 
