@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AppOptions } from 'kit';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. */
 export const dataFolder = join(import.meta.dirname, '.data');
@@ -21,4 +22,10 @@ export interface ConfigServerAddress {
 export function configServer(): ConfigServerAddress | undefined {
   const [url, token] = [process.env['CONFIG_URL'], process.env['CONFIG_TOKEN']];
   return url === undefined || token === undefined ? undefined : { url, token };
+}
+
+/** JSON lines on standard output; in the file LOG_FILE names, if it is set: the demo keeps its panel readable that way. */
+export function log(): NonNullable<AppOptions['log']> {
+  const file = process.env['LOG_FILE'];
+  return file === undefined ? {} : { transport: { target: 'pino/file', options: { destination: file } } };
 }

@@ -3,7 +3,7 @@ import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { databaseUrl } from './config.ts';
+import { databaseUrl, log } from './config.ts';
 import { OrderController } from './orders/controller.ts';
 import { orders } from './orders/module.ts';
 import { liveSettings } from './settings.ts';
@@ -13,6 +13,7 @@ export default createApp({
   version: '1.0.0',
   description: 'Takes orders, hands out API keys, and reads its own settings from the configuration server.',
   database: databaseUrl(),
+  log: log(),
   modules: [accounts(), apiKeys(), orders()],
   services: [liveSettings],
   middleware: [requestId(), requestLog(), securityHeaders()],

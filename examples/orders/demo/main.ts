@@ -1,4 +1,5 @@
 // `npm start`: the configuration server and the orders API on loopback, with demo data, from nothing.
+import { join } from 'node:path';
 import { dataFolder } from '../config.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
@@ -14,6 +15,7 @@ process.env['CONFIG_URL'] = configuration.url;
 process.env['CONFIG_TOKEN'] = configuration.token;
 // Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
 process.env['NODE_ENV'] ??= 'development';
+process.env['LOG_FILE'] ??= join(dataFolder, 'api.log');
 
 step('migrating the database');
 // Imported only now: kit.config.ts reads the environment when it is loaded.

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { dirname, relative } from 'node:path';
 import type { DemoApi } from './start-api.ts';
 import type { DemoConfigServer } from './start-config-server.ts';
 
@@ -9,13 +9,18 @@ export interface PanelFacts {
   readonly colour: boolean;
 }
 
+/** Where `npm start` was called; npm itself runs the script in the example's folder. */
+function startedIn(): string {
+  return process.env['INIT_CWD'] ?? process.cwd();
+}
+
 /** Five commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({
   api,
   configuration,
 }: Pick<PanelFacts, 'api' | 'configuration'>): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
-  const file = relative(process.env['INIT_CWD'] ?? process.cwd(), configuration.file);
+  const file = relative(startedIn(), configuration.file);
   return [
     {
       title: 'place an order',
@@ -48,6 +53,7 @@ export function panel(facts: PanelFacts): string {
     row('configuration server', configuration.url, 'serves /orders/development'),
     row('log in as', `${api.username} / ${api.password}`, 'POST /v1/account/login; new at every start'),
     row('API key', api.key, 'new at every start'),
+    row('logs', `${relative(startedIn(), dirname(dirname(configuration.file)))}/*.log`),
     '',
     '  Try, in another terminal:',
     ...commands(facts).flatMap(({ title, command }, index) => ['', `  ${paint(1, `${index + 1}. ${title}`)}`, `     ${command}`]),

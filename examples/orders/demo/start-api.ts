@@ -1,4 +1,4 @@
-import { migrate, type MigrationModule } from 'kit/db';
+import { migrateApp } from 'kit';
 import app from '../kit.config.ts';
 import { freePort } from './free-port.ts';
 import { seed, type DemoAccess } from './seed.ts';
@@ -9,8 +9,7 @@ export interface DemoApi extends DemoAccess {
 }
 
 export async function startApi(): Promise<DemoApi> {
-  await app.openDatabases();
-  await migrate(app.db, app.modules as readonly MigrationModule[]);
+  await migrateApp(app);
   await app.ready();
   const access = await seed(app);
   const url = await app.listen({ host: '127.0.0.1', port: await freePort(3000) });

@@ -38,7 +38,7 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, StartUpError } from './app/index.ts';
+export { createApp, migrateApp, StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,

@@ -1,4 +1,4 @@
-import { pendingMigrations, type MigrationModule } from '../db/index.ts';
+import { migrate, pendingMigrations, type MigrateOptions, type MigrationModule, type MigrationReport } from '../db/index.ts';
 import { throttleMigration, throttleModel } from '../throttle/index.ts';
 import type { App } from './module.ts';
 
@@ -13,4 +13,10 @@ export function migrationModules(app: App): readonly MigrationModule[] {
 /** What `kit migrate` would apply: `accounts/0001_initial`. Needs open databases. */
 export function pendingOf(app: App): Promise<string[]> {
   return pendingMigrations(app.db, migrationModules(app));
+}
+
+/** What `kit migrate` does, for programs that start an app on a database of their own. Opens the databases; safe to run from several processes. */
+export async function migrateApp(app: App, options?: MigrateOptions): Promise<MigrationReport> {
+  await app.openDatabases();
+  return migrate(app.db, migrationModules(app), options);
 }

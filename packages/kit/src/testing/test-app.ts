@@ -1,9 +1,8 @@
 import { pino } from 'pino';
 import { createApp } from '../app/create-app.ts';
-import { migrationModules } from '../app/migration-modules.ts';
+import { migrateApp } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
-import { migrate } from '../db/migrations/migrate.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
@@ -55,7 +54,7 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
   };
   try {
     await app.openDatabases();
-    if (migrates) await migrate(app.db, migrationModules(app));
+    if (migrates) await migrateApp(app);
     await prepare?.(app);
     await app.ready();
   } catch (error) {

@@ -1,0 +1,94 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createPostgresDatabase, type PostgresDatabase } from '../../../test/provision/postgres-database.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+
+interface Running {
+  readonly panel: string;
+  readonly commands: readonly string[];
+  stop(): Promise<number | null>;
+}
+
+/** Runs the example from a copy of its folder beside the original, so that a developer's own data stays as it is. */
+async function start(folder: string, databaseUrl: string | undefined): Promise<Running> {
+  const env = {
+    ...process.env,
+    INIT_CWD: root,
+    NODE_ENV: 'development',
+    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  };
+  if (databaseUrl === undefined) delete (env as Record<string, string | undefined>)['DATABASE_URL'];
+  const child = spawn(process.execPath, ['--conditions=source', 'demo/main.ts'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  let err = '';
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  await new Promise<void>((done, failed) => {
+    child.once('exit', (code) => failed(new Error(`the demo exited with ${code}: ${err}`)));
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+      if (out.includes('apikey revoke --prefix')) done();
+    });
+  });
+  const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  return {
+    panel: out,
+    commands: [...out.matchAll(/^ {5}(\S.*)$/gm)].map((match) => match[1] ?? ''),
+    stop: () => (child.kill('SIGINT'), exited),
+  };
+}
+
+function shell(command: string, folder: string, databaseUrl: string | undefined): string {
+  // The printed commands name the example's own folder; the copy under test has another name.
+  const text = command.replaceAll('examples/orders/', `${relative(root, folder)}/`);
+  const result = spawnSync('bash', ['-c', text], { cwd: root, encoding: 'utf8', env: { ...process.env, DATABASE_URL: databaseUrl ?? '' } });
+  if (result.status !== 0) throw new Error(`${text}\n${result.stdout}${result.stderr}`);
+  return result.stdout;
+}
+
+for (const kind of ['SQLite', 'PostgreSQL'] as const) {
+  let folder: string;
+  let database: PostgresDatabase | undefined;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(root, 'examples', '.data-orders-'));
+    cpSync(join(root, 'examples/orders'), folder, {
+      recursive: true,
+      filter: (path) => !path.includes('.data/') && !path.endsWith('.data'),
+    });
+    if (kind === 'PostgreSQL') database = await createPostgresDatabase(inject('postgresUrl'));
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await database?.drop();
+  });
+
+  test(`the five printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 240_000 }, async () => {
+    const url = kind === 'PostgreSQL' ? database?.url : undefined;
+    const first = await start(folder, url);
+    const [place = '', list = '', read = '', change = '', revoke = ''] = first.commands;
+    expect(first.commands).toHaveLength(5);
+    expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
+    expect((JSON.parse(shell(list, folder, url)) as { count: number }).count).toBe(2);
+    expect(JSON.parse(shell(read, folder, url))).toMatchObject({ quantity_max: 100 });
+
+    shell(change, folder, url);
+    let placed = 2;
+    const refusal = (): string | undefined => {
+      const { code } = JSON.parse(shell(place, folder, url)) as { code?: string };
+      if (code === undefined) placed++;
+      return code;
+    };
+    await expect.poll(refusal, { timeout: 30_000 }).toBe('quantity_too_large');
+
+    shell(revoke, folder, url);
+    expect(JSON.parse(shell(list, folder, url))).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    expect(await first.stop()).toBe(0);
+
+    const second = await start(folder, url);
+    expect((JSON.parse(shell(second.commands[1] ?? '', folder, url)) as { count: number }).count).toBe(placed);
+    expect(await second.stop()).toBe(0);
+  });
+}
