@@ -4,6 +4,7 @@ import { createApp } from '../../app/create-app.ts';
 import { accountsService } from '../accounts/accounts.ts';
 import { deactivateUser } from '../accounts/manage-users.ts';
 import { countQueries } from '../../db/query-observer.ts';
+import { openApiDocument } from '../../openapi/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { apiKeys } from './module.ts';
 
@@ -49,6 +50,28 @@ describeDatabases(
       expect((await without.call('GET', '/v1/whoami', { 'x-api-key': raw })).status).toBe(401);
       await Promise.all([kit.app.close(), without.app.close()]);
       await expect(startKeyApp(db, { app: { settings: { apiKeyPepper: 'short' } } })).rejects.toThrow(/API_KEY_PEPPER has fewer than 16/);
+    });
+
+    test('the OpenAPI document names both ways to present a key and marks the one place that shows one', async () => {
+      const kit = await startKeyApp(await database.open());
+      const document = JSON.parse(JSON.stringify(openApiDocument(kit.app.routes, { title: 'Shop', version: '1' }))) as Record<
+        string,
+        unknown
+      >;
+      expect(document).toMatchObject({
+        components: {
+          securitySchemes: {
+            api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+            api_key_bearer: { type: 'http', scheme: 'bearer' },
+          },
+        },
+      });
+      const paths = Object.entries(document['paths'] as Record<string, Record<string, object>>).flatMap(([path, operations]) =>
+        Object.entries(operations).map(([method, operation]) => [`${method} ${path}`, JSON.stringify(operation)] as const),
+      );
+      const showing = paths.filter(([, operation]) => operation.includes('"x-sensitive":true')).map(([name]) => name);
+      expect(showing.sort()).toEqual(['post /v1/api-keys', 'post /v1/api-keys/{id}/rotate']);
+      await kit.app.close();
     });
 
     test('an app without users is told what is missing', async () => {
