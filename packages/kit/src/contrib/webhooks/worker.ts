@@ -70,11 +70,13 @@ export class DeliveryWorker {
   async runOnce({ limit = Infinity, eventId }: RunOptions = {}): Promise<DeliverySummary> {
     let left = limit;
     while (!this.#stopping) {
+      // Asked before claiming: a delivery that ends meanwhile may have made room, or made another one due.
+      const wasIdle = this.#inFlight === 0;
       const claims = left > 0 ? await this.#claim(left, eventId) : [];
       left -= claims.length;
       for (const claim of claims) this.#start(claim);
       if (claims.length > 0 && this.#inFlight < this.#concurrency && left > 0) continue;
-      if (this.#inFlight === 0 && claims.length === 0) break;
+      if (wasIdle && claims.length === 0) break;
       await this.#wakeUp.next(Infinity);
     }
     await this.#results.flush();

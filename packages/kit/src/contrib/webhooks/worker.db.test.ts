@@ -1,0 +1,245 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { describeOutbox, LOOPBACK, type Outbox } from '../../../test/webhooks/outbox.ts';
+import { deliverDue, startWorker } from './deliver.ts';
+import { deliverEvent } from './deliver-event.ts';
+import { publish } from './publish.ts';
+import type { WebhookDelivery } from './store.ts';
+import type { Transport } from './transport.ts';
+import { unbindWebhooks, useWebhooks } from './webhooks.ts';
+import type { DeliveryWorker, WorkerOptions } from './worker.ts';
+
+const workers: DeliveryWorker[] = [];
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+});
+
+async function start(outbox: Outbox, options?: WorkerOptions): Promise<DeliveryWorker> {
+  const worker = await startWorker(outbox.db, options);
+  workers.push(worker);
+  return worker;
+}
+
+const arrived = (check: () => boolean): Promise<unknown> => vi.waitUntil(check, { timeout: 20_000, interval: 10 });
+const publishMany = (outbox: Outbox, owner: string, count: number, options: object = {}): Promise<void> =>
+  outbox.db.transaction(async (tx) => {
+    for (let n = 0; n < count; n++) await publish(tx, 'order.paid', { n }, { owner, ...options });
+  });
+const numbers = (outbox: Outbox, path: string): number[] =>
+  outbox.receiver.of(path).map(({ body }) => (JSON.parse(body) as { data: { n: number } }).data.n);
+
+describeOutbox(
+  'a worker',
+  (outbox) => {
+    const { owner, endpoint, deliveries, clock } = outbox;
+
+    afterEach(async () => {
+      await outbox.db.query('delete from webhook_events');
+    });
+
+    test('is woken by a commit and not by a rollback', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      await start(outbox, { pollIntervalMs: 3_600_000 });
+      const rolledBack = outbox.db.transaction(async (tx) => {
+        await publish(tx, 'order.dropped', { n: 1 }, { owner: mine });
+        throw new Error('no');
+      });
+      await expect(rolledBack).rejects.toThrow('no');
+      await publishMany(outbox, mine, 1);
+      await arrived(() => outbox.receiver.of(`/${mine}`).length > 0);
+      expect(outbox.receiver.of(`/${mine}`).map(({ body }) => (JSON.parse(body) as { type: string }).type)).toEqual(['order.paid']);
+    });
+
+    test('finds by itself what nothing announced', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      await start(outbox, { pollIntervalMs: 20 });
+      await outbox.db.transaction(async (tx) => {
+        await publish({ dialect: tx.dialect, query: tx.query.bind(tx), clock }, 'order.paid', {}, { owner: mine });
+      });
+      await arrived(() => outbox.receiver.of(`/${mine}`).length > 0);
+    });
+
+    test('deliveries claimed by several workers at once are sent once each', async () => {
+      const mine = owner();
+      const total = 300;
+      const targets = await Promise.all([1, 2, 3].map((n) => endpoint({ owner: mine, path: `/${mine}/${n}` })));
+      await publishMany(outbox, mine, total / 3);
+      const handles = await Promise.all([1, 2, 3, 4].map(() => outbox.database.open({ clock })));
+      try {
+        for (const handle of handles) useWebhooks(handle, { urlPolicy: LOOPBACK, concurrency: 20 });
+        const summaries = await Promise.all(handles.map((handle) => deliverDue(handle)));
+        expect(summaries.reduce((sum, each) => sum + each.succeeded, 0)).toBe(total);
+        expect(summaries.every((each) => each.lost_claims === 0 && each.failed === 0)).toBe(true);
+      } finally {
+        for (const handle of handles) unbindWebhooks(handle);
+      }
+      const requests = outbox.receiver.received.filter(({ path }) => path.startsWith(`/${mine}/`));
+      expect(requests).toHaveLength(total);
+      expect(new Set(requests.map(({ path, headers }) => `${path} ${String(headers['webhook-id'])}`)).size).toBe(total);
+      for (const target of targets)
+        expect((await deliveries({ endpoint: target.id })).every(({ status, attempts }) => status === 'succeeded' && attempts === 1)).toBe(
+          true,
+        );
+    });
+
+    test('keeps at most its share of requests to one endpoint under way', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      let open = 0;
+      let most = 0;
+      outbox.receiver.answer(`/${mine}`, (_request, response) => {
+        most = Math.max(most, ++open);
+        setTimeout(() => {
+          open--;
+          response.writeHead(200).end();
+        }, 5);
+      });
+      await publishMany(outbox, mine, 40);
+      await deliverDue(outbox.db, { concurrency: 20, concurrencyPerEndpoint: 3 });
+      expect(most).toBe(3);
+      expect(outbox.receiver.of(`/${mine}`)).toHaveLength(40);
+    });
+
+    test('an endpoint that hangs with a long queue does not keep others from being served', async () => {
+      const [stuck, fine] = [owner(), owner()];
+      const hanging: (() => void)[] = [];
+      outbox.receiver.answer(`/${stuck}`, (_request, response) => void hanging.push(() => response.writeHead(200).end()));
+      await endpoint({ owner: stuck });
+      await endpoint({ owner: fine });
+      await publishMany(outbox, stuck, 200);
+      clock.advance(1);
+      await publishMany(outbox, fine, 50);
+      const worker = await start(outbox, { concurrency: 20, concurrencyPerEndpoint: 4, pollIntervalMs: 20 });
+      await arrived(() => outbox.receiver.of(`/${fine}`).length >= 50);
+      expect(numbers(outbox, `/${fine}`).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));
+      expect(outbox.receiver.of(`/${stuck}`)).toHaveLength(4);
+      outbox.receiver.answer(`/${stuck}`, 200);
+      for (const answer of hanging) answer();
+      await arrived(() => worker.summary.succeeded >= 250);
+    });
+
+    test('deliveries with one ordering key go strictly in order, also under retries, and other keys do not wait', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine, schedule: [0, 0, 0, 0, 0] });
+      const seen = new Set<string>();
+      outbox.receiver.answer(`/${mine}`, ({ body }, response) => {
+        const isFirst = !seen.has(body);
+        seen.add(body);
+        response.writeHead(isFirst && /"n":\d*[02468],/.test(body) ? 500 : 200).end();
+      });
+      await outbox.db.transaction(async (tx) => {
+        for (let n = 0; n < 30; n++) await publish(tx, 'order.paid', { n, key: n % 3 }, { owner: mine, orderingKey: `order-${n % 3}` });
+      });
+      await deliverDue(outbox.db);
+      expect((await deliveries({ endpoint: target.id })).every(({ status }) => status === 'succeeded')).toBe(true);
+      const sent = outbox.receiver.of(`/${mine}`).map(({ body }) => (JSON.parse(body) as { data: { n: number; key: number } }).data);
+      for (const key of [0, 1, 2]) {
+        const order = sent.filter((each) => each.key === key).map(({ n }) => n);
+        expect(order).toEqual(order.toSorted((a, b) => a - b));
+        expect(new Set(order).size).toBe(10);
+      }
+      expect(new Set(sent.slice(0, 3).map(({ key }) => key)).size).toBe(3);
+    });
+
+    test('what follows a failing delivery with the same ordering key waits until it has failed for good', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine, schedule: [60] });
+      outbox.receiver.answer(`/${mine}`, (request, response) => response.writeHead(request.body.includes('"n":0') ? 500 : 200).end());
+      await publishMany(outbox, mine, 2, { orderingKey: 'order-1' });
+      await deliverDue(outbox.db);
+      expect(numbers(outbox, `/${mine}`)).toEqual([0]);
+      clock.advance(59_999);
+      await deliverDue(outbox.db);
+      expect(numbers(outbox, `/${mine}`)).toEqual([0]);
+      clock.advance(1);
+      await deliverDue(outbox.db);
+      expect(numbers(outbox, `/${mine}`)).toEqual([0, 0, 1]);
+      expect((await deliveries({ endpoint: target.id })).map(({ status }) => status)).toEqual(['failed', 'succeeded']);
+    });
+
+    test('many ordering keys are all served, not only the first ones', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      await outbox.db.transaction(async (tx) => {
+        for (let n = 0; n < 450; n++)
+          await publish(tx, 'order.paid', { n }, { owner: mine, orderingKey: `key-${String(n).padStart(3, '0')}` });
+      });
+      const summary = await deliverDue(outbox.db);
+      expect(summary.succeeded).toBe(450);
+    });
+
+    test('stops after what is under way has ended, and claims nothing more', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const answers: (() => void)[] = [];
+      outbox.receiver.answer(`/${mine}`, (_request, response) => void answers.push(() => response.writeHead(200).end()));
+      await publishMany(outbox, mine, 5);
+      const worker = await start(outbox, { concurrency: 2, concurrencyPerEndpoint: 2 });
+      await arrived(() => answers.length === 2);
+      const stopped = worker.stop();
+      for (const answer of answers) answer();
+      await stopped;
+      const rows = await deliveries({ endpoint: target.id });
+      expect(rows.filter(({ status }) => status === 'succeeded')).toHaveLength(2);
+      expect(rows.filter(({ status, claim_token }) => status === 'pending' && claim_token === null)).toHaveLength(3);
+    });
+
+    test('gives back what is still under way at the deadline of a stop', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const transport: Transport = { send: () => new Promise(() => undefined), close: async () => undefined };
+      const handle = await outbox.database.open({ clock });
+      useWebhooks(handle, { urlPolicy: LOOPBACK, transport, timeoutMs: 50 });
+      try {
+        await publishMany(outbox, mine, 1);
+        const worker = await startWorker(handle);
+        await vi.waitUntil(async () => (await deliveries({ endpoint: target.id }))[0]?.claim_token !== null, { timeout: 20_000 });
+        await worker.stop();
+        expect(await deliveries({ endpoint: target.id })).toMatchObject([
+          { status: 'pending', attempts: 0, claim_token: null, claimed_until: null },
+        ]);
+      } finally {
+        unbindWebhooks(handle);
+      }
+    });
+
+    test('a transport that throws or answers nonsense is a recorded failure and the worker goes on', async () => {
+      const outcomes: (() => unknown)[] = [
+        () => {
+          throw new Error('boom \0');
+        },
+        () => Promise.reject(new Error('boom')),
+        () => ({ kind: 'nonsense' }),
+        () => ({ kind: 'failure', reason: 'connection', error: 'x\0\uD800'.repeat(300), detail: null, status: null }),
+        () => ({ kind: 'response', status: 200, retryAfter: null, bodyExcerpt: 'fine' }),
+      ];
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      let call = 0;
+      const transport = { send: async () => outcomes[call++]?.(), close: async () => undefined } as unknown as Transport;
+      const handle = await outbox.database.open({ clock });
+      useWebhooks(handle, { transport, concurrency: 1 });
+      try {
+        await publishMany(outbox, mine, outcomes.length);
+        expect(await deliverDue(handle)).toMatchObject({ retrying: 4, succeeded: 1 });
+      } finally {
+        unbindWebhooks(handle);
+      }
+      const reasons = (await deliveries({ endpoint: target.id })).map(({ failure_reason }: WebhookDelivery) => failure_reason);
+      expect(reasons.filter((reason) => reason === 'connection')).toHaveLength(4);
+    });
+
+    test('deliverEvent sends one event’s deliveries and leaves the others', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const id = await outbox.publish('order.paid', { owner: mine });
+      await outbox.publish('order.other', { owner: mine });
+      expect(await deliverEvent(id, outbox.db)).toMatchObject({ succeeded: 1 });
+      expect(await deliverEvent(id, outbox.db)).toMatchObject({ succeeded: 0 });
+      expect((await deliveries({ endpoint: target.id })).map(({ status }) => status)).toEqual(['succeeded', 'pending']);
+      expect(await deliverEvent(crypto.randomUUID(), outbox.db)).toMatchObject({ succeeded: 0, failed: 0 });
+    });
+  },
+  { timeoutMs: 10_000 },
+);
