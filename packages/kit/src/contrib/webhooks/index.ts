@@ -1,4 +1,5 @@
 export { InvalidAudience, type Audience, type AudienceOptions } from './audience.ts';
+export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './create-endpoint.ts';
 export { deliverDue, startWorker, type DeliverOptions } from './deliver.ts';
 export { deliverEvent } from './deliver-event.ts';
@@ -10,7 +11,10 @@ export { webhookAttempts, webhookDeliveries, webhookEndpoints, webhookEvents, we
 export { webhooks } from './module.ts';
 export { OnCommitTaskQueue } from './on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
+export { PING_EVENT } from './ping-event.ts';
+export { pingEndpoint } from './ping.ts';
 export { publish, type PublishedEvent, type PublishOptions } from './publish.ts';
+export { recoverEndpoint, type Recovered } from './recover.ts';
 export type { DeliverySummary } from './result-writer.ts';
 export { retryDelivery } from './retry.ts';
 export { SecretUnavailable } from './secret-box.ts';
@@ -19,6 +23,7 @@ export type { SqlExecutor, SqlParameter } from './sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './task-queue.ts';
 export { httpTransport, type HttpTransportOptions, type Transport, type TransportRequest, type TransportResult } from './transport.ts';
+export { updateEndpoint, type EndpointEdit } from './update-endpoint.ts';
 export { URLPolicy, type URLPolicyOptions } from './url-policy.ts';
 export { InvalidSignature, verifySignature } from './verify.ts';
 export { unbindWebhooks, useWebhooks, type UseWebhooksOptions, type Webhooks } from './webhooks.ts';

@@ -1,0 +1,324 @@
+import type { Database, Db } from '../../db/db.ts';
+import type { User } from '../../auth/principal.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { Controller } from '../../http/controller.ts';
+import type { HandlerContext } from '../../http/handler-context.ts';
+import type { Page } from '../../http/page.ts';
+import { route } from '../../http/route.ts';
+import { hasScopes } from '../../permissions/built-ins.ts';
+import { createEndpoint } from './create-endpoint.ts';
+import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange } from './endpoint-record.ts';
+import { rotateSecret } from './endpoint-secret.ts';
+import { webhookErrors } from './errors.ts';
+import {
+  countDeliveries,
+  findDeliveryOf,
+  findOwnEndpoint,
+  holdOwnEndpoint,
+  listDeliveries,
+  listOwnEndpoints,
+  type EndpointScope,
+} from './management-store.ts';
+import { pingEndpoint } from './ping.ts';
+import { recoverEndpoint } from './recover.ts';
+import { retryDelivery } from './retry.ts';
+import {
+  CreateBody,
+  DeliveryDetailOut,
+  DeliveryId,
+  DeliveryOut,
+  DeliveryPage,
+  DeliveryQuery,
+  EndpointId,
+  EndpointOut,
+  EndpointPage,
+  EndpointQuery,
+  EndpointWithSecret,
+  RecoverBody,
+  RecoveredOut,
+  RetryBody,
+  UpdateBody,
+  type UpdateFields,
+} from './schemas.ts';
+import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './store.ts';
+import { updateEndpoint } from './update-endpoint.ts';
+
+type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
+
+const PAGE_SIZE = 100;
+// Sessions may do everything here; credentials that carry scopes, such as API keys, need the one of the route.
+const permission = hasScopes({ allowUnscoped: true });
+const reads = { permission, scope: 'webhooks:read' } as const;
+const writes = { permission, scope: 'webhooks:write' } as const;
+const notFound = [webhookErrors.endpoint_not_found] as const;
+const notFoundDelivery = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
+const refusals = [webhookErrors.url_not_allowed, webhookErrors.invalid_events, webhookErrors.unknown_event] as const;
+
+/**
+ * Users look after their own webhook endpoints. Mounted where the app likes: `'/webhooks': WebhookEndpointController`. A
+ * subclass may say which events exist, and serve the endpoints of a tenant instead of personal ones.
+ */
+export class WebhookEndpointController extends Controller {
+  static override readonly tags: readonly string[] = ['webhooks'];
+
+  /** Event types of the application. Patterns that match none of them are refused. Unset: anything may be subscribed to. */
+  static readonly availableEvents: readonly string[] | null = null;
+  /** `'tenant_key'`: endpoints of the tenant that `tenantKey()` names. Unset: personal endpoints. */
+  static readonly tenantField: 'tenant_key' | null = null;
+  /** The database that events are published in. */
+  static readonly using: string = 'default';
+
+  /** The tenant a request acts for, as `publish({ tenantKey })` spells it; null when there is none. Never read from the input. */
+  tenantKey(_context: Context): string | null | Promise<string | null> {
+    return null;
+  }
+
+  list = route.get(
+    '/',
+    { ...reads, query: EndpointQuery, response: EndpointPage, summary: 'List your webhook endpoints, newest first' },
+    async (context) => {
+      const { query } = context;
+      const db = this.#db(context);
+      const scope = await this.#scope(context);
+      const { limit = PAGE_SIZE } = query;
+      const found = await listOwnEndpoints(db, scope, { limit: limit + 1, after: query.cursor });
+      return slice(found.map(endpointRecord), limit, await countEndpoints(db, scope.owner, scope.tenantKey));
+    },
+  );
+
+  create = route.post(
+    '/',
+    {
+      ...writes,
+      body: CreateBody,
+      response: EndpointWithSecret,
+      status: 201,
+      raises: [...refusals, webhookErrors.quota_exceeded],
+      summary: 'Create a webhook endpoint',
+      description: 'The answer is the only time the signing secret is shown.',
+    },
+    async (context) => {
+      const { url, events, description = '' } = context.body;
+      const { owner, tenantKey } = await this.#scope(context);
+      const input = { owner, tenantKey, url, events, description, ...this.#available };
+      const created = await this.#db(context).transaction(async (tx) => {
+        const result = await createEndpoint(tx, input);
+        await recordEndpointChange(tx, 'created', { before: null, after: result.endpoint }, author(context));
+        return result;
+      });
+      void context.reply.header('cache-control', 'no-store');
+      return { ...endpointRecord(created.endpoint), secret: created.secret };
+    },
+  );
+
+  read = route.get(
+    '/:id',
+    { ...reads, params: EndpointId, response: EndpointOut, raises: notFound, summary: 'Read a webhook endpoint' },
+    async (context) => endpointRecord(await this.#find(context, context.params.id)),
+  );
+
+  edit = route.patch(
+    '/:id',
+    {
+      ...writes,
+      params: EndpointId,
+      body: UpdateBody,
+      response: EndpointOut,
+      raises: [...notFound, ...refusals],
+      summary: 'Change a webhook endpoint, disable or enable it',
+      description: 'Fields that are left out keep their value.',
+    },
+    (context) => this.#update(context, context.params.id, context.body),
+  );
+
+  replace = route.put(
+    '/:id',
+    {
+      ...writes,
+      params: EndpointId,
+      body: UpdateBody,
+      response: EndpointOut,
+      raises: [...notFound, ...refusals],
+      summary: 'Change a webhook endpoint, disable or enable it',
+      description: 'Like PATCH: fields that are left out keep their value, `is_active` too.',
+    },
+    (context) => this.#update(context, context.params.id, context.body),
+  );
+
+  remove = route.delete(
+    '/:id',
+    { ...writes, params: EndpointId, raises: notFound, summary: 'Delete a webhook endpoint with its deliveries' },
+    (context) =>
+      this.#change(context, context.params.id, async (tx, before) => {
+        await deleteEndpoint(tx, before.id);
+        await recordEndpointChange(tx, 'deleted', { before, after: null }, author(context));
+      }),
+  );
+
+  rotateSecret = route.post(
+    '/:id/rotate-secret',
+    {
+      ...writes,
+      params: EndpointId,
+      response: EndpointWithSecret,
+      raises: notFound,
+      summary: 'Give a webhook endpoint a new signing secret',
+      description: 'The answer is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
+    },
+    async (context) => {
+      const rotated = await this.#change(context, context.params.id, async (tx, before) => {
+        const result = await rotateSecret(tx, before.id);
+        if (result === null) throw webhookErrors.endpoint_not_found();
+        await recordEndpointChange(tx, 'secret_rotated', { before, after: result.endpoint }, author(context));
+        return result;
+      });
+      void context.reply.header('cache-control', 'no-store');
+      return { ...endpointRecord(rotated.endpoint), secret: rotated.secret };
+    },
+  );
+
+  deliveries = route.get(
+    '/:id/deliveries',
+    {
+      ...reads,
+      params: EndpointId,
+      query: DeliveryQuery,
+      response: DeliveryPage,
+      raises: notFound,
+      summary: 'List the deliveries of a webhook endpoint, newest first',
+    },
+    async (context) => {
+      const { params, query } = context;
+      const { status, event_type: eventType, cursor: after, limit = PAGE_SIZE } = query;
+      const { id } = await this.#find(context, params.id);
+      const db = this.#db(context);
+      const found = await listDeliveries(db, id, { status, eventType }, { limit: limit + 1, after });
+      return slice(found.map(deliveryRecord), limit, await countDeliveries(db, id, { status, eventType }));
+    },
+  );
+
+  delivery = route.get(
+    '/:id/deliveries/:delivery_id',
+    {
+      ...reads,
+      params: DeliveryId,
+      response: DeliveryDetailOut,
+      raises: notFoundDelivery,
+      summary: 'Read a delivery, its payload and attempts',
+    },
+    async (context) => {
+      const endpoint = await this.#find(context, context.params.id);
+      const db = this.#db(context);
+      const delivery = await findDeliveryOf(db, endpoint.id, context.params.delivery_id);
+      const event = delivery === null ? null : await findEvent(db, delivery.event_id);
+      if (delivery === null || event === null) throw webhookErrors.delivery_not_found();
+      return deliveryDetail(delivery, event, await attemptsOf(db, delivery.id));
+    },
+  );
+
+  retry = route.post(
+    '/:id/deliveries/:delivery_id/retry',
+    {
+      ...writes,
+      params: DeliveryId,
+      body: RetryBody,
+      response: DeliveryOut,
+      raises: [...notFoundDelivery, webhookErrors.delivery_claimed, webhookErrors.delivery_succeeded, webhookErrors.endpoint_disabled],
+      summary: 'Send a delivery again, with its whole retry budget',
+      description: 'The receiver may have processed it already; it deduplicates on `webhook-id`.',
+    },
+    async (context) =>
+      this.#change(context, context.params.id, async (tx, endpoint) => {
+        const delivery = await findDeliveryOf(tx, endpoint.id, context.params.delivery_id);
+        if (delivery === null) throw webhookErrors.delivery_not_found();
+        return deliveryRecord(await retryDelivery(tx, delivery.id, { force: context.body.force === true }));
+      }),
+  );
+
+  ping = route.post(
+    '/:id/ping',
+    {
+      ...writes,
+      params: EndpointId,
+      response: DeliveryOut,
+      status: 202,
+      raises: [...notFound, webhookErrors.endpoint_disabled],
+      summary: 'Queue a webhook.ping event for this endpoint',
+    },
+    async (context) => deliveryRecord(await this.#change(context, context.params.id, pingEndpoint)),
+  );
+
+  recover = route.post(
+    '/:id/recover',
+    {
+      ...writes,
+      params: EndpointId,
+      body: RecoverBody,
+      response: RecoveredOut,
+      status: 202,
+      raises: [...notFound, webhookErrors.endpoint_disabled],
+      summary: 'Send again what the endpoint has missed since a time',
+    },
+    (context) => this.#change(context, context.params.id, (tx, endpoint) => recoverEndpoint(tx, endpoint, new Date(context.body.since))),
+  );
+
+  get #options(): typeof WebhookEndpointController {
+    return this.constructor as typeof WebhookEndpointController;
+  }
+
+  get #available(): { readonly availableEvents?: readonly string[] } {
+    const { availableEvents } = this.#options;
+    return availableEvents === null ? {} : { availableEvents };
+  }
+
+  #db({ databases }: Pick<Context, 'databases'>): Database {
+    const { using } = this.#options;
+    const database = databases[using];
+    if (database === undefined) throw new Error(`${this.#options.name}.using: there is no database "${using}".`);
+    return database;
+  }
+
+  async #scope(context: Context): Promise<EndpointScope> {
+    const owner = context.user.id;
+    if (this.#options.tenantField === null) return { owner, tenantKey: '' };
+    const tenantKey = await this.tenantKey(context);
+    // An empty key would mean personal endpoints: whoever belongs to no tenant has nothing here.
+    if (typeof tenantKey !== 'string' || tenantKey === '') throw coreErrors.tenant_required();
+    return { owner, tenantKey };
+  }
+
+  /** Another owner's or tenant's endpoint is exactly as missing as one that never was. */
+  async #find(context: Context, id: string): Promise<WebhookEndpoint> {
+    const endpoint = await findOwnEndpoint(this.#db(context), await this.#scope(context), id);
+    if (endpoint === null) throw webhookErrors.endpoint_not_found();
+    return endpoint;
+  }
+
+  async #change<R>(context: Context, id: string, work: (tx: Db, endpoint: WebhookEndpoint) => Promise<R>): Promise<R> {
+    const scope = await this.#scope(context);
+    return this.#db(context).transaction(async (tx) => {
+      const endpoint = await holdOwnEndpoint(tx, scope, id);
+      if (endpoint === null) throw webhookErrors.endpoint_not_found();
+      return work(tx, endpoint);
+    });
+  }
+
+  #update(context: Context, id: string, body: UpdateFields) {
+    const { is_active: isActive, ...fields } = body;
+    return this.#change(context, id, async (tx, before) => {
+      const after = await updateEndpoint(tx, before, { ...fields, isActive, ...this.#available });
+      await recordEndpointChange(tx, 'updated', { before, after }, author(context));
+      return endpointRecord(after);
+    });
+  }
+}
+
+function author({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>) {
+  return { by: principal, requestId };
+}
+
+/** One entry more than the page holds was read, to know whether there is a next one. */
+function slice<Item extends { readonly id: string }>(found: readonly Item[], limit: number, count: number | null): Page<Item> {
+  const items = found.slice(0, limit);
+  return { items, count, next: found.length > limit ? (items.at(-1)?.id ?? null) : null };
+}

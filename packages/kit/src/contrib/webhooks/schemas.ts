@@ -1,0 +1,164 @@
+import { jsonSchema } from '../../http/json-schema.ts';
+import type { Page } from '../../http/page.ts';
+import type { Schema } from '../../http/schema.ts';
+import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoint-record.ts';
+import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS } from './models.ts';
+import type { Recovered } from './recover.ts';
+import type { WebhookDelivery } from './store.ts';
+import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './subscription.ts';
+
+const uuid = { type: 'string', format: 'uuid' };
+const timestamp = { type: 'string', format: 'date-time' };
+const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
+const textOrNull = { type: ['string', 'null'] };
+const integerOrNull = { type: ['integer', 'null'] };
+const failureReason = { type: ['string', 'null'], enum: [...FAILURE_REASONS, null] };
+
+const url = { type: 'string', description: 'An https URL on a public host, at most 2048 characters.' };
+const events = {
+  type: 'array',
+  minItems: 1,
+  maxItems: PATTERNS_MAX,
+  items: { type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX },
+  description: 'Exact types (`order.paid`), patterns (`order.*`) or `*`.',
+};
+const description = { type: 'string', maxLength: DESCRIPTION_LENGTH_MAX };
+const isActive = { type: 'boolean', description: 'false disables and fails what waits; true enables and clears failures.' };
+
+function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): object {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+const endpointProperties = {
+  id: uuid,
+  url: { type: 'string' },
+  events: { type: 'array', items: { type: 'string' } },
+  description: { type: 'string' },
+  is_active: { type: 'boolean' },
+  tenant_key: { type: 'string', description: 'Empty for personal endpoints.' },
+  disabled_reason: { type: ['string', 'null'], enum: [...DISABLED_REASONS, null] },
+  disabled_at: timestampOrNull,
+  failing_since: { ...timestampOrNull, description: 'The first failure since the last success.' },
+  consecutive_failures: { type: 'integer' },
+  previous_secret_expires_at: { ...timestampOrNull, description: 'Until when the secret from before the last rotation signs too.' },
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+const deliveryProperties = {
+  id: uuid,
+  event_id: uuid,
+  event_type: { type: 'string' },
+  status: { type: 'string', enum: [...DELIVERY_STATUSES] },
+  attempts: { type: 'integer', description: 'Made from the current retry budget.' },
+  next_attempt_at: timestampOrNull,
+  last_status_code: integerOrNull,
+  last_error: textOrNull,
+  failure_reason: failureReason,
+  delivered_at: timestampOrNull,
+  created_at: timestamp,
+};
+
+const attempt = closed({
+  id: uuid,
+  started_at: timestamp,
+  duration_ms: { type: 'integer' },
+  status_code: integerOrNull,
+  failure_reason: failureReason,
+  error: textOrNull,
+  response_excerpt: { ...textOrNull, description: 'The first 4 KiB of the response body.' },
+  worker: { type: 'string' },
+});
+
+function pageOf(item: object, count: object): object {
+  return closed({ items: { type: 'array', items: item }, count, next: { ...textOrNull, description: 'The `cursor` of the next page.' } });
+}
+
+export const EndpointOut = jsonSchema<EndpointRecord>({ ...closed(endpointProperties) });
+
+export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string }>({
+  ...closed({
+    ...endpointProperties,
+    secret: { type: 'string', 'x-sensitive': true, description: 'The signing secret. Shown this once.' },
+  }),
+});
+
+export const EndpointPage = jsonSchema<Page<EndpointRecord>>({
+  ...pageOf(closed(endpointProperties), { type: 'integer', minimum: 0 }),
+});
+
+export const DeliveryOut = jsonSchema<DeliveryRecord>({ ...closed(deliveryProperties) });
+
+export const DeliveryPage = jsonSchema<Page<DeliveryRecord>>({
+  ...pageOf(closed(deliveryProperties), { type: ['integer', 'null'], minimum: 0, description: 'null above 10,000.' }),
+});
+
+export const DeliveryDetailOut = jsonSchema<DeliveryDetail>({
+  ...closed({
+    ...deliveryProperties,
+    payload: closed({ type: { type: 'string' }, timestamp, data: { type: 'object' } }),
+    attempt_history: { type: 'array', items: attempt, description: 'Oldest first.' },
+  }),
+});
+
+export const RecoveredOut = jsonSchema<Recovered>({
+  ...closed({
+    requeued: { type: 'integer', description: 'Failed deliveries that are due again.' },
+    added: { type: 'integer', description: 'Deliveries of events that came while the endpoint was disabled.' },
+    complete: { type: 'boolean', description: 'false: there may be more; repeat the call.' },
+  }),
+});
+
+export const EndpointId = jsonSchema<{ readonly id: string }>({ ...closed({ id: uuid }) });
+export const DeliveryId = jsonSchema<{ readonly id: string; readonly delivery_id: string }>({ ...closed({ id: uuid, delivery_id: uuid }) });
+
+const cursor = { ...uuid, description: '`next` of the page before.' };
+const limit = { type: 'integer', minimum: 1, maximum: 100, default: 100 };
+
+export const EndpointQuery = jsonSchema<{ readonly cursor?: string; readonly limit?: number }>({ ...closed({ cursor, limit }, []) });
+
+export const DeliveryQuery = jsonSchema<{
+  readonly status?: WebhookDelivery['status'];
+  readonly event_type?: string;
+  readonly cursor?: string;
+  readonly limit?: number;
+}>({
+  ...closed(
+    {
+      status: { type: 'string', enum: [...DELIVERY_STATUSES] },
+      event_type: { type: 'string', maxLength: EVENT_TYPE_LENGTH_MAX },
+      cursor,
+      limit,
+    },
+    [],
+  ),
+});
+
+export interface EndpointFields {
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly description?: string;
+}
+
+export const CreateBody = jsonSchema<EndpointFields>({ ...closed({ url, events, description }, ['url', 'events']) });
+
+export interface UpdateFields extends Partial<EndpointFields> {
+  readonly is_active?: boolean;
+}
+
+export const UpdateBody = jsonSchema<UpdateFields>({
+  ...closed({ url, events, description, is_active: isActive }, []),
+});
+
+/** Nothing needs to be said to send a failed delivery again: no body is an empty one. */
+export const RetryBody = optional(
+  jsonSchema<{ readonly force?: boolean }>({
+    ...closed({ force: { type: 'boolean', default: false, description: 'Send again what has succeeded already.' } }, []),
+  }),
+);
+
+export const RecoverBody = jsonSchema<{ readonly since: string }>({ ...closed({ since: timestamp }) });
+
+function optional<T>(schema: Schema<T>): Schema<T> {
+  return { '~standard': { ...schema['~standard'], validate: (body) => schema['~standard'].validate(body ?? {}) } };
+}
