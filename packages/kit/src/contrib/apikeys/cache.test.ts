@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { KeyCache } from './cache.ts';
+import type { VerifiableKey } from './store.ts';
+
+const now = new Date('2030-01-01T00:00:00.000Z');
+const key = { prefix: 'abcdefghijkl', owner_id: 'u1' } as VerifiableKey;
+const opened = () => {
+  const cache = new KeyCache({ maxAgeMs: 1000, entriesMax: 10 });
+  cache.open();
+  return cache;
+};
+
+test.each<[string, (cache: KeyCache) => void]>([
+  ['its key changed', (cache) => cache.dropKey(key.prefix)],
+  ['its owner changed', (cache) => cache.dropOwner('u1')],
+  ['everything was forgotten', (cache) => cache.clear()],
+  ['notifications were lost and came back', (cache) => (cache.shut(), cache.open())],
+])('a row that was read before %s is not kept', (_name, change) => {
+  const cache = opened();
+  const { epoch } = cache;
+  change(cache);
+  cache.put(key, now, epoch);
+  expect(cache.get(key.prefix, now)).toBeUndefined();
+  cache.put(key, now, cache.epoch);
+  expect(cache.get(key.prefix, now)).toBe(key);
+});
+
+test('a cache that nobody tells about changes keeps nothing', () => {
+  const cache = new KeyCache({ maxAgeMs: 1000, entriesMax: 10 });
+  cache.put(key, now, cache.epoch);
+  expect(cache.get(key.prefix, now)).toBeUndefined();
+  cache.open();
+  cache.put(key, now, cache.epoch);
+  cache.shut();
+  expect(cache.get(key.prefix, now)).toBeUndefined();
+});
