@@ -28,8 +28,6 @@ export interface ServerOptions {
 
 /** Re-reads that `/check` may have going at once in the process. */
 const REHEARSALS_MAX = 8;
-/** How long requests in flight may take to finish once the server was asked to stop. */
-const SHUTDOWN_MS = 10_000;
 const IDLE_CHECK_MS = 20;
 
 /** The running service. `start` opens sockets; `open` does everything else, for an application that brings its own. */
@@ -42,7 +40,9 @@ export class ConfigServer implements Service {
   readonly #deadlines: Deadlines;
   readonly #rehearsals = new Limiter(REHEARSALS_MAX);
   #live: LiveRoster | undefined;
-  #stopping = false;
+  #stopped: Promise<void> | undefined;
+  /** What the socket terminates TLS with; undefined for a plain one, whatever server.toml says by now. */
+  #served: TlsMaterial | undefined;
   #socket: Server | undefined;
   #healthSocket: Server | undefined;
 
@@ -61,7 +61,7 @@ export class ConfigServer implements Service {
     server.#live = await LiveRoster.open(config, server.#clock, {
       log: server.#log,
       onInstall: (section) => server.streams.publish(section),
-      onConfig: (before, after) => server.#reconfigured(before, after),
+      onConfig: (after) => server.#reconfigured(after),
     });
     return server;
   }
@@ -83,11 +83,11 @@ export class ConfigServer implements Service {
   }
 
   get stopping(): boolean {
-    return this.#stopping;
+    return this.#stopped !== undefined;
   }
 
   get ready(): boolean {
-    return !this.#stopping && this.#live!.healthy;
+    return !this.stopping && this.#live!.healthy;
   }
 
   /** Where the server listens, the port resolved; undefined when it was opened without a socket. */
@@ -113,11 +113,19 @@ export class ConfigServer implements Service {
   }
 
   /** Not ready first; then no new connection, streams end, requests in flight finish or are cut off after ten seconds. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
+  stop(): Promise<void> {
+    // Whoever asks again waits for the same end: a second signal must not cut off what the first one lets finish.
+    if (this.#stopped !== undefined) return this.#stopped;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#stopped = promise;
+    resolve(this.#stop());
+    return promise;
+  }
+
+  async #stop(): Promise<void> {
     this.#live?.close();
     this.streams.closeAll();
-    await closeSocket(this.#socket, SHUTDOWN_MS);
+    await closeSocket(this.#socket, this.#deadlines.shutdownMs);
     // Probes see "not ready" until the very end.
     await closeSocket(this.#healthSocket, 0);
     this.audit.flush();
@@ -126,6 +134,7 @@ export class ConfigServer implements Service {
   async #listen(): Promise<void> {
     const { tls, bind, healthBind } = this.#config;
     this.#socket = createSocket(createListener(this), tls, this.audit, this.#deadlines);
+    this.#served = tls;
     await this.#listenOn(this.#socket, bind, 'server.bind');
     if (healthBind === undefined) return;
     this.#healthSocket = createSocket(createHealthListener(this), undefined, this.audit, this.#deadlines);
@@ -148,13 +157,13 @@ export class ConfigServer implements Service {
     }
   }
 
-  #reconfigured(before: ServerConfig, after: ServerConfig): void {
+  #reconfigured(after: ServerConfig): void {
     const { tokens, sections } = this.roster;
     this.streams.closeUnless((section, digest) => {
       const application = section.definition.application;
       return sections.get(section.key) === section && tokens.findDigest(digest)?.applications.has(application) === true;
     });
-    if (before.tls !== undefined && after.tls !== undefined && !before.tls.equals(after.tls)) this.#swapCertificates(after.tls);
+    if (this.#served !== undefined && after.tls !== undefined && !this.#served.equals(after.tls)) this.#swapCertificates(after.tls);
     for (const key of changedAtRestart(this.#config, after)) {
       this.#log(`config-server: ${key} changed in ${after.path}; that takes effect at the next start`);
     }
@@ -163,8 +172,8 @@ export class ConfigServer implements Service {
 
   /** New handshakes get the new certificate; connections and streams that are open keep going. */
   #swapCertificates(tls: TlsMaterial): void {
-    const socket = this.#socket as (HttpsServer & { requestCert: boolean; rejectUnauthorized: boolean }) | undefined;
-    if (socket === undefined) return;
+    const socket = this.#socket as HttpsServer & { requestCert: boolean; rejectUnauthorized: boolean };
+    this.#served = tls;
     socket.setSecureContext(tls.options);
     // setSecureContext leaves these two alone, and a client authority that came or went with the edit must count at once.
     socket.requestCert = tls.requiresClientCertificate;

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { ask, eventually, SERVER_TOML, startServer } from '../test/running-server.ts';
+import { ask, eventually, SERVER_TOML, startServer, TOKEN } from '../test/running-server.ts';
+import { DEADLINES } from './http/sockets.ts';
 
 test('stopping closes connections that peers would keep alive, idle ones and those of ended streams', async () => {
   const running = await startServer();
@@ -32,6 +34,47 @@ test('a request in flight is finished, and readyz says 503 on a connection that 
   await eventually(() => text.includes('{"ready":false}'), 'the second answer');
   expect(text).toContain('HTTP/1.1 503 Service Unavailable');
   await expect(ask(healthPort, '/healthz')).rejects.toThrow('ECONNREFUSED');
+});
+
+test('a stream asked for while the server stops is refused, so that the stop need not wait for it', async () => {
+  const running = await startServer();
+  const socket = connect(running.port, '127.0.0.1');
+  const answer = socket.toArray();
+  socket.write(`GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n`);
+  await eventually(() => socket.bytesWritten > 0, 'half of a request');
+  await running.ask('/healthz');
+  const stopped = running.server.stop();
+  socket.write('\r\n');
+  await stopped;
+  expect((await answer).join('')).toMatch(/^HTTP\/1\.1 503 [^]*Retry-After: 5/);
+});
+
+test('a request that does not end is cut off at the deadline, and a second stop waits for the same end', async () => {
+  expect(DEADLINES.shutdownMs).toBe(10_000);
+  const running = await startServer({ deadlines: { shutdownMs: 100 } });
+  const socket = connect(running.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  const closed = once(socket, 'close');
+  socket.write('GET /healthz HTTP/1.1\r\n');
+  await eventually(() => socket.bytesWritten > 0, 'half of a request');
+  await running.ask('/healthz');
+  const ended: string[] = [];
+  const first = running.server.stop().then(() => ended.push('first'));
+  await running.server.stop();
+  expect(ended).toEqual(['first']);
+  await first;
+  await closed;
+});
+
+test('an idle connection is kept for 65 seconds, and closed when its time is over', async () => {
+  const kept = await startServer();
+  expect((await kept.ask('/healthz', { headers: { connection: 'keep-alive' } })).headers['keep-alive']).toBe('timeout=65');
+  const running = await startServer({ deadlines: { keepAliveMs: 50 } });
+  const socket = connect(running.port, '127.0.0.1');
+  const closed = once(socket, 'close');
+  socket.resume();
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await closed;
 });
 
 test('stopping twice is stopping once', async () => {

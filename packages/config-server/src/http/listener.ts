@@ -152,8 +152,9 @@ class Exchange {
 
   #stream(section: Section, credential: Credential): void {
     const { application, profile } = section.definition;
-    const { roster, audit, streams } = this.#service;
-    if (streams.open >= roster.maxStreamConnections) {
+    const { roster, audit, streams, stopping } = this.#service;
+    // A stream opened now would outlive the ending of streams and hold the stop up to its deadline.
+    if (stopping || streams.open >= roster.maxStreamConnections) {
       return this.#answer(STREAMS_EXHAUSTED, 'stream', 'unavailable', credential, application, profile, section.installed.generation);
     }
     audit.record('stream', 'served', credential.name, application, profile, section.installed.generation);

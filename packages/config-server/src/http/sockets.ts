@@ -12,9 +12,11 @@ export interface Deadlines {
   readonly headersMs: number;
   readonly handshakeMs: number;
   readonly keepAliveMs: number;
+  /** For requests in flight, once the server was asked to stop. */
+  readonly shutdownMs: number;
 }
 
-export const DEADLINES: Deadlines = { headersMs: 15_000, handshakeMs: 10_000, keepAliveMs: 65_000 };
+export const DEADLINES: Deadlines = { headersMs: 15_000, handshakeMs: 10_000, keepAliveMs: 65_000, shutdownMs: 10_000 };
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const LINGER_MS = 500;

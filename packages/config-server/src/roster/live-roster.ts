@@ -14,8 +14,8 @@ import { FileWatcher } from '../watch/file-watcher.ts';
 /** What a change of the roster means for the rest of the server. */
 export interface RosterEvents {
   readonly onInstall: (section: Section) => void;
-  /** After a valid edit of server.toml, with the configuration before and after. */
-  readonly onConfig: (before: ServerConfig, after: ServerConfig) => void;
+  /** After a valid edit of server.toml. */
+  readonly onConfig: (after: ServerConfig) => void;
   readonly log: (line: string) => void;
 }
 
@@ -27,6 +27,8 @@ export class LiveRoster {
   readonly #events: RosterEvents;
   readonly #watcher: FileWatcher;
   readonly #reloads = new Limiter(RELOADS_MAX);
+  /** As at the start: an edit of the period, also one to 0, counts from the next start on. */
+  readonly #debounceMs: number;
   readonly #configDebounce: Debounce;
   readonly #sectionDebounces = new Map<string, Debounce>();
   /** Which sections a path belongs to. */
@@ -46,6 +48,7 @@ export class LiveRoster {
     this.#clock = clock;
     this.#events = events;
     this.#current = { tokens: new TokenTable([]), sections: new Map(), maxStreamConnections: 0 };
+    this.#debounceMs = config.watchDebounceMs;
     this.#configDebounce = new Debounce(config.watchDebounceMs, clock, () => void this.#reconfigure());
     this.#watcher = new FileWatcher({
       onChange: (path) => this.#touched(path),
@@ -78,7 +81,7 @@ export class LiveRoster {
 
   /** Reads server.toml again and then every section, changed or not. */
   async reloadEverything(): Promise<void> {
-    if (this.#config.watchDebounceMs === 0) {
+    if (this.#debounceMs === 0) {
       this.#events.log('config-server: watch_debounce_ms is 0, so nothing is reloaded; restart to take in changes');
       return;
     }
@@ -102,7 +105,7 @@ export class LiveRoster {
   #debounceOf(key: string): Debounce {
     let debounce = this.#sectionDebounces.get(key);
     if (debounce === undefined) {
-      debounce = new Debounce(this.#config.watchDebounceMs, this.#clock, (since) => this.#due(key, since));
+      debounce = new Debounce(this.#debounceMs, this.#clock, (since) => this.#due(key, since));
       this.#sectionDebounces.set(key, debounce);
     }
     return debounce;
@@ -154,7 +157,7 @@ export class LiveRoster {
     this.#awaited = new Set();
     const installed = this.#commit(config, preparation);
     this.#watch(config);
-    this.#events.onConfig(before, config);
+    this.#events.onConfig(config);
     for (const section of installed) this.#events.onInstall(section);
     return undefined;
   }
@@ -203,7 +206,7 @@ export class LiveRoster {
       debounce.cancel();
       this.#sectionDebounces.delete(key);
     }
-    if (this.#config.watchDebounceMs === 0) return;
+    if (this.#debounceMs === 0) return;
     this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys(), ...this.#awaited]);
   }
 }

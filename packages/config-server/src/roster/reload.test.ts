@@ -267,3 +267,15 @@ test('what only a start can take in is said', async () => {
   await eventually(() => running.log.some((line) => line.includes('server.bind changed')), 'the message');
   expect((await ask(running.port, '/billing/prod')).status).toBe(200);
 });
+
+test('an edit that turns watching off, too, takes effect at the next start only: until then files are followed and SIGHUP reloads', async () => {
+  const running = await startServer();
+  const stage = '[[server.sections]]\napplication = "billing"\nprofile = "stage"\nfiles = ["stage.toml"]\n';
+  await running.write('stage.toml', '[billing]\nname = "stage"\n');
+  await running.write('server.toml', SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') + stage);
+  await eventually(() => running.log.some((line) => line.includes('server.watch_debounce_ms changed')), 'the message');
+  await running.write('stage.toml', '[billing]\nname = "next"\n');
+  await eventually(async () => (await running.status('billing/stage')).generation === 2, 'a reload of the section that came with the edit');
+  await running.server.reload();
+  expect(await running.status('billing/stage')).toMatchObject({ last_reason: 'manual' });
+});

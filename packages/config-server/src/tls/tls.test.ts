@@ -156,6 +156,34 @@ test('new certificates are taken in live, and an open connection goes on', async
   expect((await before.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 /);
 });
 
+test('certificates follow what the socket serves, also when the tls table was gone for a while', async () => {
+  const running = await startTls(TLS_TOML);
+  const serial = (await handshake(running)).getPeerX509Certificate()!.serialNumber;
+  const readAgain = (): number => running.log.filter((line) => line.includes('was read again')).length;
+  await running.write('server.toml', SERVER_TOML);
+  await eventually(() => readAgain() === 1, 'the edit without the table');
+  const next = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'] });
+  await chmod(join(running.folder, 'server.key'), 0o600);
+  await running.write('server.key', next.key);
+  await running.write('server.pem', next.cert);
+  await running.write('server.toml', TLS_TOML);
+  await eventually(async () => (await handshake(running)).getPeerX509Certificate()!.serialNumber !== serial, 'the new certificate');
+});
+
+test('a tls table added while a plain socket is open waits for the next start, and renewing its certificate harms nothing', async () => {
+  const running = await startServer({ folder: await tlsFolder() });
+  await running.write('server.toml', TLS_TOML);
+  await eventually(() => running.log.some((line) => line.includes('server.tls changed')), 'the message');
+  const next = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'] });
+  const readAgain = (): number => running.log.filter((line) => line.includes('was read again')).length;
+  const edits = readAgain();
+  await chmod(join(running.folder, 'server.key'), 0o600);
+  await running.write('server.key', next.key);
+  await running.write('server.pem', next.cert);
+  await eventually(() => readAgain() > edits, 'the renewed certificate');
+  expect((await running.ask('/readyz', { token: null })).status).toBe(200);
+});
+
 test('a client authority added by an edit counts for the next handshake', async () => {
   const running = await startTls(TLS_TOML);
   await running.write('server.toml', MUTUAL_TOML);
