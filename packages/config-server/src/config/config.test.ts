@@ -175,6 +175,8 @@ test('a file that is missing or not TOML is refused by place, not by content', a
   expect(() => loadServerConfig(path, {})).toThrow(`${path}: cannot be read (ENOENT)`);
   await writeFile(path, `[server]\ntoken = "${TOKEN}\n`);
   expect(() => loadServerConfig(path, {})).toThrow(/server\.toml: is not valid TOML \(line 2, column \d+\)$/);
+  await writeFile(path, Buffer.from(SERVER_TOML.replace('billing-token', 'caf\u00e9-token'), 'latin1'));
+  expect(() => loadServerConfig(path, {})).toThrow(`${path}: is not valid UTF-8; save it in that encoding`);
   await writeFile(path, '');
   expect(() => loadServerConfig(path, {})).toThrow(StartRefusal);
 });

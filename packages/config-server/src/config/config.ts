@@ -61,12 +61,16 @@ export function readServerConfig(path: string, environment: Environment = proces
 
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
   try {
-    return { table: parseToml(readFileSync(file, 'utf8')) };
+    // Fatal, because a token or name with replaced bytes would be one that nobody wrote and no request can present.
+    return { table: parseToml(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))) };
   } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
     const message =
       error instanceof TomlError
         ? `is not valid TOML (line ${error.line}, column ${error.column})`
-        : `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`;
+        : code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+          ? 'is not valid UTF-8; save it in that encoding'
+          : `cannot be read (${code})`;
     return { problem: { key: '', message } };
   }
 }

@@ -12,20 +12,25 @@ const COMPRESSED_BYTES_MIN = 1024;
 export type Encoding = 'identity' | 'gzip' | 'br';
 
 /**
- * A document as it leaves the server. The bytes are made once per install; a compressed form is made when the first caller
- * asks for it (1,000 sections would otherwise spend most of their start compressing for nobody) and then kept.
+ * A document as it leaves the server. Bytes, tag and compressed forms are each made when the first caller asks for them and then
+ * kept: 1,000 sections would otherwise spend much of their start, and every `/check`, on bytes for nobody.
  */
 export class EncodedDocument {
-  readonly body: Buffer;
+  readonly #document: Table;
+  #body: Buffer | undefined;
   #hash: string | undefined;
   #gzip: Promise<Buffer> | undefined;
   #brotli: Promise<Buffer> | undefined;
 
   constructor(document: Table) {
-    this.body = Buffer.from(JSON.stringify(document));
+    this.#document = document;
   }
 
-  /** Strong, from the content: the same document has the same tag in every process. Made for the first reader, as compressed forms are. */
+  get body(): Buffer {
+    return (this.#body ??= Buffer.from(JSON.stringify(this.#document)));
+  }
+
+  /** Strong, from the content: the same document has the same tag in every process. */
   get hash(): string {
     return (this.#hash ??= hash('sha256', this.body, 'base64url').slice(0, 27));
   }
