@@ -62,6 +62,8 @@ async function validate(path: string, load: boolean): Promise<ServerConfig> {
 async function serve(path: string): Promise<undefined> {
   const config = await validate(path, false);
   const server = await ConfigServer.start(config);
+  // Before the start line: whoever waits for it may signal at once, and SIGHUP without a handler ends the process.
+  onSignals(server);
   const address = server.address!;
   const real = formatAddress({ host: address.address, port: address.port });
   print(`config-server ${version()} listening on ${real} (${posture(config)})\n`);
@@ -70,7 +72,6 @@ async function serve(path: string): Promise<undefined> {
       `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1\n`,
     );
   }
-  onSignals(server);
   return undefined;
 }
 
