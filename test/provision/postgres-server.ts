@@ -62,8 +62,13 @@ async function freePort(): Promise<number> {
   });
 }
 
+export interface PostgresServerOptions {
+  /** PostgreSQL's own durability, for benchmarks; tests do without waiting for the disk. */
+  readonly durable?: boolean;
+}
+
 /** Starts a fresh cluster in a temporary folder; about 2 s on two cores, most of it initdb. */
-export async function startPostgresServer(): Promise<PostgresServer> {
+export async function startPostgresServer({ durable = false }: PostgresServerOptions = {}): Promise<PostgresServer> {
   const id = identity();
   const scratch = await mkdtemp(join(tmpdir(), 'kit-postgres-'));
   await chmod(scratch, 0o755);
@@ -90,7 +95,8 @@ export async function startPostgresServer(): Promise<PostgresServer> {
   const start = async (): Promise<void> => {
     const flags = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200', '-c', 'shared_buffers=128MB'];
     // fsync off: a test run must survive kill -9 of processes, not the loss of power.
-    const server = spawn(bin('postgres'), [...flags, '-c', 'fsync=off', '-c', 'application_name=kit-test'], {
+    const durability = durable ? [] : ['-c', 'fsync=off'];
+    const server = spawn(bin('postgres'), [...flags, ...durability, '-c', 'application_name=kit-test'], {
       ...id,
       env,
       cwd: data,
