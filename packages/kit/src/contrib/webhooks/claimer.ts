@@ -11,11 +11,17 @@ import {
   type OrderedCursor,
 } from './claim-store.ts';
 
+/** Where nothing has an ordering key, looking for it with every claim would cost a round trip each. */
+const ORDERED_EVERY = 10;
+
 /** Finds due deliveries and takes hold of as many as there are slots. Keeps only where it was looking. */
 export class Claimer {
   readonly #db: Db;
   #endpointCursor: string | null = null;
   #orderedCursor: OrderedCursor | null = null;
+  /** Whether the last look found work with ordering keys. */
+  #mayBeOrdered = true;
+  #claims = 0;
 
   constructor(db: Db) {
     this.#db = db;
@@ -23,23 +29,29 @@ export class Claimer {
 
   async claim(limits: ClaimLimits): Promise<Claim[]> {
     const slots = new Slots(limits);
-    const ordered = await dueInOrder(this.#db, limits.now, this.#orderedCursor);
-    this.#orderedCursor = ordered.cursor;
+    const claims: Claim[] = [];
+    const add = (taken: readonly Claim[]): void => {
+      slots.occupy(taken);
+      claims.push(...taken);
+    };
     // Ordered deliveries wait for one another: half of the slots is theirs at most while others are due too.
-    const claims = await this.#take(slots.choose(ordered.found, Math.ceil(limits.free / 2)), limits);
-    slots.occupy(claims);
-    if (slots.free === 0) return claims;
-
-    const due = await claimDue(this.#db, { ...limits, free: slots.free, busy: slots.busy });
-    slots.occupy(due);
-    claims.push(...due);
-    if (slots.free === 0 || !slots.someEndpointIsFull) return claims;
-
-    // The head of the queue may belong to endpoints that are full: ask the others.
-    const { found, cursor } = await dueByEndpoint(this.#db, limits.now, limits.perEndpoint, this.#endpointCursor);
-    this.#endpointCursor = cursor;
-    claims.push(...(await this.#take(slots.choose(found, slots.free), limits)));
+    if (this.#mayBeOrdered || ++this.#claims % ORDERED_EVERY === 0) add(await this.#ordered(slots, Math.ceil(limits.free / 2), limits));
+    if (slots.free > 0) add(await claimDue(this.#db, { ...limits, free: slots.free, busy: slots.busy }));
+    // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
+    if (slots.free > 0 && !this.#mayBeOrdered) add(await this.#ordered(slots, slots.free, limits));
+    if (slots.free > 0 && slots.someEndpointIsFull) {
+      const { found, cursor } = await dueByEndpoint(this.#db, limits.now, limits.perEndpoint, this.#endpointCursor);
+      this.#endpointCursor = cursor;
+      add(await this.#take(slots.choose(found, slots.free), limits));
+    }
     return claims;
+  }
+
+  async #ordered(slots: Slots, max: number, limits: ClaimLimits): Promise<Claim[]> {
+    const { found, cursor } = await dueInOrder(this.#db, limits.now, this.#orderedCursor);
+    this.#orderedCursor = cursor;
+    this.#mayBeOrdered = found.length > 0 || cursor !== null;
+    return this.#take(slots.choose(found, max), limits);
   }
 
   async claimEvent(eventId: string, limits: ClaimLimits): Promise<Claim[]> {

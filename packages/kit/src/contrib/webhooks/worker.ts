@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly eventId?: string;
 }
 
-/** While slots are busy, results and claims are gathered this long, so that a database round trip serves several. */
+/** While most slots are busy, free ones are gathered this long, so that one claim fills several. */
 const GATHER_MS = 5;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 10_000;
@@ -70,13 +70,14 @@ export class DeliveryWorker {
   async runOnce({ limit = Infinity, eventId }: RunOptions = {}): Promise<DeliverySummary> {
     let left = limit;
     while (!this.#stopping) {
+      await this.#gather();
       // Asked before claiming: a delivery that ends meanwhile may have made room, or made another one due.
       const wasIdle = this.#inFlight === 0;
-      const claims = left > 0 ? await this.#claim(left, eventId) : [];
+      const claims = await this.#claim(left, eventId);
       left -= claims.length;
       for (const claim of claims) this.#start(claim);
-      if (claims.length > 0 && this.#inFlight < this.#concurrency && left > 0) continue;
-      if (wasIdle && claims.length === 0) break;
+      if (claims.length > 0) continue;
+      if (wasIdle) break;
       await this.#wakeUp.next(Infinity);
     }
     await this.#results.flush();
@@ -110,9 +111,8 @@ export class DeliveryWorker {
   async #work(): Promise<void> {
     let backoffMs = BACKOFF_MS_MIN;
     while (!this.#stopping) {
-      const free = this.#concurrency - this.#inFlight;
-      if (free === 0 || free < this.#concurrency / 2) await this.#wakeUp.next(free === 0 ? this.#pollIntervalMs : GATHER_MS);
-      if (this.#stopping || this.#inFlight >= this.#concurrency) continue;
+      await this.#gather();
+      if (this.#stopping) return;
       try {
         const claims = await this.#claim(Infinity);
         backoffMs = BACKOFF_MS_MIN;
@@ -126,11 +126,22 @@ export class DeliveryWorker {
     }
   }
 
+  /** Waits for a free slot and, while most of them are busy, a little longer for others to become free with it. */
+  async #gather(): Promise<void> {
+    const enough = Math.ceil(this.#concurrency / 2);
+    const free = (): number => this.#concurrency - this.#inFlight;
+    while (free() === 0 && !this.#stopping) await this.#wakeUp.next(Infinity);
+    const deadline = performance.now() + GATHER_MS;
+    for (let left = GATHER_MS; free() < enough && left > 0 && !this.#stopping; left = deadline - performance.now()) {
+      await this.#wakeUp.next(left);
+    }
+  }
+
   async #claim(max: number, eventId?: string): Promise<Claim[]> {
     const { clock, settings } = this.#webhooks;
     const now = clock.now();
     const free = Math.min(this.#concurrency - this.#inFlight, max);
-    if (free === 0) return [];
+    if (free <= 0) return [];
     const until = new Date(now.getTime() + settings.timeoutMs + LEASE_MARGIN_MS);
     const limits = { now, until, free, perEndpoint: this.#perEndpoint, busy: this.#busy };
     return eventId === undefined ? this.#claimer.claim(limits) : this.#claimer.claimEvent(eventId, limits);

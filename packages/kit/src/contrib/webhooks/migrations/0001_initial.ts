@@ -129,12 +129,13 @@ export const initial = migration('0001_initial', [
     },
     { primaryKey: ['delivery_id', 'id'] },
   ),
-  // A claim changes no indexed column: with room left on the page it is a heap-only update and touches no index.
+  // A claim changes no indexed column: with room left on the page for a second version of every row it is a heap-only update
+  // and touches no index.
   // Claimed and finished rows come and go quickly, so the default of "a fifth of the table" would vacuum a growing table too rarely.
   sql({
     sqlite: [],
     postgres: [
-      'alter table webhook_deliveries set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)',
+      'alter table webhook_deliveries set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)',
     ],
   }),
 ]);
