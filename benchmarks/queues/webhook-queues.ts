@@ -1,0 +1,167 @@
+// Job queues whose handler makes the same signed POST. Installed on demand; each drains `jobs` jobs it has stored itself.
+import { startRedisServer } from '../../test/provision/redis-server.ts';
+import type { BenchmarkContext } from '../harness/benchmark.ts';
+import type { Contender } from '../harness/contest.ts';
+import { installPeers, peerUrl } from '../harness/peers.ts';
+
+export interface QueueOptions {
+  readonly postgresUrl: string;
+  readonly jobs: number;
+  readonly concurrency: number;
+  readonly send: () => Promise<void>;
+}
+
+export interface QueueContenders {
+  readonly contenders: readonly Contender[];
+  readonly goals: readonly { readonly name: string; readonly goal: number }[];
+  close(): Promise<void>;
+}
+
+const PEERS = { bullmq: '6.7.0', 'graphile-worker': '0.18.0', 'pg-boss': '12.30.0' };
+
+/** Resolves when `send` has been called `count` times. */
+function counter(send: () => Promise<void>): { handle: () => Promise<void>; done: (count: number) => Promise<void> } {
+  let sent = 0;
+  let target = Infinity;
+  let resolve: () => void = () => undefined;
+  return {
+    async handle() {
+      await send();
+      if (++sent === target) resolve();
+    },
+    done(count) {
+      sent = 0;
+      target = count;
+      return new Promise((settle) => (resolve = settle));
+    },
+  };
+}
+
+export async function queueContenders(context: BenchmarkContext, options: QueueOptions): Promise<QueueContenders> {
+  const folder = installPeers(PEERS, (line) => context.print(line));
+  const [bullmq, graphile, boss] = [await bullMq(folder, options), await graphileWorker(folder, options), await pgBoss(folder, options)];
+  return {
+    contenders: [bullmq.contender, graphile.contender, boss.contender],
+    goals: [
+      { name: 'bullmq', goal: 1 },
+      { name: 'graphile-worker', goal: 1.3 },
+      { name: 'pg-boss', goal: 1 },
+    ],
+    async close() {
+      await Promise.all([bullmq.close(), graphile.close(), boss.close()]);
+    },
+  };
+}
+
+interface Queue {
+  readonly contender: Contender;
+  close(): Promise<void>;
+}
+
+/** Fills first, then measures until the last job was sent. */
+function contender(name: string, jobs: number, fill: () => Promise<unknown>, drain: () => Promise<unknown>): Contender {
+  return {
+    name,
+    async measure() {
+      await fill();
+      const start = performance.now();
+      await drain();
+      return (jobs / (performance.now() - start)) * 1000;
+    },
+  };
+}
+
+async function bullMq(folder: string, { jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+  const { Queue: JobQueue, Worker } = (await import(peerUrl(folder, 'bullmq'))) as {
+    Queue: new (name: string, options: object) => { addBulk(jobs: object[]): Promise<unknown>; close(): Promise<void> };
+    Worker: new (name: string, handler: () => Promise<void>, options: object) => { close(): Promise<void>; run(): Promise<void> };
+  };
+  const redis = await startRedisServer();
+  const { hostname, port } = new URL(redis.url);
+  const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+  const queue = new JobQueue('hooks', { connection, defaultJobOptions: { removeOnComplete: true } });
+  const counted = counter(send);
+  const fill = () => queue.addBulk(Array.from({ length: jobs }, () => ({ name: 'send', data: {} })));
+  const drain = async (): Promise<void> => {
+    const done = counted.done(jobs);
+    const worker = new Worker('hooks', counted.handle, { connection, concurrency, autorun: false });
+    void worker.run();
+    await done;
+    await worker.close();
+  };
+  return {
+    contender: contender('bullmq', jobs, fill, drain),
+    async close() {
+      await queue.close();
+      await redis.stop();
+    },
+  };
+}
+
+async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+  const { run, makeWorkerUtils } = (await import(peerUrl(folder, 'graphile-worker'))) as {
+    run: (options: object) => Promise<{ stop(): Promise<void> }>;
+    makeWorkerUtils(
+      options: object,
+    ): Promise<{ migrate(): Promise<void>; addJobs(jobs: object[]): Promise<unknown>; release(): Promise<void> }>;
+  };
+  const quiet = { logger: new (await graphileLogger(folder))(() => () => undefined) };
+  const tools = await makeWorkerUtils({ connectionString: postgresUrl, ...quiet });
+  await tools.migrate();
+  const counted = counter(send);
+  const fill = () => tools.addJobs(Array.from({ length: jobs }, () => ({ identifier: 'send', payload: {} })));
+  const drain = async (): Promise<void> => {
+    const done = counted.done(jobs);
+    const runner = await run({
+      connectionString: postgresUrl,
+      taskList: { send: counted.handle },
+      noHandleSignals: true,
+      ...quiet,
+      // Its batching: a local queue of jobs, and completions and failures written together.
+      preset: {
+        worker: { concurrentJobs: concurrency, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0, maxPoolSize: 10 },
+      },
+    });
+    await done;
+    await runner.stop();
+  };
+  return { contender: contender('graphile-worker', jobs, fill, drain), close: () => tools.release() };
+}
+
+async function graphileLogger(folder: string): Promise<new (factory: () => () => void) => object> {
+  const { Logger } = (await import(peerUrl(folder, 'graphile-worker'))) as { Logger: new (factory: () => () => void) => object };
+  return Logger;
+}
+
+async function pgBoss(folder: string, { postgresUrl, jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+  const { PgBoss } = (await import(peerUrl(folder, 'pg-boss'))) as {
+    PgBoss: new (options: object) => {
+      on(event: string, listener: () => void): void;
+      start(): Promise<unknown>;
+      createQueue(name: string): Promise<void>;
+      insert(name: string, jobs: object[]): Promise<unknown>;
+      work(name: string, options: object, handler: (jobs: unknown[]) => Promise<void>): Promise<string>;
+      offWork(name: string): Promise<void>;
+      stop(options: object): Promise<void>;
+    };
+  };
+  const boss = new PgBoss({ connectionString: postgresUrl, supervise: false, schedule: false });
+  boss.on('error', () => undefined);
+  await boss.start();
+  await boss.createQueue('hooks');
+  const counted = counter(send);
+  const fill = () =>
+    boss.insert(
+      'hooks',
+      Array.from({ length: jobs }, () => ({ data: {} })),
+    );
+  const drain = async (): Promise<void> => {
+    const done = counted.done(jobs);
+    await boss.work('hooks', { batchSize: concurrency, pollingIntervalSeconds: 0.5 }, async (batch) => {
+      await Promise.all(batch.map(() => counted.handle()));
+    });
+    await done;
+    await boss.offWork('hooks');
+  };
+  return { contender: contender('pg-boss', jobs, fill, drain), close: () => boss.stop({ graceful: false }) };
+}
