@@ -101,9 +101,9 @@ async function bullMq(folder: string, { jobs, concurrency, send }: QueueOptions)
 async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, send }: QueueOptions): Promise<Queue> {
   const { run, makeWorkerUtils } = (await import(peerUrl(folder, 'graphile-worker'))) as {
     run: (options: object) => Promise<{ stop(): Promise<void> }>;
-    makeWorkerUtils(
+    makeWorkerUtils: (
       options: object,
-    ): Promise<{ migrate(): Promise<void>; addJobs(jobs: object[]): Promise<unknown>; release(): Promise<void> }>;
+    ) => Promise<{ migrate(): Promise<void>; addJobs(jobs: object[]): Promise<unknown>; release(): Promise<void> }>;
   };
   const quiet = { logger: new (await graphileLogger(folder))(() => () => undefined) };
   const tools = await makeWorkerUtils({ connectionString: postgresUrl, ...quiet });
