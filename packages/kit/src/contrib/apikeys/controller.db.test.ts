@@ -8,6 +8,7 @@ import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';
 import { createApiKey } from './create.ts';
 import { revokeApiKey } from './revoke.ts';
+import { rotateApiKey } from './rotate.ts';
 
 const DAY_MS = 86_400_000;
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';
@@ -106,7 +107,35 @@ describeDatabases(
       });
     });
 
+    describe('the limit of active keys', () => {
+      test('409 for a later expiry that would bring an expired key back beyond it', async () => {
+        const small = await startKeyApp(await database.open(), { keys: { maxKeysPerOwner: 1 }, clock: kit.clock });
+        const mine = (method: string, path: string, payload: object) =>
+          small.call(method, `/v1/api-keys${path}`, { 'x-act-as': user.username }, payload);
+        const soon = new Date(kit.clock.now().getTime() + 1000).toISOString();
+        const { body: first } = await mine('POST', '', { name: 'first', scopes: [], expires_at: soon });
+        kit.clock.advance(2000);
+        const { body: second } = await mine('POST', '', { name: 'second', scopes: [] });
+        expect((await mine('PATCH', `/${first.id}`, { name: 'renamed' })).status).toBe(200);
+        const back = await mine('PATCH', `/${first.id}`, { expires_at: inDays(1) });
+        expect([back.status, back.body.code]).toEqual([409, 'key_limit_reached']);
+        await expect(rotateApiKey(small.db, first.id, { expiresAt: null })).rejects.toMatchObject({ code: 'key_limit_reached' });
+        await revokeApiKey(small.db, second.id);
+        expect((await mine('PATCH', `/${first.id}`, { expires_at: inDays(1) })).body.state).toBe('active');
+        expect((await mine('PATCH', `/${first.id}`, { expires_at: inDays(2) })).status).toBe(200);
+        await small.app.close();
+      });
+    });
+
     describe('GET /', () => {
+      test.each(['1e30', '92233720368547758070', '1e308', '2147483648', '0', '-1', '1.5', 'x'])('422 for page=%s', async (page) => {
+        expect(places(await call('GET', `?page=${page}`))).toMatchObject([
+          422,
+          'validation_error',
+          [expect.stringMatching(/^query.page /)],
+        ]);
+      });
+
       test('items and count, newest first, all states, only one’s own, never a secret', async () => {
         const made = [];
         for (const name of ['first', 'second', 'third']) {
@@ -162,6 +191,11 @@ describeDatabases(
     });
 
     describe('GET /{id}', () => {
+      test('200: an id is the same in upper case', async () => {
+        const { body } = await create();
+        expect((await call('GET', `/${String(body.id).toUpperCase()}`)).body.id).toBe(body.id);
+      });
+
       test('200: the record, without the key', async () => {
         const { body } = await create();
         const { key: _key, ...record } = body;

@@ -88,7 +88,7 @@ export class ApiKeyController extends Controller {
       body: EditBody,
       response: KeyRecord,
       permission: isAuthenticated,
-      raises: [apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
+      raises: [apiKeyErrors.key_revoked, apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Rename an API key, change its scopes or expiry',
     },
     async ({ params, body, user, db, principal, requestId }) => {
@@ -164,7 +164,7 @@ function invalid(errors: readonly FieldError[]) {
 
 /** Another user's key is exactly as missing as one that never was. */
 async function ownKey({ db, user }: Pick<Caller, 'db' | 'user'>, id: string): Promise<ApiKey> {
-  const key = await findKey(db, keyringOf(db).statements, 'id', id);
+  const key = await findKey(db, keyringOf(db).statements, 'id', id.toLowerCase());
   if (key === null || key.owner_id !== user.id) throw apiKeyErrors.api_key_not_found();
   return key;
 }

@@ -7,9 +7,10 @@ import { secretDigest } from './digest.ts';
 import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
 import { formatKey, newPrefix, newSecret } from './key.ts';
+import { requireRoomForKey } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
-import { countKeys, holdOwner, insertKey } from './store.ts';
+import { insertKey } from './store.ts';
 
 export interface NewApiKey extends ChangeContext {
   /** The owner, or its id. */
@@ -45,14 +46,8 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
     expires_at: input.expiresAt ?? null,
   };
   return db.transaction(async (tx) => {
-    const owner = await holdOwner(tx, keyring.statements, ownerId);
+    const owner = await requireRoomForKey(tx, ownerId, now);
     if (owner === null) throw apiKeyErrors.owner_not_found();
-    const limit = keyring.maxKeysPerOwner;
-    // Keys of an inactive owner count too: they all come back when the owner does.
-    const state = owner.is_active ? 'active' : 'owner_inactive';
-    if ((await countKeys(tx, keyring.statements, { ownerId, state }, now)) >= limit) {
-      throw apiKeyErrors.key_limit_reached({ detail: `At most ${limit} keys of one owner may be active.`, extensions: { limit } });
-    }
     await insertKey(tx, { ...key, digest: secretDigest(secret, keyring.pepper) });
     const apiKey: ApiKey = {
       ...key,

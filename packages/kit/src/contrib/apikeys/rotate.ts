@@ -6,6 +6,7 @@ import { secretDigest } from './digest.ts';
 import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
 import { formatKey, newSecret } from './key.ts';
+import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
 import { holdKey, replaceSecret, type KeyChanges } from './store.ts';
@@ -42,6 +43,7 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
     const before = await holdKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (before.revoked_at === null) rotation.check?.({ ...before, ...changes });
+    await requireRoomToReturn(tx, before, { ...before, ...changes }, now);
     if (!(await replaceSecret(tx, id, secretDigest(secret, keyring.pepper), graceUntil, changes))) throw apiKeyErrors.key_revoked();
     const previous = { previous_expires_at: graceUntil, previous_last_used_at: graceUntil === null ? null : before.last_used_at };
     const after: ApiKey = { ...before, ...changes, ...previous };

@@ -52,10 +52,13 @@ export const KeyId = jsonSchema<{ readonly id: string }>({
   required: ['id'],
 });
 
+/** Beyond it the offset is a number no database can take; nobody has so many keys. */
+const PAGE_MAX = 2_147_483_647;
+
 export const ListQuery = jsonSchema<{ readonly page?: number; readonly page_size?: number; readonly state?: KeyState }>({
   type: 'object',
   properties: {
-    page: { type: 'integer', minimum: 1, default: 1 },
+    page: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: 1 },
     page_size: { type: 'integer', minimum: 1, default: 50, description: 'More than 100 is answered with 100.' },
     state: { type: 'string', enum: [...KEY_STATES] },
   },

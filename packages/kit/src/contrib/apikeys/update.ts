@@ -3,6 +3,7 @@ import { normaliseScopes } from '../../permissions/scope.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
+import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, holdKey, type KeyChanges } from './store.ts';
@@ -19,7 +20,8 @@ export interface KeyEdit extends ChangeContext {
 export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edit: KeyEdit): Promise<ApiKey> {
   const keyring = keyringOf(db);
   const { name, scopes, expiresAt, rateLimit } = edit;
-  checkFields({ name, scopes, expiresAt, rateLimit }, keyring.clock.now());
+  const now = keyring.clock.now();
+  checkFields({ name, scopes, expiresAt, rateLimit }, now);
   const id = typeof key === 'string' ? key : key.id;
   const changes: KeyChanges = {
     ...(name === undefined ? {} : { name: name.trim() }),
@@ -33,6 +35,7 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
     if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
     if (Object.keys(changes).length === 0) return before;
     const after = { ...before, ...changes };
+    await requireRoomToReturn(tx, before, after, now);
     if (!(await changeUnrevokedKey(tx, id, changes))) throw apiKeyErrors.key_revoked();
     await recordChange(tx, 'updated', { before, after }, edit);
     return after;
