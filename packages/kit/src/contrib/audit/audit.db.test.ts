@@ -258,12 +258,16 @@ describeDatabases(
       expect(byTarget.body).toMatchObject({ count: 1, items: [{ id: entry.id }] });
       expect((await list('?actor_id=nobody')).body).toEqual({ items: [], count: 0 });
       expect((await kit.call('GET', `/admin/audit/${entry.id}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
+      expect((await kit.call('GET', `/admin/audit/${entry.id.toUpperCase()}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
       expect((await kit.call('GET', '/admin/audit/01890000-0000-7000-8000-000000000000', { 'x-act-as': 'staff' })).status).toBe(404);
     });
 
-    test.each(['?page=0', '?since=yesterday', '?nonsense=1', '?action='])('422 for %s', async (query) => {
-      expect((await list(query)).status).toBe(422);
-    });
+    test.each(['?page=0', '?page=1e30', '?page=92233720368547758070', '?since=yesterday', '?nonsense=1', '?action='])(
+      '422 for %s',
+      async (query) => {
+        expect((await list(query)).status).toBe(422);
+      },
+    );
   },
   { prepare: prepareAccountsAndKeys },
 );

@@ -30,7 +30,7 @@ export class AuditController extends Controller {
     '/:id',
     { params: EntryId, response: Entry, permission: isStaff, scope: 'audit:read', summary: 'Read an audit entry' },
     async ({ db, params }) => {
-      const entry = await findEntry(db, 'id', params.id);
+      const entry = await findEntry(db, 'id', params.id.toLowerCase());
       if (entry === null) throw coreErrors.not_found();
       return entryRecord(entry);
     },

@@ -70,10 +70,13 @@ export interface EntryQuery {
   readonly until?: string;
 }
 
+/** Beyond it the offset is a number no database can take. */
+const PAGE_MAX = 2_147_483_647;
+
 export const ListQuery = jsonSchema<EntryQuery>({
   type: 'object',
   properties: {
-    page: { type: 'integer', minimum: 1, default: 1 },
+    page: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: 1 },
     page_size: { type: 'integer', minimum: 1, default: 50, description: 'More than 100 is answered with 100.' },
     actor_id: filter,
     credential_id: filter,

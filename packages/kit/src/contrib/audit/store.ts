@@ -123,6 +123,8 @@ export interface EntryFilter {
   readonly until?: Date | undefined;
 }
 
+const EQUAL = ['actor_id', 'credential_id', 'action', 'target_type', 'target_id', 'request_id'] as const;
+
 /** Newest first. */
 export async function listEntries(
   db: Db,
@@ -132,8 +134,9 @@ export async function listEntries(
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions = ['seq is not null'];
-  const { since, until, ...equal } = filter;
-  for (const [name, value] of Object.entries(equal)) if (value !== undefined) conditions.push(`${name} = ${parameter(value)}`);
+  const { since, until } = filter;
+  // By this list, not by the filter's members: their order, and so the number of different statements, is the caller's.
+  for (const name of EQUAL) if (filter[name] !== undefined) conditions.push(`${name} = ${parameter(filter[name])}`);
   if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
   if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
   const where = `where ${conditions.join(' and ')}`;
