@@ -36,9 +36,9 @@ export class Accounts {
   }
 
   /** For the verbs that change users. */
-  management(actor: UserManagement['actor']): UserManagement {
+  management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
     const { audit, userChanges } = this.#installed.registry;
-    return { clock: this.clock, passwordCost: this.settings.passwordCost, audit, userChanges, actor: actor ?? null };
+    return { clock: this.clock, passwordCost: this.settings.passwordCost, audit, userChanges, actor: actor ?? null, requestId };
   }
 
   get #installed(): App {

@@ -291,6 +291,25 @@ describeDatabases(
         expect((await logIn(user.username, 'a different sentence')).status).toBe(200);
       });
 
+      test('counts once when it is changed several times at once with the same current one', async () => {
+        const user = await newUser();
+        const logins = [await logIn(user.username), await logIn(user.username), await logIn(user.username)];
+        const answers = await Promise.all(
+          logins.map(({ cookie, body }, index) =>
+            call(
+              'POST',
+              '/v1/account/password',
+              { cookie, 'x-csrf-token': body.csrf_token ?? '' },
+              { current_password: PASSWORD, new_password: `a different sentence ${index}` },
+            ),
+          ),
+        );
+        expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401, 401]);
+        const winner = answers.findIndex(({ status }) => status === 200);
+        expect((await me(answers[winner]?.cookie ?? '')).status).toBe(200);
+        expect((await logIn(user.username, `a different sentence ${winner}`)).status).toBe(200);
+      });
+
       test('needs the current one, and a new one that is good enough', async () => {
         const user = await newUser();
         const { cookie, body } = await logIn(user.username);

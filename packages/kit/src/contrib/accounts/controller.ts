@@ -4,7 +4,7 @@ import { Controller, route, type HandlerContext } from '../../http/index.ts';
 import { allowAny, isAuthenticated } from '../../permissions/index.ts';
 import { accountsService, type Accounts } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
-import { accountErrors } from './errors.ts';
+import { accountErrors, loginFailed } from './errors.ts';
 import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';
 import { hashNewPassword, publicUser, replacePassword } from './manage-users.ts';
 import { originFault } from './request-origin.ts';
@@ -12,6 +12,7 @@ import { LoginBody, PasswordBody, SessionAnswer } from './schemas.ts';
 import { sessionTokenOf } from './session-authenticator.ts';
 import { csrfToken } from './session-token.ts';
 import { logIn, logOut, openSession, verifiedUser, type NewSession } from './sessions.ts';
+import { holdForLogin } from './store.ts';
 
 /** Password login and sessions for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
@@ -91,7 +92,9 @@ export class AccountController extends Controller {
       await giveBack();
       const hash = await hashNewPassword(new_password, user, accounts.settings.passwordCost);
       const session = await context.db.transaction(async (tx) => {
-        const changed = await replacePassword(tx, user.id, hash, accounts.management(context.principal));
+        // Nobody has changed it, or deactivated the user, since it was verified: else two changes at once would both count.
+        if (!(await holdForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
+        const changed = await replacePassword(tx, user.id, hash, accounts.management(context.principal, context.requestId));
         return openSession(tx, changed, accounts.settings, context.clock);
       });
       return sessionAnswer(context, accounts, session);

@@ -17,6 +17,8 @@ export interface UserManagement {
   /** Told in the transaction when a user is activated or deactivated. */
   readonly userChanges?: readonly UserChangeListener[];
   readonly actor?: AuditEntry['actor'];
+  /** The request that asked for the change, for the audit entry. */
+  readonly requestId?: string | null;
 }
 
 export interface NewUser {
@@ -92,7 +94,7 @@ export async function replacePassword(tx: Db, id: string, hash: string, manageme
   const changed = await setPasswordHash(tx, id, hash, management.clock.now());
   if (changed === null) throw accountErrors.user_not_found();
   const ended = await deleteSessionsOf(tx, id);
-  await record(tx, management, { action: 'user.password_changed', target_id: id, metadata: { sessions_ended: ended } });
+  await record(tx, management, { action: 'user.password_changed', target_id: id, metadata: { logins_ended: ended } });
   return changed;
 }
 
@@ -110,7 +112,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
     if (before.is_active !== active) {
       const action = active ? 'user.activated' : 'user.deactivated';
       const [was, is] = [{ is_active: before.is_active }, { is_active: active }];
-      await record(tx, management, { action, target_id: id, before: was, after: is, metadata: { sessions_ended: ended } });
+      await record(tx, management, { action, target_id: id, before: was, after: is, metadata: { logins_ended: ended } });
       for (const tell of management.userChanges ?? []) await tell(tx, id);
     }
     return user;
@@ -124,6 +126,10 @@ export async function hashNewPassword(password: string, user: Pick<User, 'userna
   return hashPassword(password, cost);
 }
 
-async function record(tx: Db, { audit, actor }: UserManagement, entry: Omit<AuditEntry, 'target_type' | 'actor'>): Promise<void> {
-  await audit?.record(tx, { ...entry, target_type: 'user', actor: actor ?? null });
+async function record(
+  tx: Db,
+  { audit, actor, requestId }: UserManagement,
+  entry: Omit<AuditEntry, 'target_type' | 'actor'>,
+): Promise<void> {
+  await audit?.record(tx, { ...entry, target_type: 'user', actor: actor ?? null, request_id: requestId ?? null });
 }
