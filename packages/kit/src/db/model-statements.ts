@@ -10,9 +10,12 @@ export interface ModelColumn {
   readonly encode: ColumnEncoder;
 }
 
+/** Which columns a write names is up to the request; a table of twenty optional columns has a million such sets. */
+const SHAPES_MAX = 1000;
+
 /**
  * What the repository knows about a model: encoders, and the text of every statement shape asked for so far. A shape is
- * compiled once and its values are bound anew; the number of shapes is bounded by the code that asks.
+ * compiled once and its values are bound anew; the number of shapes kept is bounded.
  */
 export class ModelStatements {
   readonly columns: readonly ModelColumn[];
@@ -55,7 +58,11 @@ export class ModelStatements {
 
   text(shape: string, compile: () => string): string {
     let text = this.#texts.get(shape);
-    if (text === undefined) this.#texts.set(shape, (text = compile()));
+    if (text === undefined) {
+      text = compile();
+      if (this.#texts.size >= SHAPES_MAX) this.#texts.clear();
+      this.#texts.set(shape, text);
+    }
     return text;
   }
 }

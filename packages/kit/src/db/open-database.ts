@@ -110,5 +110,5 @@ class OpenedDatabase extends Handle {
 }
 
 function maskPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^@]*@/, '$1:***@').replaceAll(/([?&]password=)[^&]*/g, '$1***');
+  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^/]*@/, '$1:***@').replaceAll(/([?&]password=)[^&]*/g, '$1***');
 }

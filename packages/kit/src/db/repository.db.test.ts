@@ -35,6 +35,19 @@ const prepare = async (db: Db): Promise<void> => {
 describeDatabases(
   'repository',
   (database) => {
+    test('the order in which a caller names columns makes no statement of its own', async () => {
+      const team = await insert(database.db, teams, { name: 'order' });
+      const person = await insert(database.db, people, { team_id: team.id, name: 'ada' });
+      const { queries } = await countQueries(async () => {
+        await update(database.db, people, person.id, { name: 'a', rank: 1, nick: 'x' });
+        await update(database.db, people, person.id, { nick: 'y', rank: 2, name: 'b' });
+        expect(await findBy(database.db, people, { name: 'b', rank: 2 })).toMatchObject({ nick: 'y' });
+        expect(await findBy(database.db, people, { rank: 2, name: 'b' })).toMatchObject({ nick: 'y' });
+      });
+      expect(new Set(queries.map(({ sql }) => sql)).size).toBe(2);
+      await expect(update(database.db, people, person.id, { nmae: 'x' } as object)).rejects.toThrow('no column "nmae"');
+    });
+
     test('defaults of code and of the database fill what an insert leaves out or sets to null', async () => {
       now = new Date('2026-01-01T00:00:00.000Z');
       const team = await insert(database.db, teams, { name: 'defaults' });

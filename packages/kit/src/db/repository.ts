@@ -97,14 +97,10 @@ export async function update<M extends Model>(db: Db, model: M, key: Key, change
   const statements = statementsOf(model);
   const keys = keyValues(statements, key);
   if (keys === undefined) return undefined;
-  const given = Object.entries(changes as Record<string, unknown>).filter(([, value]) => value !== undefined);
+  const given = inColumnOrder(statements, changes);
   if (given.length === 0) return find(db, model, key);
-  const names: string[] = [];
-  const parameters: unknown[] = [];
-  for (const [name, value] of given) {
-    names.push(name);
-    parameters.push(statements.column(name).encode(value));
-  }
+  const names = given.map(({ column }) => column.name);
+  const parameters = given.map(({ column, value }) => column.encode(value));
   for (const { name, settings, encode } of statements.columns) {
     if (settings.touch === undefined || names.includes(name)) continue;
     names.push(name);
@@ -159,6 +155,18 @@ function filled(db: Db, { settings, nullable }: ModelColumn, value: unknown): un
   return settings.dbDefault !== undefined || nullable ? undefined : null;
 }
 
+/**
+ * What was given, in the order of the columns: the members of a request's body come in any order its sender likes, and each order would be
+ * a statement of its own to prepare and remember.
+ */
+function inColumnOrder(statements: ModelStatements, values: object): { readonly column: ModelColumn; readonly value: unknown }[] {
+  const given = values as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(given)) statements.column(name);
+  return statements.columns
+    .filter(({ name }) => Object.hasOwn(given, name) && given[name] !== undefined)
+    .map((column) => ({ column, value: given[column.name] }));
+}
+
 function keyValues(statements: ModelStatements, key: Key): unknown[] | undefined {
   const columns = statements.key;
   const [first] = columns;
@@ -185,9 +193,8 @@ function conditions(statements: ModelStatements, where: object): Conditions | un
   const terms: string[] = [];
   const values: unknown[] = [];
   try {
-    for (const [name, value] of Object.entries(where)) {
-      if (value === undefined) continue;
-      const column = statements.column(name);
+    for (const { column, value } of inColumnOrder(statements, where)) {
+      const { name } = column;
       if (value === null) terms.push(`${quoteName(name)} is null`);
       else terms.push(`${quoteName(name)} = $${values.push(column.encode(value))}`);
     }
