@@ -120,6 +120,16 @@ describe('built-ins', () => {
     expect(await isOwner('owner_id', { hide: true }).denial(context(), { owner_id: 'bob' })).toMatchObject(coreErrors.not_found());
   });
 
+  test('a rule that forgets to answer is a fault, not a "no" that not() would turn around', async () => {
+    const forgetful = () => undefined as unknown as Verdict;
+    const later = async () => undefined as unknown as Verdict;
+    for (const rule of [hasRule(forgetful), hasRule(later)]) {
+      for (const permission of [rule, not(rule), any(denyAll, rule), all(allowAny, rule)]) {
+        await expect(permission.evaluate(context())).rejects.toThrow("a verdict is true, false or 'unknown'");
+      }
+    }
+  });
+
   test('hasRule asks a function, or one of the app by name', async () => {
     const even: Permission = hasRule((_, object) => (object === undefined ? 'unknown' : Number(object) % 2 === 0));
     expect(await even.evaluate(context())).toBe('unknown');

@@ -64,7 +64,16 @@ export class Permission<out U extends User | null = User | null> {
 
   /** Three-valued: without an object, rules about objects are `unknown`. */
   evaluate(context: PermissionContext, object?: unknown): Answer<Verdict> {
-    return this.#evaluate(context, object);
+    const verdict = this.#evaluate(context, object) as unknown;
+    if (verdict === true || verdict === false || verdict === 'unknown') return verdict;
+    return this.#later(verdict);
+  }
+
+  /** A rule that forgot to answer must not count as "no", which `not` would turn into "yes": it is a fault. */
+  async #later(pending: unknown): Promise<Verdict> {
+    const verdict = await pending;
+    if (verdict === true || verdict === false || verdict === 'unknown') return verdict;
+    throw new TypeError(`The permission ${this.name} answered ${typeof verdict}; a verdict is true, false or 'unknown'.`);
   }
 
   /** The error that explains a false verdict. */
