@@ -5,8 +5,8 @@ import { readSettings } from './config.ts';
 test('an empty environment gives the documented defaults', () => {
   const { settings, faults } = readSettings({}, {});
   expect(faults).toEqual([]);
+  expect(settings.databaseUrl).toBeUndefined();
   expect({ ...settings }).toMatchObject({
-    databaseUrl: undefined,
     errorFormat: 'problem+json',
     throttleRates: {},
     warnBlockingMs: 100,
@@ -55,7 +55,15 @@ test('every fault is reported at once', () => {
 });
 
 test('secrets are there and never printed', () => {
-  const { settings } = readSettings({}, { API_KEY_PEPPER: 'hunter2', WEBHOOK_SECRET_KEYS: 'hunter3' });
+  const { settings } = readSettings(
+    {},
+    {
+      API_KEY_PEPPER: 'hunter2',
+      WEBHOOK_SECRET_KEYS: 'hunter3',
+      DATABASE_URL: 'postgres://app:hunter4@db/app',
+    },
+  );
   expect([settings.apiKeyPepper, settings.webhookSecretKeys]).toEqual(['hunter2', 'hunter3']);
+  expect(settings.databaseUrl).toContain('hunter4');
   expect(JSON.stringify(settings) + inspect(settings)).not.toMatch(/hunter/);
 });

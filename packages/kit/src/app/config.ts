@@ -5,7 +5,7 @@ import { didYouMean } from '../http/did-you-mean.ts';
 
 /** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
 export interface Settings {
-  /** DATABASE_URL */
+  /** DATABASE_URL. It may hold a password, so it is never printed: not enumerable. */
   readonly databaseUrl: string | undefined;
   /** ERROR_FORMAT: `problem+json` (default) or `detail`. */
   readonly errorFormat: ErrorFormat;
@@ -30,7 +30,7 @@ export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'thrott
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const logDestinations = ['stdout', 'stderr'];
 const errorFormats = ['problem+json', 'detail'];
-const secretNames: readonly (keyof Settings)[] = ['apiKeyPepper', 'webhookSecretKeys'];
+const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'webhookSecretKeys'];
 
 export interface SettingsReading {
   readonly settings: Settings;
