@@ -57,7 +57,7 @@ class Application implements App {
     const faults = this.#plan.faults.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
     this.#host = this.#createHost(options);
-    this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware };
+    this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
     this.plugin = (fastify) => this.#serve(fastify, 'foreign');
     for (const module of this.#plan.modules) module.install?.(this);
     for (const { id, message, hint } of this.#plan.faults) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);

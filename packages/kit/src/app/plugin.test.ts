@@ -1,8 +1,10 @@
 import { fastify as createFastify, type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pino } from 'pino';
 import { z } from 'zod';
 import { Controller } from '../http/controller.ts';
 import { route } from '../http/route.ts';
+import { requestLog } from '../middleware/request-log.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { createApp } from './create-app.ts';
 import type { App, Module } from './module.ts';
@@ -80,6 +82,24 @@ describe('inside a foreign server', () => {
     await server.register(app.plugin);
     expect((await statusAndBody('GET', '/v1/things/7'))[0]).toBe(200);
     expect((await statusAndBody('GET', '/nowhere'))[1]).toContain('Route GET:/nowhere not found');
+  });
+
+  test('a sensitive part of the path is masked in the log, whatever the prefix', async () => {
+    class ResetController extends Controller {
+      reset = route.post('/:token', { params: z.object({ token: z.string() }), permission: allowAny }, () => undefined);
+    }
+    let lines = '';
+    const log = pino({ level: 'debug' }, { write: (line: string) => void (lines += line) });
+    const resets = createApp({
+      database: 'sqlite::memory:',
+      middleware: [requestLog()],
+      mount: { '/v1': { '/resets': ResetController } },
+      log,
+    });
+    await server.register(resets.plugin, { prefix: '/some/where' });
+    expect((await statusAndBody('POST', '/some/where/v1/resets/s3cret'))[0]).toBe(204);
+    expect(lines).toContain('/some/where/v1/resets/[masked]');
+    expect(lines).not.toContain('s3cret');
   });
 
   test('two apps live side by side', async () => {

@@ -17,9 +17,8 @@ export type Stage = (exchange: Exchange) => void | undefined | Promise<void>;
  */
 export function admissionStages(route: CompiledRoute, middleware: readonly Middleware[]): readonly Stage[] {
   const stages: Stage[] = [refuseLongUrl, ...onRequestStages(middleware)];
-  const clientThrottles = route.throttles.filter(({ phase }) => phase === 'client');
   const principalThrottles = route.throttles.filter(({ phase }) => phase === 'principal');
-  if (clientThrottles.length > 0) stages.push((exchange) => throttle(exchange, clientThrottles, 'client'));
+  stages.push(...clientThrottleStages(route.throttles));
   if (route.authenticators.length > 0) stages.push((exchange) => identify(exchange, route));
   if (principalThrottles.length > 0) stages.push((exchange) => throttle(exchange, principalThrottles, 'principal'));
   stages.push((exchange) => permit(exchange, route));
@@ -29,6 +28,12 @@ export function admissionStages(route: CompiledRoute, middleware: readonly Middl
 
 export function onRequestStages(middleware: readonly Middleware[]): Stage[] {
   return middleware.flatMap((each) => (each.onRequest === undefined ? [] : [(exchange: Exchange) => each.onRequest?.(exchange)]));
+}
+
+/** Nobody is known yet: by address only. */
+export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
+  const ofClients = throttles.filter(({ phase }) => phase === 'client');
+  return ofClients.length === 0 ? [] : [(exchange) => throttle(exchange, ofClients, 'client')];
 }
 
 /** Runs the stages in order, without a promise until a stage makes one. */

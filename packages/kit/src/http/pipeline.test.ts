@@ -193,6 +193,14 @@ describe('throttles', () => {
     expect(refused.headers['ratelimit-remaining']).toBe('0');
     expect((await call('GET', '/v1/x/fails', as('ann'))).headers).toMatchObject({ 'ratelimit-limit': '3' });
   });
+
+  test('of the app that count clients count requests for unknown addresses and wrong methods too', async () => {
+    serve(BusyController, { throttles: [clientThrottle('2/min', { name: 'all' })] });
+    expect(await call('GET', '/nowhere')).toMatchObject({ status: 404, headers: { 'ratelimit-remaining': '1' } });
+    expect(await call('DELETE', '/v1/x')).toMatchObject({ status: 405, headers: { 'ratelimit-remaining': '0' } });
+    expect(await call('GET', '/nowhere')).toMatchObject({ status: 429, body: { code: 'throttled' } });
+    expect(await call('GET', '/v1/x')).toMatchObject({ status: 429 });
+  });
 });
 
 describe('versions', () => {

@@ -3,7 +3,7 @@ import type { FieldError } from '../errors/kit-error.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
-import { compileUnknownFields, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
+import { compileUnknownFields, FAULTS_MAX, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
 import type { SchemaIssue, SchemaResult } from './schema.ts';
 
@@ -26,7 +26,7 @@ interface PartReader {
 
 const nothing = Object.freeze({});
 
-/** Compiles how a route's input is read: every fault of every part at once, with its location. */
+/** Compiles how a route's input is read: every fault of every part at once (the first {@link FAULTS_MAX}), with its location. */
 export function compileInput(route: CompiledRoute): (exchange: Exchange) => Input | Promise<Input> {
   const readers = [paramsReader(route.params), queryReader(route.query), headersReader(route.headers), bodyReader(route)].filter(
     (reader) => reader !== null,
@@ -63,6 +63,7 @@ function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: 
   else {
     const known = faults.some(({ code }) => code === 'unknown_field');
     for (const issue of result.issues) {
+      if (faults.length >= FAULTS_MAX) return;
       // A strict schema complains once more about what was already found, without saying where.
       const isRepeated = known && (issue.code === 'unrecognized_keys' || issue.code === 'unknown_field');
       if (!isRepeated) faults.push(fieldError(part, value, issue));
@@ -109,7 +110,7 @@ function queryReader(declared: RouteSchema | undefined): PartReader | null {
   const read = (exchange: Exchange, faults: FieldError[]) => {
     const given = readQuery(exchange.url);
     for (const name of Object.keys(given)) {
-      if (!isLoose && !coercions.has(name)) faults.push(unknownField(['query'], name, names));
+      if (!isLoose && !coercions.has(name) && faults.length < FAULTS_MAX) faults.push(unknownField(['query'], name, names));
     }
     if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
     return coerced(given, coercions);

@@ -55,7 +55,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
 function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: FastifyReply, proceed: () => void): void {
   const exchange = new Exchange(host, plan.route, request, reply);
   (request as KitRequest)[exchangeKey] = exchange;
-  if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan));
+  if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan.onFinish));
   let pending;
   try {
     pending = runStages(plan.stages, exchange);
@@ -71,8 +71,9 @@ function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: Fast
     );
 }
 
-function finish(exchange: Exchange, plan: RoutePlan): void {
-  for (const middleware of plan.onFinish) {
+/** Tells the middleware that the answer is over. What one of them throws is nobody's request any more: it is logged. */
+export function finish(exchange: Exchange, onFinish: readonly Middleware[]): void {
+  for (const middleware of onFinish) {
     try {
       middleware.onFinish?.(exchange);
     } catch (error) {

@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { coreErrors } from '../errors/core-errors.ts';
 import { renderError } from '../errors/render.ts';
 import { translateSocketError } from '../errors/server-errors.ts';
-import { onRequestStages, refuseLongUrl, runStages } from './admission.ts';
+import type { Throttle } from '../throttle/throttle.ts';
+import { clientThrottleStages, onRequestStages, refuseLongUrl, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { Exchange } from './exchange.ts';
@@ -12,7 +13,7 @@ import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
 import type { Middleware } from './middleware.ts';
 import { PathMethods, unmatched } from './not-found.ts';
-import { serveRoute } from './serve-route.ts';
+import { finish, serveRoute } from './serve-route.ts';
 
 export interface ServedRoutes {
   readonly routes: readonly CompiledRoute[];
@@ -20,6 +21,8 @@ export interface ServedRoutes {
   readonly middleware: ReadonlyMap<CompiledRoute, readonly Middleware[]>;
   /** The app's middleware that sees requests without a route too. */
   readonly appMiddleware: readonly Middleware[];
+  /** The app's throttles; those of the client phase count requests without a route too. */
+  readonly appThrottles: readonly Throttle[];
 }
 
 /** Registers the table on one Fastify context. Everything set here ends at the context's border. */
@@ -65,12 +68,15 @@ export class Strays {
   readonly #plan: AnswerPlan;
   readonly #middleware: readonly Middleware[];
   readonly #methods: PathMethods;
+  readonly #stages: readonly Stage[];
 
-  constructor(host: Host, { routes, appMiddleware }: ServedRoutes) {
+  constructor(host: Host, { routes, appMiddleware, appThrottles }: ServedRoutes) {
     this.#host = host;
     this.#middleware = appMiddleware;
     this.#plan = { onResponse: appMiddleware.filter((each) => each.onResponse !== undefined), errors: host.errors, challenges: undefined };
     this.#methods = new PathMethods(routes);
+    // Looking for addresses costs the client's budget like using them.
+    this.#stages = [refuseLongUrl, ...onRequestStages(appMiddleware), ...clientThrottleStages(appThrottles)];
   }
 
   fail(request: FastifyRequest, reply: FastifyReply, error: unknown): void {
@@ -87,7 +93,7 @@ export class Strays {
       reply.code(204).header('allow', allowed.join(', ')).send();
     };
     try {
-      const pending = runStages([refuseLongUrl, ...onRequestStages(this.#middleware)], exchange);
+      const pending = runStages(this.#stages, exchange);
       if (pending === undefined) respond();
       else pending.then(respond).catch((error: unknown) => fail(exchange, this.#plan, error));
     } catch (error) {
@@ -97,9 +103,7 @@ export class Strays {
 
   #exchange(request: FastifyRequest, reply: FastifyReply): Exchange {
     const exchange = new Exchange(this.#host, null, request, reply);
-    reply.raw.once('close', () => {
-      for (const middleware of this.#middleware) middleware.onFinish?.(exchange);
-    });
+    reply.raw.once('close', () => finish(exchange, this.#middleware));
     return exchange;
   }
 

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { Controller } from '../http/controller.ts';
+import type { Middleware } from '../http/middleware.ts';
 import { route } from '../http/route.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../testing/test-app.ts';
@@ -269,4 +270,18 @@ test('live answers without asking anything; ready asks every database and every 
   await app.app.db.close();
   expect((await app.inject('/ready')).json()).toMatchObject({ status: 'unavailable', checks: { database: { status: 'failed' } } });
   expect((await app.inject('/live')).statusCode).toBe(200);
+});
+
+test('middleware that fails after the answer is logged and ends nothing, for unknown addresses too', async () => {
+  const failing: Middleware = {
+    name: 'failing',
+    onFinish() {
+      throw new Error('cannot finish');
+    },
+  };
+  const app = await start({ middleware: [failing] });
+  expect((await app.inject({ url: '/v1/things' })).statusCode).toBe(200);
+  expect((await app.inject({ url: '/nowhere' })).statusCode).toBe(404);
+  await app.close();
+  expect(app.records.filter(({ msg }) => msg === 'middleware failed after the answer')).toHaveLength(2);
 });

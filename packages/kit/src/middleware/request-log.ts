@@ -45,7 +45,8 @@ function recordOf(exchange: Exchange): RequestRecord {
   return {
     method: exchange.method,
     route: route?.path ?? null,
-    path: cut(route === null ? path : maskedPath(path, route.path, route.params)),
+    // The pattern as the server matched it: inside a foreign server it starts with the prefix, which the app's own does not have.
+    path: cut(route === null ? path : maskedPath(path, exchange.request.routeOptions.url ?? route.path, route.params)),
     query: names.length > 0 ? names : undefined,
     status: reply.statusCode,
     duration_ms: Math.round((performance.now() - exchange.startedAt) * 100) / 100,

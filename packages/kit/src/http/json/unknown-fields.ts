@@ -15,7 +15,13 @@ import {
 
 type Location = (string | number)[];
 
-/** Adds a fault for every member of the value the schema does not know. `location` is one growing and shrinking list, copied only into faults. */
+/**
+ * Faults reported at once. Nobody mends more than this by hand; without a bound a body of 1 MB costs seconds of looking for near names
+ * and an answer several times its size.
+ */
+export const FAULTS_MAX = 100;
+
+/** Adds a fault for every member of the value the schema does not know, up to {@link FAULTS_MAX}. `location` is one growing and shrinking list, copied only into faults. */
 export type UnknownFieldCheck = (value: unknown, location: Location, faults: FieldError[]) => void;
 
 /**
@@ -55,6 +61,7 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     return (value, location, faults) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
       for (const key of Object.keys(value)) {
+        if (faults.length >= FAULTS_MAX) return;
         const check = members.get(key);
         if (check === undefined) {
           if (loose) inside(extra, (value as Record<string, unknown>)[key], key, location, faults);
@@ -70,7 +77,7 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     if (rest === null && prefix.every((check) => check === null)) return null;
     return (value, location, faults) => {
       if (!Array.isArray(value)) return;
-      for (let index = 0; index < value.length; index += 1) {
+      for (let index = 0; index < value.length && faults.length < FAULTS_MAX; index += 1) {
         inside(index < prefix.length ? (prefix[index] ?? null) : rest, value[index], index, location, faults);
       }
     };
