@@ -5,6 +5,7 @@ import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
 import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
 import { publish } from './publish.ts';
+import { webhooksCommand } from './commands.ts';
 import { startWorker } from './deliver.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
 import type { DeliveryWorker } from './worker.ts';
@@ -22,6 +23,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     models: webhookModels,
     migrations: webhookMigrations,
     errors: webhookErrors,
+    commands: [webhooksCommand],
     install({ registry }) {
       registry.events = { publish: (tx, type, data, audience) => publish(tx, type, data, audience) };
     },

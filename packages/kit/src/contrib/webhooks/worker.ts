@@ -17,6 +17,8 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   readonly concurrencyPerEndpoint?: number;
   readonly pollIntervalMs?: number;
+  /** The deadline of one attempt. */
+  readonly timeoutMs?: number;
 }
 
 export interface RunOptions {
@@ -51,8 +53,9 @@ export class DeliveryWorker {
   #loop: Promise<void> | undefined;
   #unlisten: (() => Promise<void>) | undefined;
 
-  constructor(webhooks: Webhooks, options: WorkerOptions = {}) {
-    const { settings } = webhooks;
+  constructor(given: Webhooks, options: WorkerOptions = {}) {
+    const settings = { ...given.settings, timeoutMs: options.timeoutMs ?? given.settings.timeoutMs };
+    const webhooks = { ...given, settings };
     this.#webhooks = webhooks;
     this.#concurrency = options.concurrency ?? settings.concurrency;
     this.#perEndpoint = Math.min(options.concurrencyPerEndpoint ?? settings.concurrencyPerEndpoint, this.#concurrency);

@@ -1,0 +1,60 @@
+import { InvalidArgumentError, type Command as CommanderCommand } from 'commander';
+import type { App, CommandContext } from '../../app/index.ts';
+import { deliverDue, startWorker, type DeliverOptions } from './deliver.ts';
+import type { DeliverySummary } from './result-writer.ts';
+
+interface DeliverFlags {
+  readonly loop?: boolean;
+  readonly interval?: number;
+  readonly limit?: number;
+  readonly concurrency?: number;
+  readonly timeout?: number;
+  readonly database: string;
+}
+
+/** `kit webhooks deliver`: once, for cron, or as a worker that runs until SIGTERM or SIGINT. */
+export function addDeliver(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('deliver')
+    .description('send what is due: once, or with --loop until stopped')
+    .option('--loop', 'go on until SIGTERM; what is under way then is finished')
+    .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', positive)
+    .option('--limit <count>', 'without --loop: send at most this many', positive)
+    .option('--concurrency <count>', 'requests under way at a time', positive)
+    .option('--timeout <seconds>', 'deadline of one request', positive)
+    .option('--database <alias>', 'the database to deliver from', 'default')
+    .action(async (flags: DeliverFlags) => {
+      const { databases } = await context.app();
+      const database = databases[flags.database];
+      if (database === undefined)
+        context.fail(`There is no database "${flags.database}". The app has ${Object.keys(databases).join(', ')}.`);
+      if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
+      const worker = await startWorker(database, optionsOf(flags));
+      await new Promise((resolve) => {
+        for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+      });
+      await worker.stop();
+      context.print(line(worker.summary, context.json));
+    });
+}
+
+function optionsOf({ interval, limit, concurrency, timeout }: DeliverFlags): DeliverOptions {
+  return {
+    ...(interval === undefined ? {} : { pollIntervalMs: Math.ceil(interval * 1000) }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(timeout === undefined ? {} : { timeoutMs: Math.ceil(timeout * 1000) }),
+  };
+}
+
+function line(summary: DeliverySummary, json: boolean): string {
+  if (json) return JSON.stringify(summary);
+  const { succeeded, retrying, failed, disabled_endpoints, lost_claims } = summary;
+  return `succeeded=${succeeded} retrying=${retrying} failed=${failed} disabled_endpoints=${disabled_endpoints} lost_claims=${lost_claims}`;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('Give a number above 0.');
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LOOPBACK, migrateWebhooks } from '../../../test/webhooks/outbox.ts';
+import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts';
+import { describeDatabases, testApp } from '../../testing/index.ts';
+import { createEndpoint } from './create-endpoint.ts';
+import { generateFernetKey } from './fernet.ts';
+import { webhooks } from './module.ts';
+import { findEndpoint } from './store.ts';
+
+describeDatabases(
+  'the module',
+  (database) => {
+    let receiver: Receiver | undefined;
+    beforeAll(async () => {
+      receiver = await startReceiver();
+    });
+    afterAll(() => receiver?.close());
+
+    test('fills the event registry, keeps secrets encrypted and delivers with a worker in the process', async () => {
+      const key = generateFernetKey();
+      await using test = await testApp({
+        database: database.db,
+        modules: [webhooks({ worker: true, urlPolicy: LOOPBACK, strictSecrets: true })],
+        settings: { webhookSecretKeys: ` ${key}, ` },
+        mount: {},
+      });
+      const url = receiver?.url('/module') ?? '';
+      const { endpoint, secret } = await database.db.transaction((tx) => createEndpoint(tx, { owner: 'ann', url, events: ['order.*'] }));
+      expect((await findEndpoint(database.db, endpoint.id))?.secret).toMatch(/^fernet:/);
+      expect(endpoint.secret).not.toContain(secret);
+      await test.app.start();
+      await database.db.transaction(async (tx) => {
+        await test.app.registry.events?.publish(tx, 'order.paid', { n: 1 }, { owner: 'ann' });
+      });
+      await vi.waitUntil(() => receiver?.of('/module').length === 1, { timeout: 20_000 });
+      expect(JSON.stringify(test.records)).not.toContain(secret);
+    });
+
+    test('a database that the app does not have is refused at start-up', async () => {
+      const starting = testApp({ database: database.db, modules: [webhooks({ databases: ['reports'] })], mount: {} });
+      await expect(starting).rejects.toThrow(/no database "reports"/);
+    });
+  },
+  { prepare: async (db) => void (await migrateWebhooks(db)) },
+);
+
+test('every fault of the options is reported at once', () => {
+  const options = { concurency: 3, timeoutMs: 0, schedule: [-1], databases: [] };
+  expect(() => webhooks(options as never)).toThrow(/concurency is not an option.*schedule.*timeoutMs is 0.*databases is empty/s);
+});
