@@ -1,6 +1,6 @@
 import { statSync, watch, type FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
-import { trailOf, type LinkCache, type Step } from './path-trail.ts';
+import { trailOf, type Step, type TrailCache } from './path-trail.ts';
 
 /** A watched directory and, for each name in it that matters, the watched paths that pass through it. */
 interface WatchedDirectory {
@@ -53,7 +53,7 @@ export class FileWatcher {
   }
 
   #follow(path: string, pass: Pass): void {
-    const trail = trailOf(path, pass.links);
+    const trail = trailOf(path, pass.trails);
     this.#trails.set(path, trail);
     for (const { directory, name } of trail) {
       let watched = this.#directories.get(directory);
@@ -140,7 +140,7 @@ export class FileWatcher {
 
 /** What one round of following has already looked at: 1,000 files in a folder share all but their last step. */
 class Pass {
-  readonly links: LinkCache = new Map();
+  readonly trails: TrailCache = new Map();
   readonly watched = new Set<string>();
 }
 
