@@ -135,6 +135,27 @@ test('check reads the sources again and reports what the next load would do', as
   expect((await running.ask('/orders/prod', { token: OTHER_TOKEN })).json()).toEqual({ region: 'eu' });
 });
 
+test('at most eight re-reads run at once in the process, the rest wait', async () => {
+  const { server } = await startServer();
+  let started = 0;
+  const release = Promise.withResolvers<void>();
+  const rereads = Array.from({ length: 10 }, () =>
+    server.rehearse(async () => {
+      started++;
+      await release.promise;
+    }),
+  );
+  expect(started).toBe(8);
+  release.resolve();
+  await Promise.all(rereads);
+  expect(started).toBe(10);
+});
+
+test('a bind by name is resolved to an address', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('127.0.0.1:0', 'localhost:0') });
+  expect(['127.0.0.1', '::1']).toContain(running.server.address!.address);
+});
+
 test('status of a fresh section', async () => {
   const running = await startServer();
   expect(await running.status()).toEqual({

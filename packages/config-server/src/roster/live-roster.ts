@@ -137,7 +137,7 @@ export class LiveRoster {
   #reconfigure(): Promise<void> {
     this.#reconfiguring = this.#reconfiguring
       .then(() => this.#readAgain())
-      .catch(() => this.#keep([{ key: '', message: 'could not be read again' }], undefined));
+      .catch(() => this.#keep([{ key: '', message: 'could not be read again' }], []));
     return this.#reconfiguring;
   }
 
@@ -146,12 +146,14 @@ export class LiveRoster {
     const before = this.#config;
     await settled(before.inputs);
     const { config, problems } = readServerConfig(before.path, before.environment);
-    if (config === undefined || problems.length > 0) return this.#keep(problems, config);
+    if (config === undefined || problems.length > 0) return this.#keep(problems, config?.inputs ?? []);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
     const preparation = await prepareSections(config, added, inBackground);
     if (this.#closed) return undefined;
-    if (preparation.problems.length > 0) return this.#keep(preparation.problems, config);
+    if (preparation.problems.length > 0) {
+      return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap(watchedPaths)]);
+    }
     if (!this.#configHealthy) this.#events.log(`config-server: ${config.path} is valid again`);
     this.#configHealthy = true;
     this.#awaited = new Set();
@@ -162,10 +164,10 @@ export class LiveRoster {
     return undefined;
   }
 
-  /** Stays with the running configuration. What the refused one names is watched: it may be a file that is about to appear. */
-  #keep(problems: readonly Problem[], refused: ServerConfig | undefined): void {
+  /** Stays with the running configuration. What could mend the refused one is watched: it may be a file that is about to appear. */
+  #keep(problems: readonly Problem[], awaited: readonly string[]): void {
     this.#configHealthy = false;
-    this.#awaited = new Set(refused === undefined ? [] : [...refused.inputs, ...refused.sections.flatMap(watchedPaths)]);
+    this.#awaited = new Set(awaited);
     this.#watch(this.#config);
     for (const problem of problems) {
       this.#events.log(`config-server: the running configuration stays in service: ${describeProblem(this.#config.path, problem)}`);

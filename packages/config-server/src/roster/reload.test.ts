@@ -207,6 +207,17 @@ test('an invalid edit keeps the running roster, is logged, and shows on readyz u
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
 });
 
+test('the problems of an invalid edit are not told again for every section file that changes meanwhile', async () => {
+  const running = await startServer();
+  await running.write('server.toml', SERVER_TOML.replace(TOKEN, 'short'));
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
+  await running.write('billing.toml', '[billing]\nname = "changed"\n');
+  await eventually(async () => (await running.status()).generation === 2, 'the next generation');
+  await running.write('server.toml', SERVER_TOML);
+  await eventually(() => running.log.some((line) => line.includes('is valid again')), 'the mended edit');
+  expect(running.log.filter((line) => line.includes('stays in service'))).toHaveLength(1);
+});
+
 test('an edit whose new section cannot load is an invalid edit', async () => {
   const running = await startServer();
   await running.write(
