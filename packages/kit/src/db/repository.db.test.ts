@@ -64,6 +64,13 @@ describeDatabases(
       });
     });
 
+    test('a new row is as old as its last update, however long writing it takes', async () => {
+      const ticking = await database.open({ clock: { now: () => (now = new Date(now.getTime() + 1)) } });
+      const team = await insert(ticking, teams, { name: 'one moment' });
+      const person = await insert(ticking, people, { team_id: team.id, name: 'ada' });
+      expect(person.updated_at).toEqual(person.created_at);
+    });
+
     test('an update changes what it names, sets updated_at by the clock and returns the row; none is undefined', async () => {
       now = new Date('2026-01-01T00:00:00.000Z');
       const team = await insert(database.db, teams, { name: 'updates' });

@@ -1,4 +1,5 @@
 import { hasCode } from '../errors/kit-error.ts';
+import type { Clock } from './clock.ts';
 import type { Db } from './db.ts';
 import type { Model } from './model.ts';
 import { type ModelColumn, type ModelStatements, statementsOf } from './model-statements.ts';
@@ -137,8 +138,12 @@ function insertion(db: Db, statements: ModelStatements, values: object): { names
   for (const name of Object.keys(given)) statements.column(name);
   const names: string[] = [];
   const parameters: unknown[] = [];
+  // One moment for the whole row: a row just made has not been updated since.
+  let moment: Date | undefined;
+  const once: Clock = { now: () => (moment ??= db.clock.now()) };
   for (const column of statements.columns) {
-    const value = filled(db, column, given[column.name]);
+    // Keys count on within a millisecond by the clock they are given, so they get the real one.
+    const value = filled(column, given[column.name], column.settings.kind === 'timestamp' ? once : db.clock);
     if (value === undefined) continue;
     names.push(column.name);
     parameters.push(column.encode(value));
@@ -147,10 +152,10 @@ function insertion(db: Db, statements: ModelStatements, values: object): { names
 }
 
 /** Undefined leaves the column out, so that the database fills it. */
-function filled(db: Db, { settings, nullable }: ModelColumn, value: unknown): unknown {
+function filled({ settings, nullable }: ModelColumn, value: unknown, clock: Clock): unknown {
   if (value !== undefined && value !== null) return value;
   if (value === null && (nullable || settings.kind === 'json')) return value;
-  if (settings.default !== undefined) return settings.default(db.clock);
+  if (settings.default !== undefined) return settings.default(clock);
   // Without any default the encoder refuses null with the column's name.
   return settings.dbDefault !== undefined || nullable ? undefined : null;
 }
