@@ -1,0 +1,91 @@
+import { inspect } from 'node:util';
+import { afterEach, expect, test } from 'vitest';
+import * as z from 'zod';
+import { createTable, insert, isUniqueViolation, list, migration, model, openDatabase, t } from '../db/index.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { Controller } from '../http/controller.ts';
+import { page } from '../http/page.ts';
+import { route } from '../http/route.ts';
+import { HealthController } from '../middleware/index.ts';
+import { allowAny } from '../permissions/built-ins.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { createApp } from './create-app.ts';
+import { migrateApp } from './migration-modules.ts';
+import type { App } from './module.ts';
+
+const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(20).unique() });
+const notesModule = { name: 'notes', models: [notes], migrations: [migration('0001_initial', [createTable('notes', notes.columns)])] };
+const Title = z.object({ title: z.string() });
+
+class NoteController extends Controller {
+  list = route.get('/', { response: page(notes.output), permission: allowAny }, async ({ db }) => ({
+    items: await list(db, notes),
+    count: null,
+  }));
+  create = route.post('/', { body: Title, status: 201, permission: allowAny }, async ({ db, body }) => {
+    try {
+      await db.transaction((tx) => insert(tx, notes, body));
+    } catch (error) {
+      if (!isUniqueViolation(error, 'title')) throw error;
+      throw coreErrors.conflict({ cause: error });
+    }
+  });
+  half = route.post('/half', { body: Title, permission: allowAny }, ({ db, body }) =>
+    db.transaction(async (tx) => {
+      await insert(tx, notes, body);
+      throw new Error('half way');
+    }),
+  );
+}
+
+describeDatabases('an app', (database) => {
+  let app: App | undefined;
+  afterEach(() => app?.close());
+  const start = async (url: string) => {
+    app = createApp({
+      database: url,
+      modules: [notesModule],
+      mount: { '/health': { '/': HealthController }, '/v1': { '/notes': NoteController } },
+      log: { level: 'silent' },
+    });
+    await app.openDatabases();
+    await migrateApp(app);
+    return app.ready();
+  };
+  const call = async (method: 'GET' | 'POST', url: string, payload?: object) => {
+    const response = await (app as App).inject({ method, url, ...(payload === undefined ? {} : { payload }) });
+    return [response.statusCode, response.body === '' ? undefined : response.json<unknown>()] as const;
+  };
+
+  test('opens the database of its URL, is ready, and writes whole requests or nothing', async () => {
+    await start(database.url);
+    expect(await call('GET', '/health/ready')).toMatchObject([200, { checks: { database: { status: 'ok' } } }]);
+    expect((await call('POST', '/v1/notes', { title: 'kept' }))[0]).toBe(201);
+    expect((await call('POST', '/v1/notes/half', { title: 'lost' }))[0]).toBe(500);
+    expect(await call('GET', '/v1/notes')).toMatchObject([200, { items: [{ title: 'kept' }] }]);
+    expect(await list(database.db, notes)).toHaveLength(1);
+  });
+
+  test('a value the database refuses is a 4xx and no partial write', async () => {
+    await start(database.url);
+    expect((await call('POST', '/v1/notes', { title: 'kept' }))[0]).toBe(409);
+    expect((await call('POST', '/v1/notes', { title: 'x'.repeat(21) }))[0]).toBe(422);
+    expect(await list(database.db, notes)).toHaveLength(1);
+  });
+
+  test('a lost database is a 503 of /ready that names the check and nothing else', async () => {
+    const own = await openDatabase(database.url);
+    app = createApp({ database: own, mount: { '/health': { '/': HealthController } }, log: { level: 'silent' } });
+    await app.ready();
+    await own.close();
+    expect(await call('GET', '/health/ready')).toEqual([503, { status: 'unavailable', checks: { database: { status: 'failed' } } }]);
+    expect((await call('GET', '/health/live'))[0]).toBe(200);
+  });
+
+  test('printing an app, its settings or its database shows no password', async () => {
+    const databaseUrl = 'postgres://app:hunter2@db.invalid/app';
+    const settings = createApp({ settings: { databaseUrl }, mount: {}, log: { level: 'silent' } });
+    await start(database.url);
+    expect(inspect([settings, settings.settings, app, app?.db], { depth: 12 })).not.toContain('hunter2');
+  });
+});
