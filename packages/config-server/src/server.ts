@@ -136,6 +136,7 @@ export class ConfigServer implements Service {
     this.#socket = createSocket(createListener(this), tls, this.audit, this.#deadlines);
     this.#served = tls;
     await this.#listenOn(this.#socket, bind, 'server.bind');
+    this.#warn(tls);
     if (healthBind === undefined) return;
     this.#healthSocket = createSocket(createHealthListener(this), undefined, this.audit, this.#deadlines);
     await this.#listenOn(this.#healthSocket, healthBind, 'server.health_bind');
@@ -178,6 +179,12 @@ export class ConfigServer implements Service {
     // setSecureContext leaves these two alone, and a client authority that came or went with the edit must count at once.
     socket.requestCert = tls.requiresClientCertificate;
     socket.rejectUnauthorized = true;
+    this.#warn(tls);
+  }
+
+  #warn(tls: TlsMaterial | undefined): void {
+    const warning = tls?.warning(this.#clock.now());
+    if (warning !== undefined) this.#log(`config-server: WARNING: ${warning}`);
   }
 }
 

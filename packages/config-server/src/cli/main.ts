@@ -44,6 +44,8 @@ function print(text: string): number {
 
 async function check(path: string): Promise<number> {
   const config = await validate(path, true);
+  const warning = config.tls?.warning(Date.now());
+  if (warning !== undefined) print(`config-server: WARNING: ${warning}\n`);
   return print(
     `config-server: ${config.path} is valid: ${config.sections.length} sections, ${config.clients.length} clients, ${posture(config)}\n`,
   );

@@ -25,6 +25,15 @@ export class TlsMaterial {
     };
   }
 
+  /** A sentence when callers will refuse the certificate because of its dates. It may be the only one there is, so it is served all the same. */
+  warning(now: number): string | undefined {
+    const { validFrom, validTo } = parseCertificates(this.#certificate)![0]!;
+    const expired = now > Date.parse(validTo);
+    if (!expired && now >= Date.parse(validFrom)) return undefined;
+    const when = new Date(expired ? validTo : validFrom).toISOString();
+    return `the certificate of server.tls.certificate ${expired ? 'expired at' : 'is not valid before'} ${when}; callers that verify it will not connect`;
+  }
+
   equals(other: TlsMaterial): boolean {
     return this.#certificate === other.#certificate && this.#key === other.#key && this.#clientCa === other.#clientCa;
   }

@@ -184,6 +184,22 @@ test('a tls table added while a plain socket is open waits for the next start, a
   expect((await running.ask('/readyz', { token: null })).status).toBe(200);
 });
 
+test.each([
+  ['expired at 2020-01-02', { notBefore: new Date('2020-01-01T00:00:00Z'), notAfter: new Date('2020-01-02T00:00:00Z') }],
+  ['is not valid before 2999-01-01', { notBefore: new Date('2999-01-01T00:00:00Z'), notAfter: new Date('2999-01-02T00:00:00Z') }],
+])('a certificate that %s is served with one warning, at the start and when it is swapped in', async (dates, validity) => {
+  const dated = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'], ...validity });
+  const warnings = (running: RunningServer): string[] => running.log.filter((line) => line.includes('WARNING'));
+  const started = await startServer({ folder: await tlsFolder(dated.key, dated.cert), toml: TLS_TOML });
+  expect(warnings(started)).toEqual([expect.stringContaining(`the certificate of server.tls.certificate ${dates}`)]);
+  const running = await startTls(TLS_TOML);
+  expect(warnings(running)).toEqual([]);
+  await chmod(join(running.folder, 'server.key'), 0o600);
+  await running.write('server.key', dated.key);
+  await running.write('server.pem', dated.cert);
+  await eventually(() => warnings(running).length === 1, 'the warning');
+});
+
 test('a client authority added by an edit counts for the next handshake', async () => {
   const running = await startTls(TLS_TOML);
   await running.write('server.toml', MUTUAL_TOML);
