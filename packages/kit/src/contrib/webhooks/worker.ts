@@ -48,7 +48,10 @@ export class DeliveryWorker {
   readonly #held = new Map<string, Claim>();
   readonly #busy = new Map<string, number>();
   readonly #wakeUp = new WakeUp();
+  /** Requests under way. */
   #inFlight = 0;
+  /** Requests that have ended and whose results are not stored yet. */
+  #unstored = 0;
   #stopping = false;
   #loop: Promise<void> | undefined;
   #unlisten: (() => Promise<void>) | undefined;
@@ -75,7 +78,7 @@ export class DeliveryWorker {
     while (!this.#stopping) {
       await this.#gather();
       // Asked before claiming: a delivery that ends meanwhile may have made room, or made another one due.
-      const wasIdle = this.#inFlight === 0;
+      const wasIdle = this.#held.size === 0;
       const claims = await this.#claim(left, eventId);
       left -= claims.length;
       for (const claim of claims) this.#start(claim);
@@ -132,7 +135,7 @@ export class DeliveryWorker {
   /** Waits for a free slot and, while most of them are busy, a little longer for others to become free with it. */
   async #gather(): Promise<void> {
     const enough = Math.ceil(this.#concurrency / 2);
-    const free = (): number => this.#concurrency - this.#inFlight;
+    const free = (): number => this.#free();
     while (free() === 0 && !this.#stopping) await this.#wakeUp.next(Infinity);
     const deadline = performance.now() + GATHER_MS;
     for (let left = GATHER_MS; free() < enough && left > 0 && !this.#stopping; left = deadline - performance.now()) {
@@ -140,10 +143,15 @@ export class DeliveryWorker {
     }
   }
 
+  /** None while a whole round of results is waiting: a worker that cannot write must not go on claiming. */
+  #free(): number {
+    return this.#unstored >= this.#concurrency ? 0 : this.#concurrency - this.#inFlight;
+  }
+
   async #claim(max: number, eventId?: string): Promise<Claim[]> {
     const { clock, settings } = this.#webhooks;
     const now = clock.now();
-    const free = Math.min(this.#concurrency - this.#inFlight, max);
+    const free = Math.min(this.#free(), max);
     if (free <= 0) return [];
     const until = new Date(now.getTime() + settings.timeoutMs + LEASE_MARGIN_MS);
     const limits = { now, until, free, perEndpoint: this.#perEndpoint, busy: this.#busy };
@@ -164,9 +172,11 @@ export class DeliveryWorker {
     const requests = this.#busy.get(id) ?? 1;
     if (requests > 1) this.#busy.set(id, requests - 1);
     else this.#busy.delete(id);
-    // The slot is free when the result is stored, not before: a worker that cannot write must not go on claiming.
-    await this.#results.add(report);
     this.#inFlight--;
+    this.#unstored++;
+    this.#wakeUp.wake();
+    await this.#results.add(report);
+    this.#unstored--;
     this.#held.delete(claim.id);
     this.#wakeUp.wake();
   }
