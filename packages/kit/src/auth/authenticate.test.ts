@@ -53,6 +53,13 @@ describe('several authenticators', () => {
     expect(await authenticate([], request)).toBeNull();
   });
 
+  test('one that forgets to return, at once or later, found nobody', async () => {
+    const forgetful = answers('forgetful', () => undefined as unknown as null);
+    const forgetfulLater = answers('forgetful_later', async () => undefined as unknown as null);
+    expect(await authenticate([forgetful, forgetfulLater], request)).toBeNull();
+    expect((await authenticate([forgetful, forgetfulLater, good], request))?.principal.scheme).toBe('good');
+  });
+
   test('a bad credential beside a good one does not matter', async () => {
     for (const list of [
       [bad, good],

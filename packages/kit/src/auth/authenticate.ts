@@ -36,15 +36,20 @@ function ask(
       bad ??= badCredential(error);
       continue;
     }
-    if (answer === null) continue;
+    if (isNobody(answer)) continue;
     if (!isPromise(answer)) return { principal: answer, authenticator };
     return answer.then(
-      (principal) => (principal === null ? ask(authenticators, request, index + 1, bad) : { principal, authenticator }),
+      (principal) => (isNobody(principal) ? ask(authenticators, request, index + 1, bad) : { principal, authenticator }),
       (error: unknown) => ask(authenticators, request, index + 1, bad ?? badCredential(error)),
     );
   }
   if (bad !== undefined) throw bad;
   return null;
+}
+
+/** A function that forgets to return answers undefined, whatever its type says; that must never pass for a caller. */
+function isNobody(answer: unknown): answer is null {
+  return answer === null || answer === undefined;
 }
 
 function isPromise(value: Principal | Promise<Principal | null>): value is Promise<Principal | null> {
