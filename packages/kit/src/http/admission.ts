@@ -50,7 +50,8 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
   const context: ThrottleContext = {
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
-    tenant: await host.tenantOf(exchange),
+    // Finding the tenant may cost a query: not before the client's own budget allows it, and nobody is known yet.
+    tenant: phase === 'client' ? null : await host.tenantOf(exchange),
     rates: host.throttleRates,
     request: exchange.request,
   };

@@ -7,7 +7,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { errors } from '../errors/error-map.ts';
 import { allowAny, any, hasScopes, isAuthenticated, isOwner, isReadOnly, isStaff } from '../permissions/index.ts';
-import { clientThrottle, userThrottle } from '../throttle/index.ts';
+import { clientThrottle, tenantThrottle, userThrottle } from '../throttle/index.ts';
 import { Controller, type Mountable } from './controller.ts';
 import type { Middleware } from './middleware.ts';
 import { raw } from './raw.ts';
@@ -192,6 +192,17 @@ describe('throttles', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(refused.headers['ratelimit-remaining']).toBe('0');
     expect((await call('GET', '/v1/x/fails', as('ann'))).headers).toMatchObject({ 'ratelimit-limit': '3' });
+  });
+
+  test('a client over its budget does not make the app look for a tenant', async () => {
+    let asked = 0;
+    const tenant = () => {
+      asked += 1;
+      return 'acme';
+    };
+    serve(BusyController, { throttles: [tenantThrottle('5/min')], tenant });
+    for (let index = 0; index < 4; index += 1) await call('GET', '/v1/x');
+    expect(asked).toBe(2);
   });
 
   test('of the app that count clients count requests for unknown addresses and wrong methods too', async () => {
