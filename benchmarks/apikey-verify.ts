@@ -9,7 +9,7 @@ import { apiKeyMigration, createApiKey, revokeApiKey, useApiKeys, verifyApiKey }
 import { countQueries, migrate, openDatabase, type Database } from 'kit/db';
 import type { UserDirectory } from 'kit';
 import pg from 'pg';
-import { createPostgresDatabase } from '../test/provision/postgres-database.ts';
+import { createPostgresDatabase } from 'kit/testing';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
 import { contest, ratioOf, type Contender } from './harness/contest.ts';

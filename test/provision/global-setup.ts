@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startPostgresServer } from './postgres-server.ts';
@@ -6,6 +7,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Maintenance database of the run's PostgreSQL server. */
     postgresUrl: string;
+    /** Tells this run's template databases from those of another run on the same server. */
+    testRun: string;
   }
 }
 
@@ -19,8 +22,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw new Error('PostgreSQL at DATABASE_URL does not answer; unset it to let the tests start their own server.', { cause });
   });
   await probe.end();
+  const run = randomBytes(4).toString('hex');
   project.provide('postgresUrl', url);
+  project.provide('testRun', run);
   return async () => {
-    await server?.stop();
+    if (server === undefined) await dropTemplates(url, run);
+    else await server.stop();
   };
+}
+
+/** A server that is not ours keeps nothing of the run. */
+async function dropTemplates(url: string, run: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ datname: string }>('select datname from pg_database where datname like $1', [
+    `kit_template_${run}_%`,
+  ]);
+  for (const { datname } of rows) {
+    await client.query(`alter database "${datname}" with is_template false`);
+    await client.query(`drop database "${datname}" with (force)`);
+  }
+  await client.end();
 }

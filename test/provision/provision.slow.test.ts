@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
-import { createPostgresDatabase, ensurePostgresTemplate } from './postgres-database.ts';
+import { createPostgresDatabase, ensurePostgresTemplate } from '../../packages/kit/src/testing/index.ts';
 
 async function rows(url: string, text: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
@@ -31,7 +31,7 @@ test('a template is filled once and every clone of it is a database of its own',
   expect(await rows(a.url, 'select body from notes')).toHaveLength(2);
   expect(await rows(b.url, 'select body from notes')).toEqual([{ body: 'from the template' }]);
 
-  await Promise.all([a.drop(), b.drop()]);
+  await Promise.all([a.remove(), b.remove()]);
   expect(await rows(server, `select 1 from pg_database where datname = '${new URL(a.url).pathname.slice(1)}'`)).toEqual([]);
 });
 

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createPostgresDatabase, type PostgresDatabase } from '../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 
@@ -50,7 +50,7 @@ function shell(command: string, folder: string, databaseUrl: string | undefined)
 
 for (const kind of ['SQLite', 'PostgreSQL'] as const) {
   let folder: string;
-  let database: PostgresDatabase | undefined;
+  let database: DatabasePlace | undefined;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(root, 'examples', '.data-orders-'));
@@ -62,7 +62,7 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
   });
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
-    await database?.drop();
+    await database?.remove();
   });
 
   test(`the five printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 240_000 }, async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { openDatabase } from '../db/index.ts';
-import { createPostgresDatabase } from '../../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase } from 'kit/testing';
 
 const bin = join(import.meta.dirname, '../../bin/kit.js');
 const kit = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
-  await postgres?.drop();
+  await postgres?.remove();
 });
 
 /** What bin/kit.js would otherwise start a second process for; the first test below leaves it to do that. */

@@ -2,4 +2,4 @@ export { describeDatabases, type DescribeDatabasesOptions, type TestDatabase } f
 export { fakeClock, type FakeClock } from './fake-clock.ts';
 export { sample, type SampleOptions } from './sample/sample.ts';
 export { testApp, type LogRecord, type TestApp, type TestAppOptions } from './test-app.ts';
-export { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
+export { createPostgresDatabase, createSqliteDatabase, ensurePostgresTemplate, type DatabasePlace } from './test-database.ts';

@@ -30,12 +30,34 @@ export async function createPostgresDatabase(serverUrl: string, template = 'temp
   return { dialect: 'postgres', url: url.href, remove: () => onServer(serverUrl, `drop database if exists "${name}" with (force)`) };
 }
 
-async function onServer(url: string, statement: string): Promise<void> {
+/**
+ * Makes the template once, whichever test file asks first; the others wait on the advisory lock and find it.
+ * `fill` gets the address of the empty database and must close its connections.
+ */
+export async function ensurePostgresTemplate(serverUrl: string, name: string, fill: (url: string) => Promise<void>): Promise<void> {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  await withClient(serverUrl, async (client) => {
+    await client.query('select pg_advisory_lock(hashtext($1))', [name]);
+    const known = await client.query('select 1 from pg_database where datname = $1 and datistemplate', [name]);
+    if (known.rowCount === 1) return;
+    await client.query(`drop database if exists "${name}" with (force)`);
+    await client.query(`create database "${name}" template template0`);
+    await fill(url.href);
+    await client.query(`alter database "${name}" with is_template true`);
+  });
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    return await work(client);
   } finally {
     await client.end();
   }
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  await withClient(url, (client) => client.query(statement));
 }

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { createPostgresDatabase } from '../../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase } from 'kit/testing';
 import { startRedisServer, type RedisServer } from '../../../../test/provision/redis-server.ts';
 import { migrate, openDatabase, type Database } from '../db/index.ts';
 import { initial } from './migrations/0001_throttles.ts';
@@ -59,7 +59,7 @@ const openers: Record<string, () => Promise<Opened>> = {
   },
   async PostgreSQL() {
     const database = await createPostgresDatabase(inject('postgresUrl'));
-    closers.push(() => database.drop());
+    closers.push(() => database.remove());
     return sql(database.url);
   },
   async 'Redis through ioredis'() {

@@ -179,7 +179,7 @@ describeDatabases(
       });
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );
 
 describeDatabases(
@@ -204,5 +204,5 @@ describeDatabases(
       await kit.app.close();
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

@@ -172,5 +172,5 @@ describeDatabases(
       await keys.stop();
     });
   },
-  { prepare: preparePeopleAndKeys },
+  { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
 );

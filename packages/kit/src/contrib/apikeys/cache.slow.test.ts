@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, inject, test } from 'vitest';
-import { createPostgresDatabase } from '../../../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase } from 'kit/testing';
 import { people, preparePeopleAndKeys } from '../../../test/people.ts';
 import { openDatabase } from '../../db/open-database.ts';
 import { createApiKey } from './create.ts';
@@ -27,5 +27,5 @@ test('a second process with a cache stops letting a key in when this one revokes
   expect(lastMs, 'and until the revoke it was let in').toBeGreaterThan(beforeMs - 60_000);
   await keys.stop();
   await db.close();
-  await database.drop();
+  await database.remove();
 }, 60_000);

@@ -128,5 +128,5 @@ describeDatabases(
       expect(await counts(kit.db)).toEqual(before);
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

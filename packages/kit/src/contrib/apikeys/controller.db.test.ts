@@ -375,7 +375,7 @@ describeDatabases(
       });
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );
 
 describeDatabases(
@@ -423,5 +423,5 @@ describeDatabases(
       expect(body.state).toBe('revoked');
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

@@ -264,7 +264,7 @@ describeDatabases(
       });
     });
   },
-  { prepare: preparePeopleAndKeys },
+  { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
 );
 
 describeDatabases(
@@ -309,5 +309,5 @@ describeDatabases(
       await expect(verifyApiKey(database.db, 'x')).rejects.toThrow(/apiKeys\(\).*useApiKeys/);
     });
   },
-  { prepare: preparePeopleAndKeys },
+  { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
 );

@@ -142,5 +142,5 @@ describeDatabases(
       await keys.stop();
     });
   },
-  { prepare: preparePeopleAndKeys },
+  { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
 );

@@ -80,7 +80,7 @@ describeDatabases(
       await expect(app.ready()).rejects.toThrow(/accounts\(\).*users/);
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );
 
 test('every fault of the options is reported at once, and a pepper never appears in the message', () => {

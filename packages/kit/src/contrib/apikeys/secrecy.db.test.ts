@@ -75,5 +75,5 @@ describeDatabases(
       }
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

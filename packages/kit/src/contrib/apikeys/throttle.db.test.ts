@@ -76,5 +76,5 @@ describeDatabases(
       expect(answers.filter(({ status }) => status === 429)).toHaveLength(90);
     });
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

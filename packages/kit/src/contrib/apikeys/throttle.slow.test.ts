@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, expect, inject, test } from 'vitest';
-import { createPostgresDatabase } from '../../../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase } from 'kit/testing';
 import { startRedisServer } from '../../../../../test/provision/redis-server.ts';
 import { prepareAccountsAndKeys, startKeyApp } from '../../../test/key-app.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
@@ -34,7 +34,7 @@ test.each(['PostgreSQL', 'Redis'])(
   'of 100 parallel requests against a 10/min key two processes that share %s admit exactly 10',
   async (storage) => {
     const database = await createPostgresDatabase(inject('postgresUrl'));
-    closers.push(() => database.drop());
+    closers.push(() => database.remove());
     const redis = storage === 'Redis' ? await startRedisServer() : null;
     if (redis !== null) closers.push(() => redis.stop());
     const db = await openDatabase(database.url);

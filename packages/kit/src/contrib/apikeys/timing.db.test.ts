@@ -46,7 +46,7 @@ describeDatabases(
       for (const { pair, delta } of deltas) expect({ pair, told_apart: Math.abs(delta) > 0.35 }).toEqual({ pair, told_apart: false });
     });
   },
-  { prepare: preparePeopleAndKeys },
+  { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
 );
 
 /** Cliff's delta: how much more often a value of `a` exceeds one of `b` than the other way round. Outliers count as one, however far out. */

@@ -269,5 +269,5 @@ describeDatabases(
       },
     );
   },
-  { prepare: prepareAccountsAndKeys },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
 );

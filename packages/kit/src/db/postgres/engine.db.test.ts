@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createPostgresDatabase, type PostgresDatabase } from '../../../../../test/provision/postgres-database.ts';
+import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 import type { Database, Db } from '../db.ts';
 import { openDatabase } from '../open-database.ts';
 
-let place: PostgresDatabase;
+let place: DatabasePlace;
 let db: Database;
 let operator: pg.Client;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await operator.end();
   await db.close();
-  await place.drop();
+  await place.remove();
 });
 
 const backendOf = async (tx: Db): Promise<number> => (await tx.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid ?? 0;
