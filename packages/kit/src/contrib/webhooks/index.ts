@@ -1,3 +1,5 @@
+export { nodeSqliteTransaction } from './adapters/node-sqlite.ts';
+export { pgTransaction, type PgClient } from './adapters/pg.ts';
 export { InvalidAudience, type Audience, type AudienceOptions } from './audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './create-endpoint.ts';
