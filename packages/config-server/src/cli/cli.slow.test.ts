@@ -46,7 +46,9 @@ test('help, version and wrong usage', async () => {
   const version = run(['--version']);
   expect(await version.exit).toBe(0);
   expect(version.output.out).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
-  const wrong = [[], ['a', 'b'], ['--what'], ['--check'], ['--check', 'a', 'b'], ['--help', 'x']].map((parameters) => run(parameters));
+  const wrong = [[], [''], ['a', 'b'], ['--what'], ['--check'], ['--check', ''], ['--check', 'a', 'b'], ['--help', 'x']].map((parameters) =>
+    run(parameters),
+  );
   expect(await Promise.all(wrong.map((program) => program.exit))).toEqual(wrong.map(() => 2));
   for (const { output } of wrong) expect(output.err).toContain('usage:');
 });

@@ -28,8 +28,8 @@ async function main(parameters: readonly string[]): Promise<number | undefined> 
   if (parameters.length === 1 && first === '--help') return print(USAGE);
   if (parameters.length === 1 && first === '--version') return print(`${version()}\n`);
   try {
-    if (parameters.length === 2 && first === '--check') return await check(second!);
-    if (parameters.length === 1 && !first!.startsWith('-')) return await serve(first!);
+    if (parameters.length === 2 && first === '--check' && second !== '') return await check(second!);
+    if (parameters.length === 1 && first !== '' && !first!.startsWith('-')) return await serve(first!);
   } catch (error) {
     return refuse(error);
   }

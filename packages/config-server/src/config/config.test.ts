@@ -97,7 +97,11 @@ test.each([
     toml(SECTION.replace('a.toml', 'a.ini'), CLIENT),
     /^server\.sections\[0\]\.files\[0\]: the extension of a\.ini is not supported/,
   ],
-  ['no files', toml(SECTION.replace('["a.toml"]', '[]'), CLIENT), /^server\.sections\[0\]\.files: must list at least one file/],
+  [
+    'no files',
+    toml(SECTION.replace('["a.toml"]', '[]'), CLIENT),
+    /^server\.sections\[0\]\.files: must be an array that lists at least one file/,
+  ],
   [
     'a file entry with an unknown key',
     toml(SECTION.replace('"a.toml"', '{ path = "a.toml", opt = true }'), CLIENT),

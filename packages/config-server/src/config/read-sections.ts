@@ -57,7 +57,7 @@ function readSegment(reader: TableReader, key: string): string | undefined {
 function readFiles(reader: TableReader, folder: string): FileSource[] {
   const entries = reader.value('files');
   if (!Array.isArray(entries) || entries.length === 0) {
-    reader.problem('files', 'must list at least one file');
+    reader.problem('files', 'must be an array that lists at least one file');
     return [];
   }
   const files: FileSource[] = [];
