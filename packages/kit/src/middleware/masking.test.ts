@@ -29,6 +29,7 @@ test.each(['id', 'page', 'country_code', 'keyboard', 'author', 'zip_code', 'monk
 test('a parameter that holds a credential is masked in the path, by its name or by its schema', () => {
   expect(maskedPath('/reset/s3cret/done', '/reset/:token/done', undefined)).toBe('/reset/[masked]/done');
   expect(maskedPath('/x/s3cret', '/x/:handle', schema({ handle: { 'x-sensitive': true } }))).toBe('/x/[masked]');
+  expect(maskedPath('http://h.example/reset/s3cret/done', '/reset/:token/done', undefined)).toBe('/reset/[masked]/done');
   expect(maskedPath('/orders/7', '/orders/:id', schema({ id: {} }))).toBe('/orders/7');
 });
 

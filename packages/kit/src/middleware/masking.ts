@@ -22,7 +22,8 @@ export function maskedPath(path: string, pattern: string, params: RouteSchema | 
   const sensitive = (name: string): boolean => isSensitiveName(name) || described[name]?.['x-sensitive'] === true;
   const parts = pattern.split('/');
   if (!parts.some((part) => part.startsWith(':') && sensitive(part.slice(1).replace(/\W.*$/, '')))) return path;
-  const actual = path.split('/');
+  // A request line may hold a whole address (`GET http://host/path`): its parts would not be those of the pattern.
+  const actual = path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '').split('/');
   return actual
     .map((text, index) => (parts[index]?.startsWith(':') === true && sensitive(parts[index].slice(1).replace(/\W.*$/, '')) ? MASK : text))
     .join('/');
