@@ -11,7 +11,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** The server an app makes for itself. Its own error bodies are replaced by ours on every path Fastify offers a hook for. */
 export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
   const strays = new Strays(host, served);
-  return createFastify({
+  const fastify = createFastify({
     // The pipeline logs with one child per request, made only when something is logged; Fastify would make one for each request.
     logger: false,
     genReqId: requestIds(),
@@ -22,4 +22,7 @@ export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
     frameworkErrors: (error, request, reply) => strays.fail(request, reply, error),
     clientErrorHandler: (error, socket) => strays.refuseSocket(error, socket),
   });
+  // Node answers an expectation it does not know by itself, without a body of ours. RFC 9110 lets a server pass it over instead.
+  fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
+  return fastify;
 }

@@ -252,6 +252,12 @@ for (const format of ['problem+json', 'detail'] as const) {
         400,
         'malformed_request',
       ],
+      [
+        'an expectation nobody knows',
+        'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: the-unexpected\r\n\r\n',
+        404,
+        'not_found',
+      ],
     ])('%s is refused with %i %s', async (_, text, status, code) => {
       const answer = await exchange(text);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
