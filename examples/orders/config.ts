@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AppOptions } from 'kit';
+import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. */
 export const dataFolder = join(import.meta.dirname, '.data');
@@ -28,4 +29,10 @@ export function configServer(): ConfigServerAddress | undefined {
 export function log(): NonNullable<AppOptions['log']> {
   const file = process.env['LOG_FILE'];
   return file === undefined ? {} : { transport: { target: 'pino/file', options: { destination: file } } };
+}
+
+/** In development webhooks may go to this machine, and the API sends them itself; elsewhere `kit webhooks deliver --loop` does. */
+export function webhookOptions(): WebhookOptions {
+  if (process.env['NODE_ENV'] !== 'development') return {};
+  return { worker: true, urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }) };
 }

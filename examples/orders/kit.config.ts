@@ -1,9 +1,11 @@
 import { createApp } from 'kit';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
+import { audit, AuditController } from 'kit/contrib/audit';
+import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { databaseUrl, log } from './config.ts';
+import { databaseUrl, log, webhookOptions } from './config.ts';
 import { OrderController } from './orders/controller.ts';
 import { orders } from './orders/module.ts';
 import { liveSettings } from './settings.ts';
@@ -11,15 +13,21 @@ import { liveSettings } from './settings.ts';
 export default createApp({
   title: 'Orders',
   version: '1.0.0',
-  description: 'Takes orders, hands out API keys, and reads its own settings from the configuration server.',
+  description: 'Takes orders, hands out API keys, tells others by webhook, and reads its own settings from the configuration server.',
   database: databaseUrl(),
   log: log(),
-  modules: [accounts(), apiKeys(), orders()],
+  modules: [accounts(), audit(), apiKeys(), webhooks(webhookOptions()), orders()],
   services: [liveSettings],
   middleware: [requestId(), requestLog(), securityHeaders()],
   throttles: [clientThrottle('600/min'), ApiKeyRateThrottle('300/min')],
   mount: {
-    '/v1': { '/orders': OrderController, '/api-keys': ApiKeyController, '/account': AccountController },
+    '/v1': {
+      '/orders': OrderController,
+      '/api-keys': ApiKeyController,
+      '/webhooks': WebhookEndpointController,
+      '/account': AccountController,
+      '/audit': AuditController,
+    },
     '/': { '/health': HealthController },
   },
 });

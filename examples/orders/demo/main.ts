@@ -1,8 +1,9 @@
-// `npm start`: the configuration server and the orders API on loopback, with demo data, from nothing.
+// `npm start`: the configuration server, the orders API and a webhook receiver on loopback, with demo data, from nothing.
 import { join } from 'node:path';
 import { dataFolder } from '../config.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
+import { startReceiver } from './start-receiver.ts';
 
 const began = performance.now();
 const step = (text: string): void => {
@@ -20,10 +21,12 @@ process.env['LOG_FILE'] ??= join(dataFolder, 'api.log');
 step('migrating the database');
 // Imported only now: kit.config.ts reads the environment when it is loaded.
 const { startApi } = await import('./start-api.ts');
-const api = await startApi();
+const receiver = await startReceiver();
+const api = await startApi(receiver.url);
+receiver.trust(api.signingSecret);
 
 step('');
-process.stdout.write(panel({ api, configuration, seconds: (performance.now() - began) / 1000, colour: process.stdout.isTTY }));
+process.stdout.write(panel({ api, configuration, receiver, seconds: (performance.now() - began) / 1000, colour: process.stdout.isTTY }));
 
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -31,6 +34,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     if (stopping) process.exit(1);
     stopping = true;
     process.stdout.write('\nstopping …\n');
-    void Promise.allSettled([api.stop(), configuration.stop()]).then(() => process.exit(0));
+    void Promise.allSettled([api.stop(), configuration.stop(), receiver.stop()]).then(() => process.exit(0));
   });
 }

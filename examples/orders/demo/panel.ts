@@ -1,10 +1,12 @@
 import { dirname, relative } from 'node:path';
 import type { DemoApi } from './start-api.ts';
 import type { DemoConfigServer } from './start-config-server.ts';
+import type { DemoReceiver } from './start-receiver.ts';
 
 export interface PanelFacts {
   readonly api: DemoApi;
   readonly configuration: DemoConfigServer;
+  readonly receiver: DemoReceiver;
   readonly seconds: number;
   readonly colour: boolean;
 }
@@ -15,32 +17,25 @@ function startedIn(): string {
 }
 
 /** Five commands, each copy-paste ready in the folder npm start was called in. */
-export function commands({
-  api,
-  configuration,
-}: Pick<PanelFacts, 'api' | 'configuration'>): { readonly title: string; readonly command: string }[] {
+export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
+  const json = `-H 'content-type: application/json'`;
   const file = relative(startedIn(), configuration.file);
+  const prefix = api.key.split('_')[1];
   return [
-    {
-      title: 'place an order',
-      command: `curl -s ${api.url}/v1/orders ${key} -H 'content-type: application/json' -d '{"item":"Filter paper","quantity":3}'`,
-    },
-    { title: 'list your orders', command: `curl -s ${api.url}/v1/orders ${key}` },
-    {
-      title: 'read the settings the API runs on',
-      command: `curl -s ${configuration.url}/orders/development -H 'authorization: Bearer ${configuration.token}'`,
-    },
-    { title: 'change a setting; the next order follows it', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
+    { title: 'place an order', command: `curl -s ${api.url}/v1/orders ${key} ${json} -d '{"item":"Filter paper","quantity":3}'` },
+    { title: 'see its webhook at the receiver, signature verified', command: `curl -s ${receiver.url}` },
+    { title: 'see its delivery at the sender', command: `curl -s ${api.url}/v1/webhooks/${api.endpointId}/deliveries ${key}` },
+    { title: 'change a setting; the next order (1.) is refused', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
     {
       title: 'revoke the key; the next request is refused',
-      command: `npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${api.key.split('_')[1]}`,
+      command: `npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${prefix}`,
     },
   ];
 }
 
 export function panel(facts: PanelFacts): string {
-  const { api, configuration, seconds, colour } = facts;
+  const { api, configuration, receiver, seconds, colour } = facts;
   const paint = (code: number, text: string): string => (colour ? `\x1b[${code}m${text}\x1b[0m` : text);
   const row = (label: string, value: string, note = ''): string =>
     `  ${label.padEnd(22)}${paint(36, value)}${note === '' ? '' : `  ${paint(2, note)}`}`;
@@ -51,6 +46,7 @@ export function panel(facts: PanelFacts): string {
     row('API reference', `${api.url}/docs`),
     row('API', `${api.url}/v1/orders`),
     row('configuration server', configuration.url, 'serves /orders/development'),
+    row('webhook receiver', receiver.url, 'verifies what arrives and shows it'),
     row('log in as', `${api.username} / ${api.password}`, 'POST /v1/account/login; new at every start'),
     row('API key', api.key, 'new at every start'),
     row('logs', `${relative(startedIn(), dirname(dirname(configuration.file)))}/*.log`),

@@ -8,10 +8,10 @@ export interface DemoApi extends DemoAccess {
   stop(): Promise<void>;
 }
 
-export async function startApi(): Promise<DemoApi> {
+export async function startApi(receiverUrl: string): Promise<DemoApi> {
   await migrateApp(app);
   await app.ready();
-  const access = await seed(app);
+  const access = await seed(app, receiverUrl);
   const url = await app.listen({ host: '127.0.0.1', port: await freePort(3000) });
   return { ...access, url, stop: () => app.close() };
 }

@@ -68,14 +68,16 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
   test(`the five printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 240_000 }, async () => {
     const url = kind === 'PostgreSQL' ? database?.url : undefined;
     const first = await start(folder, url);
-    const [place = '', list = '', read = '', change = '', revoke = ''] = first.commands;
+    const [place = '', received = '', delivered = '', change = '', revoke = ''] = first.commands;
     expect(first.commands).toHaveLength(5);
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
-    expect((JSON.parse(shell(list, folder, url)) as { count: number }).count).toBe(2);
-    expect(JSON.parse(shell(read, folder, url))).toMatchObject({ quantity_max: 100 });
+    const arrivals = (): unknown => JSON.parse(shell(received, folder, url));
+    await expect.poll(arrivals, { timeout: 30_000 }).toMatchObject([{ verified: true, type: 'order.created', data: { quantity: 3 } }]);
+    const deliveries = (): unknown => JSON.parse(shell(delivered, folder, url));
+    await expect.poll(deliveries, { timeout: 30_000 }).toMatchObject({ items: [{ status: 'succeeded', event_type: 'order.created' }] });
 
     shell(change, folder, url);
-    let placed = 2;
+    let placed = 1;
     const refusal = (): string | undefined => {
       const { code } = JSON.parse(shell(place, folder, url)) as { code?: string };
       if (code === undefined) placed++;
@@ -84,11 +86,11 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     await expect.poll(refusal, { timeout: 30_000 }).toBe('quantity_too_large');
 
     shell(revoke, folder, url);
-    expect(JSON.parse(shell(list, folder, url))).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    expect(JSON.parse(shell(delivered, folder, url))).toMatchObject({ status: 401, code: 'invalid_api_key' });
     expect(await first.stop()).toBe(0);
 
     const second = await start(folder, url);
-    expect((JSON.parse(shell(second.commands[1] ?? '', folder, url)) as { count: number }).count).toBe(placed);
+    expect((JSON.parse(shell(second.commands[2] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
     expect(await second.stop()).toBe(0);
   });
 }

@@ -1,5 +1,6 @@
 import { AccountController, accounts, accountsService, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
+import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { describeDatabases, testApp, type TestApp } from 'kit/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { liveSettings } from '../settings.ts';
@@ -13,9 +14,16 @@ describeDatabases('orders', (database) => {
   beforeAll(async () => {
     test_ = await testApp({
       database: database.db,
-      modules: [accounts(), apiKeys(), orders()],
+      modules: [accounts(), apiKeys(), webhooks(), orders()],
       services: [liveSettings],
-      mount: { '/v1': { '/orders': OrderController, '/api-keys': ApiKeyController, '/account': AccountController } },
+      mount: {
+        '/v1': {
+          '/orders': OrderController,
+          '/api-keys': ApiKeyController,
+          '/webhooks': WebhookEndpointController,
+          '/account': AccountController,
+        },
+      },
     });
     const { app } = test_;
     const management = (await app.services.get(accountsService)).management(null);
@@ -71,6 +79,14 @@ describeDatabases('orders', (database) => {
       status: 409,
       body: { code: 'invalid_transition', detail: 'The order is paid; only an open order can be cancelled.' },
     });
+  });
+
+  test('every change of an order is published in its transaction, a refused one is not', async () => {
+    const id = await place('ada');
+    await call('ada', 'POST', `/${id}/pay`);
+    await call('ada', 'POST', `/${id}/cancel`);
+    const events = await database.db.query<{ type: string }>('select type from webhook_events where ordering_key = $1 order by id', [id]);
+    expect(events.map(({ type }) => type)).toEqual(['order.created', 'order.paid']);
   });
 
   test('a key without the scope reads and cannot write', async () => {

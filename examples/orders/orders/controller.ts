@@ -1,4 +1,5 @@
 import { Controller, coreErrors, hasScopes, page, route } from 'kit';
+import { publish } from 'kit/contrib/webhooks';
 import { insert, type Db } from 'kit/db';
 import { z } from 'zod';
 import { settings } from '../settings.ts';
@@ -37,7 +38,11 @@ export class OrderController extends Controller {
     async ({ body, db, user, services }) => {
       const { currency, unit_price, quantity_max } = (await services.get(settings)).current;
       if (body.quantity > quantity_max) throw orderErrors.quantity_too_large({ extensions: { quantity_max } });
-      return insert(db, orders, { ...body, owner_id: user.id, currency, total: totalOf(unit_price, body.quantity) });
+      return db.transaction(async (tx) => {
+        const order = await insert(tx, orders, { ...body, owner_id: user.id, currency, total: totalOf(unit_price, body.quantity) });
+        await announce(tx, 'order.created', order);
+        return order;
+      });
     },
   );
 
@@ -85,10 +90,20 @@ export class OrderController extends Controller {
   );
 }
 
+/** The event exists exactly when the change does: it is a row of the same transaction. */
+async function announce(tx: Db, type: string, { id, owner_id, item, quantity, total, currency, status }: Order): Promise<void> {
+  await publish(tx, type, { id, item, quantity, total, currency, status }, { owner: owner_id, orderingKey: id });
+}
+
 async function close(db: Db, ownerId: string, id: string, status: 'paid' | 'cancelled', now: Date): Promise<Order> {
-  const closed = await closeOpenOrder(db, ownerId, id, status, now);
-  if (closed !== undefined) return closed;
-  const order = await orderOf(db, ownerId, id);
-  if (order === undefined) throw coreErrors.not_found();
-  throw orderErrors.invalid_transition({ detail: `The order is ${order.status}; only an open order can be ${status}.` });
+  return db.transaction(async (tx) => {
+    const closed = await closeOpenOrder(tx, ownerId, id, status, now);
+    if (closed !== undefined) {
+      await announce(tx, `order.${status}`, closed);
+      return closed;
+    }
+    const order = await orderOf(tx, ownerId, id);
+    if (order === undefined) throw coreErrors.not_found();
+    throw orderErrors.invalid_transition({ detail: `The order is ${order.status}; only an open order can be ${status}.` });
+  });
 }

@@ -4,5 +4,5 @@ import { initial } from './migrations/0001_initial.ts';
 import { orders as table } from './models.ts';
 
 export function orders(): Module {
-  return { name: 'orders', requires: ['accounts'], models: [table], migrations: [initial], errors: orderErrors };
+  return { name: 'orders', requires: ['accounts', 'webhooks'], models: [table], migrations: [initial], errors: orderErrors };
 }
