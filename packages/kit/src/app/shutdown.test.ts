@@ -50,7 +50,7 @@ function start(shutdownTimeoutMs: number): Promise<string> {
       singleton(Mailer, {}, () => ({}), { dispose: () => events.push('mailer disposed') }),
       scoped(Cart, {}, () => ({}), { dispose: () => events.push('cart disposed') }),
     ],
-    mount: { '/': { '/work': WorkController } },
+    mount: { '/': { '/tasks': WorkController } },
     settings: { shutdownTimeoutMs },
     log: { level: 'silent' },
   });
@@ -59,7 +59,7 @@ function start(shutdownTimeoutMs: number): Promise<string> {
 
 test('what is in flight finishes, then modules stop in reverse order, then services, then databases', async () => {
   const address = await start(10_000);
-  const response = fetch(`${address}/work/patient`);
+  const response = fetch(`${address}/tasks/patient`);
   await entered;
   const closed = app.close();
   await delay(20);
@@ -81,11 +81,11 @@ test('what is in flight finishes, then modules stop in reverse order, then servi
 
 test('no connection is accepted once it stops', async () => {
   const address = await start(10_000);
-  const response = fetch(`${address}/work/patient`);
+  const response = fetch(`${address}/tasks/patient`);
   await entered;
   const closed = app.close();
   await delay(20);
-  await expect(fetch(`${address}/work/patient`)).rejects.toThrow('fetch failed');
+  await expect(fetch(`${address}/tasks/patient`)).rejects.toThrow('fetch failed');
   release();
   await response;
   await closed;
@@ -93,7 +93,7 @@ test('no connection is accepted once it stops', async () => {
 
 test('a handler still running at the deadline is told through its signal and answered 503', async () => {
   const address = await start(50);
-  const response = fetch(`${address}/work/stubborn`);
+  const response = fetch(`${address}/tasks/stubborn`);
   await entered;
   await app.close();
   expect(events).toContain('told to stop');
