@@ -83,6 +83,9 @@ export class StreamHub {
   #start(subscriber: Subscriber): void {
     const { response, section } = subscriber;
     if (response.destroyed || response.writableEnded) return;
+    // The end of a stream is the end of its connection, so chunks would frame nothing: without them an event is one write instead of
+    // three.
+    response.removeHeader('Transfer-Encoding');
     response.writeHead(200, STREAM_HEADERS as string[]);
     this.#write(subscriber, Buffer.from(RETRY + eventOf(section)));
   }
