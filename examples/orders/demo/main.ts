@@ -1,5 +1,6 @@
 // `npm start`: the configuration server, the orders API and a webhook receiver on loopback, with demo data, from nothing.
 import { join } from 'node:path';
+import { StartRefusal } from '@kit/config-server';
 import { dataFolder } from '../config.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
@@ -11,7 +12,7 @@ const step = (text: string): void => {
 };
 
 step('starting the configuration server');
-const configuration = await startConfigServer(dataFolder);
+const configuration = await startConfigServer(dataFolder).catch(explainRefusal);
 process.env['CONFIG_URL'] = configuration.url;
 process.env['CONFIG_TOKEN'] = configuration.token;
 // Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
@@ -36,4 +37,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.stdout.write('\nstopping …\n');
     void Promise.allSettled([api.stop(), configuration.stop(), receiver.stop()]).then(() => process.exit(0));
   });
+}
+
+/** A settings file broken by hand is the likely reason: say where, and how to begin again. */
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof StartRefusal)) throw error;
+  step('');
+  for (const line of error.lines) process.stderr.write(`the configuration server refuses to start: ${line}\n`);
+  process.stderr.write(`Repair the file, or delete ${dataFolder} to begin again.\n`);
+  process.exit(1);
 }

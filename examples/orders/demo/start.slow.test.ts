@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
@@ -92,5 +92,10 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const second = await start(folder, url);
     expect((JSON.parse(shell(second.commands[2] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
     expect(await second.stop()).toBe(0);
+
+    writeFileSync(join(folder, '.data/config/orders.toml'), '[orders');
+    const refused = await start(folder, url).catch((error: Error) => error.message);
+    expect(refused).toContain('orders.toml: the file is not valid TOML');
+    expect(refused).not.toMatch(/^ +at /m);
   });
 }
