@@ -10,6 +10,7 @@ import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { AdminDeclaration } from './admin-declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Settings } from './config.ts';
@@ -30,7 +31,7 @@ export interface Module {
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
   /** What the admin site shows for this module. */
-  readonly admin?: unknown;
+  readonly admin?: AdminDeclaration;
   /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
   install?(app: App): void;
   /** Fastify routes or plugins of the module's own (an admin site's files), inside the app's context. */

@@ -1,0 +1,25 @@
+export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../app/admin-declaration.ts';
+export type {
+  AdminActionShape,
+  AdminCellKind,
+  AdminChart,
+  AdminChoice,
+  AdminColumn,
+  AdminField,
+  AdminFilter,
+  AdminLink,
+  AdminOverview,
+  AdminPage,
+  AdminRange,
+  AdminRecord,
+  AdminResourceShape,
+  AdminResult,
+  AdminRow,
+  AdminSecret,
+  AdminSection,
+  AdminState,
+  AdminTile,
+  AdminTone,
+  AdminValue,
+} from '../app/admin-shapes.ts';
+export { ADMIN_ACTION_IDS_MAX, type AdminOverviewAnswer, type AdminSession } from './wire.ts';

@@ -1,0 +1,35 @@
+// The answers of the admin site's own JSON API, beside the shapes that modules declare. Routes, below the site's prefix:
+//   POST   api/login                                  { login, password } → AdminSession, sets the session cookie
+//   POST   api/logout                                 → 204
+//   GET    api/session                                → AdminSession
+//   GET    api/overview?range=24h                     → AdminOverviewAnswer
+//   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
+//   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
+//   GET    api/resources/:name/:id                    → AdminRecord
+//   PATCH  api/resources/:name/:id                    { field: value, … } → AdminResult
+//   DELETE api/resources/:name/:id                    → AdminResult
+//   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
+// Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location.
+import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin-shapes.ts';
+
+export interface AdminSession {
+  readonly user: { readonly id: string; readonly username: string };
+  /** Sent back as `x-csrf-token` by every request that changes something. */
+  readonly csrf_token: string;
+  readonly site: {
+    readonly title: string;
+    /** Of the application, as its OpenAPI document says it. */
+    readonly version: string;
+    readonly resources: readonly AdminResourceShape[];
+  };
+}
+
+export interface AdminOverviewAnswer {
+  readonly range: AdminRange;
+  /** When it was counted. */
+  readonly at: string;
+  readonly parts: readonly AdminOverview[];
+}
+
+/** Ids in one request of an action; the site sends larger selections in several and shows how far it is. */
+export const ADMIN_ACTION_IDS_MAX = 100;

@@ -1,0 +1,53 @@
+import type { Principal } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type {
+  AdminActionShape,
+  AdminOverview,
+  AdminPage,
+  AdminRange,
+  AdminRecord,
+  AdminResourceShape,
+  AdminResult,
+} from './admin-shapes.ts';
+
+/** Who asks, and what a declaration may use to answer. */
+export interface AdminContext {
+  readonly db: Database;
+  readonly databases: Readonly<Record<string, Database>>;
+  readonly clock: Clock;
+  /** The staff member; goes into the audit entries of changes. */
+  readonly principal: Principal;
+  readonly requestId: string;
+}
+
+export interface AdminListQuery {
+  readonly search: string | null;
+  /** By the names of the declared filters; unknown names and values were refused before. */
+  readonly filters: Readonly<Record<string, string>>;
+  readonly sort: { readonly column: string; readonly descending: boolean } | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export interface AdminAction extends AdminActionShape {
+  /** Each id is one transaction; what fails for one does not undo the others, and is said in `failures`. */
+  run(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+}
+
+/** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */
+export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
+  readonly actions: readonly AdminAction[];
+  list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
+  read(context: AdminContext, id: string): Promise<AdminRecord | null>;
+  /** Throws the module's own errors; a fault of a field is a 422 whose location names it. */
+  create?(context: AdminContext, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+  update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+  remove?(context: AdminContext, id: string): Promise<AdminResult>;
+}
+
+/** What the admin site shows for a module. */
+export interface AdminDeclaration {
+  readonly resources?: readonly AdminResource[];
+  overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
+}

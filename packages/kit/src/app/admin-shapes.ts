@@ -1,0 +1,202 @@
+// What the admin site draws, as plain data: the browser application knows these shapes and nothing about any module.
+
+/** How a value matters: colour and icon follow from it. */
+export type AdminTone = 'neutral' | 'good' | 'warning' | 'bad' | 'info';
+
+/** How a value is drawn. */
+export type AdminCellKind =
+  | 'text'
+  | 'code'
+  | 'number'
+  | 'bool'
+  | 'time'
+  | 'date'
+  | 'duration'
+  | 'state'
+  | 'chips'
+  | 'link'
+  | 'url'
+  | 'json';
+
+/** A value with a tone, such as a state. */
+export interface AdminState {
+  readonly value: string;
+  readonly tone: AdminTone;
+  /** Shown when pointed at: why it is so, or what to do. */
+  readonly hint?: string;
+}
+
+/** A value that leads to a record of this or another resource. */
+export interface AdminLink {
+  readonly resource: string;
+  readonly id: string;
+  readonly text: string;
+}
+
+/** `time` is ISO 8601, `duration` milliseconds, `chips` an array of strings; null and absent are drawn as a dash. */
+export type AdminValue = string | number | boolean | null | readonly string[] | AdminState | AdminLink | object;
+
+export interface AdminColumn {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: AdminCellKind;
+  /** The list can be ordered by it. */
+  readonly sortable?: boolean;
+  /** Left out on narrow screens. */
+  readonly secondary?: boolean;
+}
+
+export interface AdminRow {
+  readonly id: string;
+  /** What people call it: in confirmations, titles and messages. */
+  readonly title: string;
+  readonly values: Readonly<Record<string, AdminValue | undefined>>;
+}
+
+export interface AdminChoice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** `select` offers choices, `text` is matched exactly, `time` is a lower or upper bound as its label says. */
+export interface AdminFilter {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: 'select' | 'text' | 'time';
+  readonly choices?: readonly AdminChoice[];
+}
+
+/** A field of a form. Its value travels under its name; an emptied `nullable` field travels as null. */
+export interface AdminField {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: 'text' | 'long_text' | 'number' | 'bool' | 'time' | 'date' | 'select' | 'strings' | 'json' | 'password';
+  readonly required?: boolean;
+  readonly nullable?: boolean;
+  readonly help?: string;
+  readonly placeholder?: string;
+  readonly choices?: readonly AdminChoice[];
+  /** Of `strings`: what to offer while typing; anything else may be typed too. */
+  readonly suggestions?: readonly string[];
+  readonly maxLength?: number;
+}
+
+export interface AdminActionShape {
+  readonly name: string;
+  readonly label: string;
+  readonly tone: 'neutral' | 'bad';
+  /** One record, or a selection too. */
+  readonly on: 'record' | 'selection';
+  /** Asked once before it runs; the site adds which records it hits. */
+  readonly confirm?: string;
+  readonly confirmLabel?: string;
+  readonly fields?: readonly AdminField[];
+}
+
+export interface AdminResourceShape {
+  /** Its part of the address: `api-keys`. */
+  readonly name: string;
+  /** In the navigation: `API keys`. */
+  readonly label: string;
+  readonly singular: string;
+  /** The heading it stands under in the navigation. */
+  readonly group: string;
+  readonly description?: string;
+  /** One of the icons the site carries; a plain one otherwise. */
+  readonly icon?: 'key' | 'endpoint' | 'delivery' | 'event' | 'user' | 'audit' | 'table';
+  readonly columns: readonly AdminColumn[];
+  readonly filters: readonly AdminFilter[];
+  /** What the search looks at, for the placeholder: `name, prefix or owner`. Absent: no search. */
+  readonly searches?: string;
+  /** The list follows changes by itself. */
+  readonly live?: boolean;
+  /** The form of a new record, or why there is none. */
+  readonly creation: { readonly fields: readonly AdminField[] } | { readonly refused: string };
+  /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
+  readonly editable: boolean;
+  readonly removable: boolean;
+  readonly actions: readonly AdminActionShape[];
+}
+
+export interface AdminPage {
+  readonly items: readonly AdminRow[];
+  /** Null: more than the server counts; the site then says so. */
+  readonly count: number | null;
+  /** To ask for the page after this one; null at the end. */
+  readonly next: string | null;
+}
+
+/** A part of a record's page. */
+export type AdminSection =
+  | { readonly kind: 'facts'; readonly title: string; readonly columns: readonly AdminColumn[]; readonly values: AdminRow['values'] }
+  | { readonly kind: 'json'; readonly title: string; readonly value: unknown }
+  | {
+      readonly kind: 'table';
+      readonly title: string;
+      readonly columns: readonly AdminColumn[];
+      readonly rows: readonly (AdminRow & {
+        /** Shown when the row is opened. */
+        readonly details?: readonly AdminSection[];
+      })[];
+      readonly empty?: string;
+      /** Where the whole list is: a resource with filters. */
+      readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
+    }
+  | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
+  | { readonly kind: 'chart'; readonly chart: AdminChart };
+
+export interface AdminRecord extends AdminRow {
+  readonly state?: AdminState;
+  readonly sections: readonly AdminSection[];
+  /** Absent: this record cannot be edited. `values` fill the fields. */
+  readonly form?: { readonly fields: readonly AdminField[]; readonly values: Readonly<Record<string, unknown>> };
+  /** Names of the resource's actions that make sense on it now. */
+  readonly actions: readonly string[];
+  readonly removable: boolean;
+}
+
+/** A secret that is shown once, with a way to copy it. */
+export interface AdminSecret {
+  readonly label: string;
+  readonly value: string;
+  readonly note: string;
+}
+
+export interface AdminResult {
+  /** One sentence on what happened. */
+  readonly message: string;
+  readonly secret?: AdminSecret;
+  /** The record to show next. */
+  readonly id?: string;
+  /** Of a selection: what could not be done, and why. */
+  readonly failures?: readonly { readonly id: string; readonly message: string }[];
+}
+
+export interface AdminTile {
+  readonly label: string;
+  readonly value: number | string | null;
+  readonly unit?: 'count' | 'percent' | 'ms' | 'age_ms';
+  readonly tone: AdminTone;
+  readonly hint?: string;
+  readonly link?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
+}
+
+export interface AdminChart {
+  readonly title: string;
+  readonly kind: 'bars' | 'lines';
+  readonly unit: 'count' | 'percent' | 'ms';
+  /** Start of each bucket, ISO 8601. */
+  readonly buckets: readonly string[];
+  readonly series: readonly { readonly name: string; readonly tone: AdminTone; readonly values: readonly (number | null)[] }[];
+  readonly empty?: string;
+}
+
+/** What a module shows on the overview, for a range of time. */
+export interface AdminOverview {
+  readonly title: string;
+  readonly tiles: readonly AdminTile[];
+  readonly charts: readonly AdminChart[];
+  readonly tables: readonly Extract<AdminSection, { kind: 'table' }>[];
+}
+
+export type AdminRange = '1h' | '24h' | '7d' | '30d';
