@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import * as z from 'zod';
-import { createTable, insert, isUniqueViolation, list, migration, model, openDatabase, t } from '../db/index.ts';
+import { createTable, insert, isUniqueViolation, list, migration, model, openDatabase, t, type Database } from '../db/index.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { Controller } from '../http/controller.ts';
 import { page } from '../http/page.ts';
@@ -9,8 +9,9 @@ import { route } from '../http/route.ts';
 import { HealthController } from '../middleware/index.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { createSqliteDatabase } from '../testing/test-database.ts';
 import { createApp } from './create-app.ts';
-import { migrateApp } from './migration-modules.ts';
+import { driftOf, migrateApp, pendingOf } from './migration-modules.ts';
 import type { App } from './module.ts';
 
 const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(20).unique() });
@@ -56,6 +57,31 @@ describeDatabases('an app', (database) => {
     const response = await (app as App).inject({ method, url, ...(payload === undefined ? {} : { payload }) });
     return [response.statusCode, response.body === '' ? undefined : response.json<unknown>()] as const;
   };
+
+  test('every database gets the tables of the modules that live in it, and no others', async () => {
+    const archive = await createSqliteDatabase();
+    app = createApp({
+      database: { default: database.url, archive: archive.url, spare: 'sqlite::memory:' },
+      modules: [{ ...notesModule, databases: ['default', 'archive'] }],
+      mount: {},
+      log: { level: 'silent' },
+    });
+    await app.openDatabases();
+    expect(await pendingOf(app)).toEqual(['kit/0001_throttles', 'notes/0001_initial', 'notes/0001_initial (database archive)']);
+    expect((await migrateApp(app, { dryRun: true })).statements['notes/0001_initial (database archive)']?.join()).toContain('create table');
+    const report = await migrateApp(app);
+    expect(report.applied).toEqual(['kit/0001_throttles', 'notes/0001_initial', 'notes/0001_initial (database archive)']);
+    expect(await pendingOf(app)).toEqual([]);
+    for (const alias of ['default', 'archive']) await insert(app.databases[alias] as Database, notes, { title: alias });
+    await app.db.query('delete from notes');
+    await expect(app.databases['archive']?.query('select * from kit_throttles')).rejects.toThrow(/kit_throttles/);
+    await expect(app.databases['spare']?.query('select * from kit_migrations')).rejects.toThrow(/kit_migrations/);
+    expect(await driftOf(app)).toEqual({ models: [], database: [] });
+    await app.databases['archive']?.query('alter table notes add column extra integer');
+    expect((await driftOf(app)).database).toEqual([expect.stringMatching(/extra.*\(database archive\)$/)]);
+    await app.close();
+    await archive.remove();
+  });
 
   test('opens the database of its URL, is ready, and writes whole requests or nothing', async () => {
     await start(database.url);

@@ -37,8 +37,8 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E006: {
     title: 'Modules do not fit together',
     explanation:
-      'A module requires one that is not installed, two modules have one name, modules require each other in a ring, or two bring users.',
-    remedy: 'Install what is required; remove the duplicate.',
+      'A module requires one that is not installed, two modules have one name, modules require each other in a ring, two bring users, or a module has its tables in a database that the app does not have.',
+    remedy: 'Install what is required; remove the duplicate; give the app the database, or correct its name.',
   },
   E008: {
     title: 'Unusable controller or schema',

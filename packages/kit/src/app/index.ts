@@ -1,7 +1,7 @@
 export type { Check, CheckFault } from './check.ts';
 export type { Command, CommandContext } from './command.ts';
 export { readSettings, type Settings, type SettingsInput, type SettingsReading } from './config.ts';
-export { migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
+export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
 export type { App, Module } from './module.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
 export type { AuditEntry, AuditSink, EventPublisher, Registry, UserChangeListener } from './registry.ts';

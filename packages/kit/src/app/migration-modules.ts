@@ -1,22 +1,88 @@
-import { migrate, pendingMigrations, type MigrateOptions, type MigrationModule, type MigrationReport } from '../db/index.ts';
+import {
+  checkDrift,
+  migrate,
+  pendingMigrations,
+  type Database,
+  type MigrateOptions,
+  type MigrationModule,
+  type MigrationReport,
+} from '../db/index.ts';
 import { throttleMigration, throttleModel } from '../throttle/index.ts';
-import type { App } from './module.ts';
+import type { App, Module } from './module.ts';
 
 /** Tables of the toolkit itself, under the module name `kit`. */
 const core: MigrationModule = { name: 'kit', models: [throttleModel], migrations: [throttleMigration] };
 
-/** Everything that has tables in the app's default database, the core first. */
+/** Everything that has tables, whatever the database, the core first. */
 export function migrationModules(app: App): readonly MigrationModule[] {
   return [core, ...(app.modules as readonly MigrationModule[])];
 }
 
-/** What `kit migrate` would apply: `accounts/0001_initial`. Needs open databases. */
-export function pendingOf(app: App): Promise<string[]> {
-  return pendingMigrations(app.db, migrationModules(app));
+/** A database and what has tables in it. */
+interface Target {
+  readonly alias: string;
+  readonly database: Database;
+  readonly modules: readonly MigrationModule[];
 }
 
-/** What `kit migrate` does, for programs that start an app on a database of their own. Opens the databases; safe to run from several processes. */
+/** The default database first; one that no module has tables in is left alone. Needs open databases. */
+function targetsOf(app: App): readonly Target[] {
+  const aliases = ['default', ...Object.keys(app.databases).filter((alias) => alias !== 'default')];
+  return aliases.flatMap((alias) => {
+    const database = app.databases[alias];
+    const inIt = app.modules.filter((module) => databasesOf(module).includes(alias)) as readonly MigrationModule[];
+    const modules = alias === 'default' ? [core, ...inIt] : inIt;
+    return database === undefined || modules.length === 0 ? [] : [{ alias, database, modules }];
+  });
+}
+
+/** The aliases of the databases that a module has tables in. */
+export function databasesOf({ databases = ['default'] }: Pick<Module, 'databases'>): readonly string[] {
+  return databases;
+}
+
+/** `webhooks/0001_initial`, with the database where it is not the default one. */
+function labelled(alias: string, ids: readonly string[]): readonly string[] {
+  return alias === 'default' ? ids : ids.map((id) => `${id} (database ${alias})`);
+}
+
+/** What `kit migrate` would apply, over all databases: `accounts/0001_initial`. Needs open databases. */
+export async function pendingOf(app: App): Promise<string[]> {
+  const pending: string[] = [];
+  for (const { alias, database, modules } of targetsOf(app)) pending.push(...labelled(alias, await pendingMigrations(database, modules)));
+  return pending;
+}
+
+/** Where models, migrations and tables disagree, over all databases. */
+export async function driftOf(app: App): Promise<{ readonly models: readonly string[]; readonly database: readonly string[] }> {
+  const models = new Set<string>();
+  const tables: string[] = [];
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const drift = await checkDrift(modules, database);
+    for (const fault of drift.models) models.add(fault);
+    tables.push(...labelled(alias, drift.database));
+  }
+  return { models: [...models], database: tables };
+}
+
+/**
+ * What `kit migrate` does, for programs that start an app on databases of their own. Opens the databases and brings each
+ * one up to date that a module has tables in; safe to run from several processes.
+ */
 export async function migrateApp(app: App, options?: MigrateOptions): Promise<MigrationReport> {
   await app.openDatabases();
-  return migrate(app.db, migrationModules(app), options);
+  const total = {
+    applied: [] as string[],
+    unknown: [] as string[],
+    backups: [] as string[],
+    statements: {} as Record<string, readonly string[]>,
+  };
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const report = await migrate(database, modules, options);
+    total.applied.push(...labelled(alias, report.applied));
+    total.unknown.push(...labelled(alias, report.unknown));
+    total.backups.push(...report.backups);
+    for (const [id, statements] of Object.entries(report.statements)) total.statements[labelled(alias, [id])[0] ?? id] = statements;
+  }
+  return total;
 }

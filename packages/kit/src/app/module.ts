@@ -23,6 +23,8 @@ export interface Module {
   readonly requires?: readonly string[];
   readonly models?: readonly ModelLike[];
   readonly migrations?: readonly MigrationLike[];
+  /** Aliases of the databases its tables are in; `default` alone unless said. */
+  readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
   readonly users?: UserDirectory;
   readonly services?: readonly Registration[];

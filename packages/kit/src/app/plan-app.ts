@@ -6,6 +6,7 @@ import { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
+import { didYouMean } from '../http/did-you-mean.ts';
 import type { Fault } from '../http/fault.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { unknownOptions } from '../http/option-faults.ts';
@@ -18,6 +19,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import { readSettings, type Settings } from './config.ts';
 import { createLog } from './create-log.ts';
 import { databaseSources, Databases } from './databases.ts';
+import { databasesOf } from './migration-modules.ts';
 import type { Module } from './module.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
@@ -91,6 +93,8 @@ export function planApp(options: AppOptions): AppPlan {
     timeoutMs: options.timeoutMs ?? 0,
   });
   faults.push(...compiled.faults);
+  const sources = databaseSources(options.database, settings.databaseUrl, faults);
+  faults.push(...unknownDatabases(ordered, [...sources.keys()]));
   return {
     settings,
     clock: options.clock ?? systemClock,
@@ -99,7 +103,7 @@ export function planApp(options: AppOptions): AppPlan {
     authenticators,
     users: usersOf(options, ordered, faults),
     middleware,
-    databases: new Databases(databaseSources(options.database, settings.databaseUrl, faults)),
+    databases: new Databases(sources),
     services: containerOf([...ordered.flatMap((module) => module.services ?? []), ...(options.services ?? [])], faults),
     throttleStorage: options.throttleStorage ?? memoryStorage(),
     trustedProxies: proxiesOf(options.trustedProxies, faults),
@@ -142,6 +146,20 @@ function referenceMount(options: AppOptions, settings: Settings, routes: () => r
 /** Prefixes start with "/", options do not. */
 function isVersion(given: VersionMount | Controllers): given is VersionMount {
   return Object.keys(given).some((key) => !key.startsWith('/'));
+}
+
+/** A module without its database would fail at its first statement, or never be migrated. */
+function unknownDatabases(modules: readonly Module[], aliases: readonly string[]): Fault[] {
+  if (aliases.length === 0) return [];
+  return modules.flatMap((module) =>
+    databasesOf(module)
+      .filter((alias) => !aliases.includes(alias))
+      .map((alias) => ({
+        id: 'E006' as const,
+        message: `The module "${module.name}" has tables in the database "${alias}", which the app does not have.`,
+        hint: `The app has ${aliases.join(', ')}.${didYouMean(alias, aliases)}`,
+      })),
+  );
 }
 
 function duplicateAuthenticators(authenticators: readonly Authenticator[]): Fault[] {

@@ -1,12 +1,11 @@
-import { checkDrift, migrate } from '../../db/index.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { migrationModules, pendingOf } from '../../app/index.ts';
+import { driftOf, migrateApp, pendingOf } from '../../app/index.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {
   name: 'migrate',
-  summary: 'bring the database up to date',
+  summary: 'bring the databases up to date',
   configure(command, context) {
     command
       .option('--check', 'change nothing; exit code 1 when something is pending or models, migrations and tables disagree')
@@ -22,7 +21,8 @@ export const migrateCommand: CoreCommand = {
 };
 
 const HELP = `
-Applies the migrations of the toolkit and of every installed module, each in a transaction of its own.
+Applies the migrations of the toolkit and of every installed module, each in a transaction of its own, in every database
+that a module has tables in.
 Two processes may run this at once: the second waits and finds nothing left to do.`;
 
 async function apply(context: CliContext): Promise<void> {
@@ -34,7 +34,7 @@ async function apply(context: CliContext): Promise<void> {
     warn: (fields: object, message: string) => app.log.warn(fields, message),
     error: (fields: object, message: string) => app.log.error(fields, message),
   };
-  const report = await migrate(app.db, migrationModules(app), { log }).finally(() => progress?.end());
+  const report = await migrateApp(app, { log }).finally(() => progress?.end());
   if (context.json) return context.print(JSON.stringify({ applied: report.applied, unknown: report.unknown, backups: report.backups }));
   for (const id of report.applied) context.print(`${context.paint('green', 'applied')} ${id}`);
   for (const id of report.unknown)
@@ -46,7 +46,7 @@ async function apply(context: CliContext): Promise<void> {
 async function checkOnly(context: CliContext): Promise<void> {
   const app = await (await context.bareApp()).openDatabases();
   const pending = await pendingOf(app);
-  const drift = await checkDrift(migrationModules(app), app.db);
+  const drift = await driftOf(app);
   if (context.json) context.print(JSON.stringify({ pending, drift }));
   else {
     for (const id of pending) context.print(`${context.paint('yellow', 'pending')} ${id}`);
@@ -63,7 +63,7 @@ async function checkOnly(context: CliContext): Promise<void> {
 
 async function printStatements(context: CliContext): Promise<void> {
   const app = await (await context.bareApp()).openDatabases();
-  const report = await migrate(app.db, migrationModules(app), { dryRun: true });
+  const report = await migrateApp(app, { dryRun: true });
   if (context.json) return context.print(JSON.stringify({ pending: report.applied, statements: report.statements }, null, 2));
   for (const id of report.applied) {
     context.print(context.paint('bold', `-- ${id}`));

@@ -38,7 +38,7 @@ describeDatabases(
 
     test('a database that the app does not have is refused at start-up', async () => {
       const starting = testApp({ database: database.db, modules: [webhooks({ databases: ['reports'] })], mount: {} });
-      await expect(starting).rejects.toThrow(/no database "reports"/);
+      await expect(starting).rejects.toThrow(/has tables in the database "reports", which the app does not have\. The app has default/);
     });
   },
   { prepare: async (db) => void (await migrateWebhooks(db)) },

@@ -22,6 +22,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     name: 'webhooks',
     models: webhookModels,
     migrations: webhookMigrations,
+    databases: given.databases,
     errors: webhookErrors,
     commands: [webhooksCommand],
     install({ registry }) {
@@ -32,8 +33,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
       const settings = readWebhookOptions({ ...options, secretKeys });
       for (const name of settings.databases) {
         const database = databases[name];
-        if (database === undefined)
-          throw new Error(`webhooks(): there is no database "${name}". The app has ${Object.keys(databases).join(', ')}.`);
+        if (database === undefined) continue;
         bindWebhooks(database, settings, { clock, log, registry });
         bound.push(database);
       }
