@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from './clock.ts';
 import type { Dialect } from './dialect.ts';
-import type { ListenOptions, NotificationListener, TransactionOptions } from './engine.ts';
+import type { ListenOptions, NotificationListener, QueryOptions, TransactionOptions } from './engine.ts';
 
 /** Tables nobody has described: every name is allowed. Modules that want checking use `tables<…>()`. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `any` is Kysely's own way to say "unchecked"
@@ -42,9 +42,9 @@ export interface Db<T = AnyTables> extends Builders<T> {
   tables<U>(): Db<U>;
 
   /** Visible SQL with `$1` placeholders on both databases. */
-  query<R>(text: string, parameters?: readonly unknown[]): Promise<R[]>;
+  query<R>(text: string, parameters?: readonly unknown[], options?: QueryOptions): Promise<R[]>;
   /** Like `query`, with the number of changed rows. */
-  execute<R>(text: string, parameters?: readonly unknown[]): Promise<ExecuteResult<R>>;
+  execute<R>(text: string, parameters?: readonly unknown[], options?: QueryOptions): Promise<ExecuteResult<R>>;
   /** The rows of one query, chunk by chunk, in flat memory. */
   stream<R>(text: string, parameters?: readonly unknown[], chunkSize?: number): AsyncIterableIterator<R[]>;
 }

@@ -23,6 +23,15 @@ export interface EngineTransactionOptions extends TransactionOptions {
   readonly waitMsMax?: number;
 }
 
+/** How one statement is sent. */
+export interface QueryOptions {
+  /**
+   * PostgreSQL, outside a transaction: the statement shares a connection with the others of this kind that are under way, instead of
+   * waiting for one of its own. For short reads that wait for no lock: those behind it wait for its answer. Elsewhere it changes nothing.
+   */
+  readonly pipelined?: boolean;
+}
+
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
 export interface StatementRunner {
   /**
@@ -30,7 +39,7 @@ export interface StatementRunner {
    * layer costs more than the lookup itself.
    */
   runNow?(text: string, parameters: readonly unknown[]): StatementResult | undefined;
-  run(text: string, parameters: readonly unknown[]): Promise<StatementResult>;
+  run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult>;
   stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult>;
 }
 

@@ -3,7 +3,7 @@ import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambi
 import type { Clock } from './clock.ts';
 import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
-import type { Engine, EngineTransaction, TransactionOptions } from './engine.ts';
+import type { Engine, EngineTransaction, QueryOptions, TransactionOptions } from './engine.ts';
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
@@ -75,12 +75,12 @@ export class Handle {
     return this as unknown as Db<U>;
   }
 
-  async query<R>(text: string, parameters: readonly unknown[] = []): Promise<R[]> {
-    return (await this.execute<R>(text, parameters)).rows;
+  async query<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<R[]> {
+    return (await this.execute<R>(text, parameters, options)).rows;
   }
 
-  async execute<R>(text: string, parameters: readonly unknown[] = []): Promise<ExecuteResult<R>> {
-    if (this.dialect === 'postgres') return (await this.runner.run(text, parameters)) as ExecuteResult<R>;
+  async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
+    if (this.dialect === 'postgres') return (await this.runner.run(text, parameters, options)) as ExecuteResult<R>;
     const positional = toPositional(text);
     const values = reorder(parameters, positional.order);
     return (this.runner.runNow(positional.text, values) ?? (await this.runner.run(positional.text, values))) as ExecuteResult<R>;

@@ -5,7 +5,7 @@ export { constraintViolation, isUniqueViolation, type ConstraintViolation } from
 export type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 export { tableStatements } from './ddl.ts';
 export type { Dialect } from './dialect.ts';
-export type { ListenOptions, NotificationListener, TransactionOptions } from './engine.ts';
+export type { ListenOptions, NotificationListener, QueryOptions, TransactionOptions } from './engine.ts';
 export { dbErrors } from './errors.ts';
 export { json, JsonParameter } from './json-parameter.ts';
 export type { DbLog } from './log.ts';

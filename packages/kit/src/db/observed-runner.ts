@@ -1,4 +1,4 @@
-import type { StatementResult, StatementRunner } from './engine.ts';
+import type { QueryOptions, StatementResult, StatementRunner } from './engine.ts';
 import { isObserved, type QueryEvent, type QueryObserver, reportQuery } from './query-observer.ts';
 
 /** Runs statements and tells whoever listens: the database's own observer and those of the async context. */
@@ -27,10 +27,10 @@ export class ObservedRunner implements StatementRunner {
     return this.runner.runNow(text, parameters);
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     this.#admit?.();
-    if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters);
-    return this.#measured(text, parameters);
+    if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters, options);
+    return this.#measured(text, parameters, options);
   }
 
   async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
@@ -44,10 +44,10 @@ export class ObservedRunner implements StatementRunner {
     this.#report(text, parameters, rowCount, started, false);
   }
 
-  async #measured(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async #measured(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     const started = performance.now();
     try {
-      const result = await this.runner.run(text, parameters);
+      const result = await this.runner.run(text, parameters, options);
       this.#report(text, parameters, result.count, started, false);
       return result;
     } catch (error) {

@@ -84,7 +84,7 @@ function quoted(name: string): string {
 }
 
 export async function findForVerification(db: Db, statements: KeyStatements, prefix: string): Promise<VerifiableKey | null> {
-  const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix]);
+  const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix], { pipelined: true });
   if (row === undefined) return null;
   const { owner_username, owner_email, owner_is_staff, owner_is_superuser, ...key } = row;
   const owner_is_active = key.owner_is_active === true;

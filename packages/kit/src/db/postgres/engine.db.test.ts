@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 import type { Database, Db } from '../db.ts';
 import { openDatabase } from '../open-database.ts';
+import { countQueries } from '../query-observer.ts';
 
 let place: DatabasePlace;
 let db: Database;
@@ -184,6 +185,63 @@ describe('prepared statements', () => {
     for (let each = 0; each < 20; each++) await db.query('select * from changing');
     await operator.query('alter table changing add column more bigint not null default 5');
     expect(await db.query('select * from changing')).toEqual([{ id: 1, more: 5n }]);
+  });
+});
+
+describe('pipelined statements', () => {
+  const short = (handle: Db, number: number) =>
+    handle.query<{ number: number; pid: number }>('select 12 / $1::int as number, pg_backend_pid() as pid', [number], { pipelined: true });
+
+  test('statements under way together share a connection, and each has its own answer or its own error', async () => {
+    const outcomes = await Promise.allSettled([1, 2, 0, 3, 0, 4].map((number) => short(db, number)));
+    const rows = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value[0]?.number : (outcome.reason as Error).message));
+    expect(rows).toEqual([12, 6, 'division by zero', 4, 'division by zero', 3]);
+    expect(new Set(outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value[0]?.pid] : []))).size).toBe(1);
+  });
+
+  test('no more than 32 wait behind one another; the next take another connection', async () => {
+    const rows = (await Promise.all(Array.from({ length: 64 }, () => short(db, 1)))).flat();
+    expect(rows).toHaveLength(64);
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(2);
+  });
+
+  test('each is counted as the one statement it is', async () => {
+    const { count } = await countQueries(() => Promise.all([short(db, 1), short(db, 2), short(db, 3)]));
+    expect(count).toBe(3);
+  });
+
+  test('a lost connection fails those under way on it, not the next', async () => {
+    const slow = Promise.allSettled(
+      Array.from({ length: 5 }, () => db.query('select pg_sleep(5), pg_backend_pid()', [], { pipelined: true })),
+    );
+    const asleep = async () =>
+      (await operator.query<{ pid: number }>(`select pid from pg_stat_activity where wait_event = 'PgSleep'`)).rows[0]?.pid;
+    await expect.poll(asleep).toBeTypeOf('number');
+    await terminate((await asleep()) ?? 0);
+    for (const outcome of await slow) expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } });
+    expect(await short(db, 3)).toMatchObject([{ number: 4 }]);
+  });
+
+  test('without a free connection they are refused together, and the next are served', async () => {
+    const small = await openDatabase(place.url, { poolMax: 1, waitMsMax: 300 });
+    const refused = await small.transaction(() => Promise.allSettled([short(small, 1), short(small, 2)]));
+    for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } });
+    expect(await short(small, 3)).toMatchObject([{ number: 4 }]);
+    await small.close();
+  });
+
+  test('inside a transaction they are statements of the transaction', async () => {
+    await db.transaction(async (tx) => {
+      const pid = await backendOf(tx);
+      expect(await Promise.all([short(tx, 1), short(tx, 2)])).toMatchObject([[{ pid }], [{ pid }]]);
+    });
+  });
+
+  test('prepare: false gives every statement a connection of its own', async () => {
+    const unnamed = await openDatabase(place.url, { poolMax: 3, prepare: false });
+    const rows = (await Promise.all([short(unnamed, 1), short(unnamed, 2), short(unnamed, 3)])).flat();
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(3);
+    await unnamed.close();
   });
 });
 

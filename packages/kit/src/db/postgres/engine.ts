@@ -1,9 +1,18 @@
 import pg from 'pg';
-import type { Engine, EngineTransaction, ListenOptions, NotificationListener, StatementResult, TransactionOptions } from '../engine.ts';
+import type {
+  Engine,
+  EngineTransaction,
+  ListenOptions,
+  NotificationListener,
+  QueryOptions,
+  StatementResult,
+  TransactionOptions,
+} from '../engine.ts';
 import type { DbLog } from '../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { translateFailure } from './connection-failure.ts';
 import { PostgresListener } from './listener.ts';
+import { Pipeline } from './pipeline.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
 
@@ -29,6 +38,8 @@ export class PostgresEngine implements Engine {
   readonly #names: StatementNames | undefined;
   readonly #settings: QuerySettings;
   readonly #listener: PostgresListener;
+  /** Undefined with a pooler that may hand every statement another connection. */
+  readonly #pipeline: Pipeline | undefined;
   #emptied: (() => void) | undefined;
 
   constructor(url: string, options: PostgresEngineOptions) {
@@ -37,6 +48,7 @@ export class PostgresEngine implements Engine {
       max: options.poolMax,
       connectionTimeoutMillis: options.acquireDeadlineMs,
       keepAlive: true,
+      pipeline: options.prepare,
     });
     // Without these two a connection that dies, idle or in use, ends the process with an unhandled 'error' event.
     this.#pool.on('error', (error) =>
@@ -52,22 +64,32 @@ export class PostgresEngine implements Engine {
     });
     this.#names = options.prepare ? new StatementNames() : undefined;
     this.#settings = { names: this.#names };
+    this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
     this.#listener = new PostgresListener(url, options.log);
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], { pipelined = false }: QueryOptions = {}): Promise<StatementResult> {
+    try {
+      if (pipelined && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters);
+      return await this.#runAlone(text, parameters);
+    } catch (error) {
+      if ((error as { routine?: unknown }).routine !== STALE_PLAN) throw translateFailure(error);
+    }
+    this.#names?.startOver();
+    return this.run(text, parameters);
+  }
+
+  async #runAlone(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
     const client = await this.#acquire();
     let failure: unknown;
     try {
       return await runOnClient(client, this.#settings, text, parameters);
     } catch (error) {
       failure = error;
-      if ((error as { routine?: unknown }).routine !== STALE_PLAN) throw translateFailure(error);
+      throw error;
     } finally {
       release(client, failure);
     }
-    this.#names?.startOver();
-    return this.run(text, parameters);
   }
 
   async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
