@@ -5,6 +5,7 @@ import type { Database, Db } from './db.ts';
 import type { Engine, ListenOptions, NotificationListener } from './engine.ts';
 import { Handle, kyselyOf, type HandleContext } from './handle.ts';
 import { type DbLog, silentLog } from './log.ts';
+import { maskPassword } from './mask-password.ts';
 import { ObservedRunner } from './observed-runner.ts';
 import { PostgresEngine } from './postgres/engine.ts';
 import type { QueryObserver } from './query-observer.ts';
@@ -32,6 +33,8 @@ export interface DatabaseOptions {
 const WAIT_MS_MAX = 10_000;
 const POOL_MAX = 10;
 const PAYLOAD_BYTES_MAX = 7999;
+const UNREADABLE_URL =
+  'The database URL cannot be read. It looks like postgres://user:password@host:5432/name; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25.';
 
 /** Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached. */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
@@ -65,7 +68,7 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     await engine.run('select 1', []);
   } catch (error) {
     await engine.close();
-    throw error;
+    throw (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL' ? new Error(UNREADABLE_URL) : error;
   }
   return engine;
 }
@@ -107,8 +110,4 @@ class OpenedDatabase extends Handle {
     this.#closed ??= this.context.engine.close();
     return this.#closed;
   }
-}
-
-function maskPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^:@/]*):[^/]*@/, '$1:***@').replaceAll(/([?&]password=)[^&]*/g, '$1***');
 }
