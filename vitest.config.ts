@@ -20,7 +20,14 @@ export default defineConfig({
       {
         resolve,
         ssr,
-        test: { name: 'unit', include: ['**/*.test.ts'], exclude: [...ignored, ...slow], execArgv, testTimeout: 15_000 },
+        test: {
+          name: 'unit',
+          include: ['**/*.test.ts'],
+          exclude: [...ignored, ...slow],
+          globalSetup: ['test/provision/admin-site.ts'],
+          execArgv,
+          testTimeout: 15_000,
+        },
       },
       {
         resolve,
@@ -29,7 +36,7 @@ export default defineConfig({
           name: 'integration',
           include: slow,
           exclude: ignored,
-          globalSetup: ['test/provision/global-setup.ts'],
+          globalSetup: ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'],
           execArgv,
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { buildAdminSite } from './admin-site.ts';
 
 const root = join(import.meta.dirname, '..');
 const scratch = join(root, 'node_modules', '.cache', 'build');
@@ -42,6 +43,8 @@ function copyAssets(src: string, dist: string): void {
     cpSync(path, target);
   }
 }
+
+await buildAdminSite((line) => console.log(line));
 
 for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
   const folder = dirname(join(root, file));

@@ -33,3 +33,6 @@ export interface AdminOverviewAnswer {
 
 /** Ids in one request of an action; the site sends larger selections in several and shows how far it is. */
 export const ADMIN_ACTION_IDS_MAX = 100;
+
+/** Stands in the built page where each answer puts its own nonce for style elements. */
+export const ADMIN_STYLE_NONCE = '__STYLE_NONCE__';

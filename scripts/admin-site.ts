@@ -1,0 +1,63 @@
+// Builds the admin site's browser application into kit's sources, where `kit/admin` reads it; not kept in git.
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+const root = join(import.meta.dirname, '..');
+const site = join(root, 'packages/kit/src/admin/site');
+const cache = join(root, 'node_modules/.cache/admin-site');
+
+/** What the built site depends on; its own build included. */
+const SOURCES = [
+  'packages/admin-ui/{src,public}/**/*',
+  'packages/admin-ui/{index.html,package.json,tsconfig.json,vite.config.ts}',
+  'packages/kit/src/admin/wire.ts',
+  'scripts/admin-site.ts',
+];
+
+/** Smaller answers do not get smaller on the wire. */
+const COMPRESS_FROM_BYTES = 1024;
+
+/** Builds the site when its sources have changed since it was built. `say` is told when there is work to do. */
+export async function buildAdminSite(say: (line: string) => void): Promise<void> {
+  const state = sourceHash();
+  const stamp = join(cache, 'built-from');
+  if (existsSync(join(site, 'index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === state) return;
+  const began = performance.now();
+  say('building the admin site …');
+  // Built aside and moved: a server that starts meanwhile finds the old site or the new one.
+  mkdirSync(cache, { recursive: true });
+  const scratch = mkdtempSync(join(cache, 'build-'));
+  const made = join(scratch, 'site');
+  const { build } = await import('vite');
+  await build({ configFile: join(root, 'packages/admin-ui/vite.config.ts'), logLevel: 'warn', build: { outDir: made, emptyOutDir: true } });
+  compress(made);
+  if (existsSync(site)) renameSync(site, join(scratch, 'old'));
+  renameSync(made, site);
+  rmSync(scratch, { recursive: true, force: true });
+  writeFileSync(stamp, state);
+  say(`built the admin site in ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+
+function sourceHash(): string {
+  const hash = createHash('sha256');
+  const files = globSync(SOURCES, { cwd: root }).filter((path) => statSync(join(root, path)).isFile());
+  for (const path of files.sort())
+    hash
+      .update(path)
+      .update('\0')
+      .update(readFileSync(join(root, path)))
+      .update('\0');
+  return hash.digest('hex');
+}
+
+/** Compressed once, here, as well as it goes; the page itself is filled in per answer and stays as it is. */
+function compress(folder: string): void {
+  for (const name of globSync('**/*.{js,css,svg}', { cwd: folder })) {
+    const bytes = readFileSync(join(folder, name));
+    if (bytes.length < COMPRESS_FROM_BYTES) continue;
+    writeFileSync(join(folder, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+    writeFileSync(join(folder, `${name}.br`), brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+  }
+}
