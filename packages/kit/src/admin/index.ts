@@ -1,3 +1,6 @@
+export { admin } from './module.ts';
+export { adminErrors } from './errors.ts';
+export type { AdminOptions } from './options.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../app/admin-declaration.ts';
 export type {
   AdminActionShape,
@@ -22,4 +25,4 @@ export type {
   AdminTone,
   AdminValue,
 } from '../app/admin-shapes.ts';
-export { ADMIN_ACTION_IDS_MAX, type AdminOverviewAnswer, type AdminSession } from './wire.ts';
+export { ADMIN_ACTION_IDS_MAX, ADMIN_STYLE_NONCE, type AdminOverviewAnswer, type AdminSession } from './wire.ts';

@@ -1,6 +1,7 @@
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
+import type { Log } from '../http/log.ts';
 import type {
   AdminActionShape,
   AdminOverview,
@@ -8,8 +9,11 @@ import type {
   AdminRange,
   AdminRecord,
   AdminResourceShape,
+  AdminLink,
   AdminResult,
+  AdminSection,
 } from './admin-shapes.ts';
+import type { AuditSink } from './registry.ts';
 
 /** Who asks, and what a declaration may use to answer. */
 export interface AdminContext {
@@ -19,6 +23,11 @@ export interface AdminContext {
   /** The staff member; goes into the audit entries of changes. */
   readonly principal: Principal;
   readonly requestId: string;
+  readonly log: Log;
+  /** For changes that no verb of a module records; null when no module keeps audit entries. */
+  readonly audit: AuditSink | null;
+  /** The link to what an audit entry calls its target; null when no resource shows such. */
+  linkTo(targetType: string, id: string, text?: string): AdminLink | null;
 }
 
 export interface AdminListQuery {
@@ -37,6 +46,8 @@ export interface AdminAction extends AdminActionShape {
 
 /** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */
 export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
+  /** The `target_type` of its audit entries: its records then show their history, and entries lead to them. */
+  readonly auditedAs?: string;
   readonly actions: readonly AdminAction[];
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   read(context: AdminContext, id: string): Promise<AdminRecord | null>;
@@ -49,5 +60,7 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
 /** What the admin site shows for a module. */
 export interface AdminDeclaration {
   readonly resources?: readonly AdminResource[];
+  /** The newest audit entries about something, as a part of its page. */
+  history?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection>;
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
 }

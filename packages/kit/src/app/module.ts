@@ -7,6 +7,7 @@ import type { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import type { ErrorCatalog } from '../errors/catalog.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { Mountable } from '../http/controller.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
@@ -32,6 +33,8 @@ export interface Module {
   readonly middleware?: readonly Middleware[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
+  /** Controllers the module brings to an address of its own: `{ '/admin': AdminController }`. Routes like any other, also when they collide. */
+  readonly mount?: Readonly<Record<string /* '/admin' */, Mountable>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
   /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */

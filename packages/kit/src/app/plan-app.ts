@@ -82,7 +82,7 @@ export function planApp(options: AppOptions): AppPlan {
   faults.push(...duplicateAuthenticators(authenticators));
   const middleware = [...(options.middleware ?? []), ...ordered.flatMap((module) => module.middleware ?? [])];
   const reference = referenceMount(options, settings, () => compiled.routes);
-  const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...reference], {
+  const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered), ...reference], {
     authenticators,
     middleware,
     throttles: options.throttles ?? [],
@@ -132,6 +132,14 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
   });
 }
 
+function moduleMounts(modules: readonly Module[]): MountPlan[] {
+  return modules.flatMap(({ mount }) => (mount === undefined ? [] : [atRoot(mount)]));
+}
+
+function atRoot(controllers: Controllers): MountPlan {
+  return { path: '/', controllers, deprecated: false, errors: undefined, middleware: [], throttles: [], permission: undefined };
+}
+
 /** The reference page is routes like any other: middleware, permissions and errors hold for it too. */
 function referenceMount(options: AppOptions, settings: Settings, routes: () => readonly CompiledRoute[]): MountPlan[] {
   const docs = options.docs ?? true;
@@ -139,8 +147,7 @@ function referenceMount(options: AppOptions, settings: Settings, routes: () => r
   const { path = '/docs', permission = allowAny } = docs === true ? {} : docs;
   const { title = 'API', version = '0.0.0', description } = options;
   const document = () => openApiText(openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat }));
-  const controllers = { '/': referenceController({ path, permission, document }) };
-  return [{ path: '/', controllers, deprecated: false, errors: undefined, middleware: [], throttles: [], permission: undefined }];
+  return [atRoot({ '/': referenceController({ path, permission, document }) })];
 }
 
 /** Prefixes start with "/", options do not. */

@@ -9,6 +9,16 @@ export const accountErrors = defineErrors('accounts', {
   },
   user_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name the user by user name, e-mail address or id.' },
   invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
+  own_account: {
+    status: 409,
+    detail: 'Nobody can lock their own account out.',
+    remedy: 'Have another member of the staff do it, or use `kit user` on the server.',
+  },
+  superuser_only: {
+    status: 403,
+    detail: 'Only a superuser may change a superuser.',
+    remedy: 'Have a superuser do it, or use `kit user` on the server.',
+  },
   weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
 });
 

@@ -7,7 +7,16 @@ import { accountErrors } from './errors.ts';
 import { emailFault, isUserId, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
-import { deleteSessionsOf, findUserById, findUserByLogin, insertUser, setActive, setPasswordHash, type UserRow } from './store.ts';
+import {
+  deleteSessionsOf,
+  findUserById,
+  findUserByLogin,
+  insertUser,
+  setActive,
+  setPasswordHash,
+  setStaff,
+  type UserRow,
+} from './store.ts';
 
 /** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
 export interface UserManagement {
@@ -76,6 +85,21 @@ export async function deactivateUser(db: Db, id: string, management: UserManagem
 /** Sessions from before stay ended, also one that a login in flight created while the user was being deactivated. */
 export async function activateUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
   return changeActive(db, id, true, management);
+}
+
+/** Whether `isStaff` admits the user, from the next request on. */
+export async function changeStaff(db: Db, id: string, staff: boolean, management: UserManagement): Promise<UserRow> {
+  return db.transaction(async (tx) => {
+    const before = await findUserById(tx, id);
+    const user = await setStaff(tx, id, staff, management.clock.now());
+    if (before === null || user === null) throw accountErrors.user_not_found();
+    if (before.is_staff === staff) return user;
+    const action = staff ? 'user.staff_granted' : 'user.staff_removed';
+    await record(tx, management, { action, target_id: id, before: { is_staff: before.is_staff }, after: { is_staff: staff } });
+    // Keys and caches remember the owner with its flags.
+    for (const tell of management.userChanges ?? []) await tell(tx, id);
+    return user;
+  });
 }
 
 /** Every session ends: whoever learned the old password is out. */

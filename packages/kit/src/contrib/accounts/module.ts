@@ -1,6 +1,7 @@
 import type { Module } from '../../app/index.ts';
 import { value } from '../../di/index.ts';
 import { Accounts, accountsService } from './accounts.ts';
+import { accountsAdmin } from './admin.ts';
 import { userCommand } from './commands.ts';
 import { accountsEnvironment } from './config.ts';
 import { accountErrors } from './errors.ts';
@@ -22,6 +23,7 @@ export function accounts(options: AccountsOptions = {}): Module {
     services: [value(accountsService, installed)],
     errors: accountErrors,
     commands: [userCommand(installed)],
+    admin: accountsAdmin(installed),
     install: (app) => installed.installIn(app),
   };
 }

@@ -21,6 +21,8 @@ export interface LoginAttempt {
   readonly password: string;
   /** The token the request already carries: that session ends, so a login never continues a session it did not start. */
   readonly previousToken: string | null;
+  /** Asked once the password was right, in the transaction that opens the session: what it throws refuses the login. */
+  readonly admit?: ((tx: Db, user: UserRow) => void | Promise<void>) | undefined;
 }
 
 type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeMs'>;
@@ -38,6 +40,7 @@ export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSett
     : verifiedHash;
   return db.transaction(async (tx) => {
     if (!(await holdForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
+    await attempt.admit?.(tx, user);
     if (attempt.previousToken !== null) await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());
     return openSession(tx, user, settings, clock);

@@ -62,6 +62,23 @@ export async function setActive(tx: Db, id: string, active: boolean, now: Date):
   return row ?? null;
 }
 
+export async function setStaff(tx: Db, id: string, staff: boolean, now: Date): Promise<UserRow | null> {
+  const [row] = await tx.query<UserRow>(`update users set is_staff = $2, updated_at = $3 where id = $1 returning ${USER}`, [
+    id,
+    staff,
+    now,
+  ]);
+  return row ?? null;
+}
+
+export async function countSessionsOf(db: Db, userId: string, now: Date): Promise<number> {
+  const [row] = await db.query<{ count: number | bigint }>(
+    'select count(*) as count from sessions where user_id = $1 and expires_at > $2',
+    [userId, now],
+  );
+  return Number(row?.count ?? 0);
+}
+
 export async function setPasswordHash(tx: Db, id: string, hash: string, now: Date): Promise<UserRow | null> {
   const [row] = await tx.query<UserRow>(`update users set password_hash = $2, updated_at = $3 where id = $1 returning ${USER}`, [
     id,

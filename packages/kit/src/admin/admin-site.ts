@@ -1,0 +1,110 @@
+import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../app/admin-declaration.ts';
+import type { AdminActionShape, AdminResourceShape } from '../app/admin-shapes.ts';
+import { StartUpError, type App } from '../app/index.ts';
+import type { HandlerContext } from '../http/index.ts';
+import type { Principal } from '../auth/index.ts';
+import { adminErrors } from './errors.ts';
+import type { AdminSettings } from './options.ts';
+import { resourceFaults } from './resource-faults.ts';
+import { readSite, type SiteFile } from './site-files.ts';
+
+/** The module at run time: what the modules of the app declare, and the built browser application. */
+export class AdminSite {
+  readonly settings: AdminSettings;
+  #app: App | undefined;
+  #declarations: readonly AdminDeclaration[] = [];
+  #resources: ReadonlyMap<string, AdminResource> = new Map();
+  #files: ReadonlyMap<string, SiteFile> = new Map();
+  #page = '';
+
+  constructor(settings: AdminSettings) {
+    this.settings = settings;
+  }
+
+  installIn(app: App): void {
+    this.#app = app;
+    this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
+    const resources = this.#declarations.flatMap((each) => each.resources ?? []);
+    const faults = resourceFaults(resources);
+    if (faults.length > 0) throw new StartUpError(faults);
+    this.#resources = new Map(resources.map((resource) => [resource.name, resource]));
+  }
+
+  async readFiles(): Promise<void> {
+    const files = await readSite(this.settings.site);
+    if (files === null) {
+      const message = `The admin site has no built browser application in ${this.settings.site.pathname}.`;
+      throw new StartUpError([
+        { id: 'E011', message, hint: 'In a checkout of kit, run `npm run build:admin`; the published package has it.' },
+      ]);
+    }
+    this.#files = files;
+    this.#page = files.get('index.html')?.content.toString('utf8') ?? '';
+  }
+
+  get files(): ReadonlyMap<string, SiteFile> {
+    return this.#files;
+  }
+
+  get page(): string {
+    return this.#page;
+  }
+
+  get app(): App {
+    if (this.#app === undefined) throw new Error('admin() is not installed: add it to the modules of createApp.');
+    return this.#app;
+  }
+
+  get declarations(): readonly AdminDeclaration[] {
+    return this.#declarations;
+  }
+
+  /** What the browser is told about the lists: only what it draws. */
+  get shapes(): readonly AdminResourceShape[] {
+    return [...this.#resources.values()].map(shapeOf);
+  }
+
+  resource(name: string): AdminResource {
+    const found = this.#resources.get(name);
+    if (found === undefined) throw adminErrors.unknown_resource({ extensions: { resources: [...this.#resources.keys()] } });
+    return found;
+  }
+
+  context(
+    { db, databases, clock, requestId, log }: Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'>,
+    principal: Principal,
+  ): AdminContext {
+    const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
+      const target = [...this.#resources.values()].find(({ auditedAs }) => auditedAs === targetType);
+      return target === undefined ? null : { resource: target.name, id, text };
+    };
+    return { db, databases, clock, principal, requestId, log, audit: this.app.registry.audit, linkTo };
+  }
+}
+
+/** Member by member: nothing of a declaration but this reaches the browser. */
+function shapeOf(resource: AdminResource): AdminResourceShape {
+  const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable } = resource;
+  const optional = { description, icon, searches, live };
+  return {
+    name,
+    label,
+    singular,
+    group,
+    columns,
+    filters,
+    creation,
+    editable,
+    removable,
+    actions: resource.actions.map(actionShape),
+    ...given(optional),
+  };
+}
+
+function actionShape({ name, label, tone, on, confirm, confirmLabel, fields }: AdminAction): AdminActionShape {
+  return { name, label, tone, on, ...given({ confirm, confirmLabel, fields }) };
+}
+
+function given<T extends object>(optional: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> };
+}

@@ -1,0 +1,24 @@
+import { defineErrors } from '../errors/index.ts';
+
+export const adminErrors = defineErrors('admin', {
+  staff_only: {
+    status: 403,
+    detail: 'The password is right, but this account is not a member of the staff.',
+    remedy: 'Log in with a staff account, or have a member of the staff give yours the flag.',
+  },
+  unknown_resource: { status: 404, detail: 'The admin site has no such list.', remedy: 'Use one of the names in `resources`.' },
+  unknown_action: { status: 404, detail: 'There is no such action.', remedy: 'Use one of the names in `actions`.' },
+  one_record_only: { status: 422, detail: 'This action takes one record at a time.', remedy: 'Send one id.' },
+  record_not_found: { status: 404, detail: 'There is no such record.', remedy: 'It may have been removed: load the list again.' },
+  not_creatable: { status: 409, detail: 'Records cannot be created here.', remedy: '`detail` says why, and where they are.' },
+  not_editable: {
+    status: 409,
+    detail: 'This record cannot be changed.',
+    remedy: 'Load the record again; its page shows what can be done.',
+  },
+  not_removable: {
+    status: 409,
+    detail: 'This record cannot be removed.',
+    remedy: 'Load the record again; its page shows what can be done.',
+  },
+});

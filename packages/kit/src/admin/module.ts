@@ -1,0 +1,51 @@
+import type { Module } from '../app/index.ts';
+import type { Middleware } from '../http/index.ts';
+import { AdminSite } from './admin-site.ts';
+import { adminErrors } from './errors.ts';
+import { readAdminOptions, type AdminOptions } from './options.ts';
+import { overviewController } from './overview-controller.ts';
+import { resourceController } from './resource-controller.ts';
+import { sessionController } from './session-controller.ts';
+import { siteController } from './site-controller.ts';
+
+/** The admin site: lists, records and actions of every module that declares some, for staff. */
+export function admin(options: AdminOptions = {}): Module {
+  const settings = readAdminOptions(options);
+  const site = new AdminSite(settings);
+  const { prefix } = settings;
+  return {
+    name: 'admin',
+    requires: ['accounts'],
+    errors: adminErrors,
+    middleware: [headers],
+    mount: {
+      [prefix]: siteController(site),
+      [`${prefix}/api`]: sessionController(site),
+      [`${prefix}/api/overview`]: overviewController(site),
+      [`${prefix}/api/resources`]: resourceController(site),
+    },
+    install: (app) => site.installIn(app),
+    setup: () => site.readFiles(),
+  };
+}
+
+/** On every answer of the site, errors included. A handler's own are kept. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+const headers: Middleware = {
+  name: 'admin_headers',
+  appliesTo: ({ metadata }) => metadata['admin'] === true,
+  onResponse({ reply, route }) {
+    // Requests without a route are none of the site's.
+    if (route === null) return;
+    for (const [name, value] of Object.entries(HEADERS)) if (!reply.hasHeader(name)) reply.header(name, value);
+  },
+};

@@ -1,0 +1,117 @@
+import type { AdminAction, AdminContext, AdminResource } from '../app/admin-declaration.ts';
+import type { AdminPage, AdminRecord, AdminResult } from '../app/admin-shapes.ts';
+import { Controller, jsonSchema, route } from '../http/index.ts';
+import { isStaff } from '../permissions/index.ts';
+import type { AdminSite } from './admin-site.ts';
+import { adminErrors } from './errors.ts';
+import { readFields } from './read-fields.ts';
+import { ListParametersSchema, readListQuery } from './read-list-query.ts';
+import { ADMIN_ACTION_IDS_MAX } from './wire.ts';
+
+const id = { type: 'string', minLength: 1, maxLength: 200 };
+const named = (names: readonly string[]) => ({
+  type: 'object',
+  properties: Object.fromEntries(names.map((name) => [name, id])),
+  required: names,
+  additionalProperties: false,
+});
+
+const ResourceName = jsonSchema<{ resource: string }>(named(['resource']));
+const RecordName = jsonSchema<{ resource: string; id: string }>(named(['resource', 'id']));
+const ActionName = jsonSchema<{ resource: string; action: string }>(named(['resource', 'action']));
+const Fields = jsonSchema<Record<string, unknown>>({ type: 'object', additionalProperties: true });
+const ActionBody = jsonSchema<{ ids: string[]; fields?: Record<string, unknown> }>({
+  type: 'object',
+  properties: {
+    ids: { type: 'array', items: id, minItems: 1, maxItems: ADMIN_ACTION_IDS_MAX, uniqueItems: true },
+    fields: { type: 'object', additionalProperties: true },
+  },
+  required: ['ids'],
+  additionalProperties: false,
+});
+const Page = jsonSchema<AdminPage>({});
+const RecordAnswer = jsonSchema<AdminRecord>({});
+const Result = jsonSchema<AdminResult>({});
+
+/** Every list, record, form and action of the site: one set of routes over what the modules declare. */
+export function resourceController(site: AdminSite): Controller {
+  const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
+
+  class KitAdminController extends Controller {
+    list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, (context) => {
+      const resource = site.resource(context.params.resource);
+      return resource.list(site.context(context, context.principal), readListQuery(resource, context.query));
+    });
+
+    create = route.post('/:resource', { ...facts, params: ResourceName, body: Fields, response: Result, status: 201 }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      if ('refused' in resource.creation || resource.create === undefined)
+        throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
+      const fields = readFields(resource.creation.fields, context.body, { location: ['body'], partial: false });
+      return resource.create(site.context(context, context.principal), fields);
+    });
+
+    read = route.get('/:resource/:id', { ...facts, params: RecordName, response: RecordAnswer }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      const asked = site.context(context, context.principal);
+      const record = await find(resource, asked, context.params.id);
+      context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
+      const history = await historyOf(site, resource, asked, record.id);
+      return { ...record, sections: [...record.sections, ...history] };
+    });
+
+    update = route.patch('/:resource/:id', { ...facts, params: RecordName, body: Fields, response: Result }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      const asked = site.context(context, context.principal);
+      const { form } = await find(resource, asked, context.params.id);
+      if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
+      return resource.update(asked, context.params.id, readFields(form.fields, context.body, { location: ['body'], partial: true }));
+    });
+
+    remove = route.delete('/:resource/:id', { ...facts, params: RecordName, response: Result }, async (context) => {
+      const resource = site.resource(context.params.resource);
+      const asked = site.context(context, context.principal);
+      const { removable } = await find(resource, asked, context.params.id);
+      if (!removable || resource.remove === undefined) throw adminErrors.not_removable();
+      return resource.remove(asked, context.params.id);
+    });
+
+    act = route.post(
+      '/:resource/actions/:action',
+      { ...facts, params: ActionName, body: ActionBody, response: Result },
+      async (context) => {
+        const resource = site.resource(context.params.resource);
+        const action = actionOf(resource, context.params.action);
+        const { ids, fields = {} } = context.body;
+        if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
+        const read = readFields(action.fields ?? [], fields, { location: ['body', 'fields'], partial: false });
+        return action.run(site.context(context, context.principal), ids, read);
+      },
+    );
+  }
+  return new KitAdminController();
+}
+
+function actionOf({ actions }: AdminResource, name: string): AdminAction {
+  const found = actions.find((action) => action.name === name);
+  if (found === undefined) throw adminErrors.unknown_action({ extensions: { actions: actions.map((action) => action.name) } });
+  return found;
+}
+
+async function find(resource: AdminResource, context: AdminContext, id: string): Promise<AdminRecord> {
+  const record = await resource.read(context, id);
+  if (record === null)
+    throw adminErrors.record_not_found({ detail: `There is no ${resource.singular} with the id ${JSON.stringify(id)}.` });
+  return record;
+}
+
+/** What the audit log knows about a record, at the end of its page. */
+async function historyOf(
+  site: AdminSite,
+  { auditedAs }: AdminResource,
+  context: AdminContext,
+  id: string,
+): Promise<AdminRecord['sections']> {
+  if (auditedAs === undefined) return [];
+  return Promise.all(site.declarations.flatMap((each) => each.history?.(context, { type: auditedAs, id }) ?? []));
+}

@@ -1,0 +1,47 @@
+import type { AdminResource } from '../app/admin-declaration.ts';
+import type { AdminField } from '../app/admin-shapes.ts';
+import type { Fault } from '../http/fault.ts';
+
+const NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
+
+/** What can be wrong with declarations, found before the first request. */
+export function resourceFaults(resources: readonly AdminResource[]): Fault[] {
+  const faults = resources.flatMap(faultsOf);
+  for (const name of repeated(resources.map((resource) => resource.name)))
+    faults.push({ id: 'E003', message: `Two lists of the admin site are named "${name}".`, hint: 'Give one of them another name.' });
+  return faults;
+}
+
+function faultsOf(resource: AdminResource): Fault[] {
+  const where = `admin resource "${resource.name}"`;
+  const faults: string[] = [];
+  if (!NAME.test(resource.name)) faults.push('its name is part of addresses: use lower case letters, digits and "-".');
+  const named: readonly (readonly [string, readonly { readonly name: string }[]])[] = [
+    ['columns', resource.columns],
+    ['filters', resource.filters],
+    ['actions', resource.actions],
+    ['fields', 'fields' in resource.creation ? resource.creation.fields : []],
+    ...resource.actions.map(({ name, fields }) => [`fields of "${name}"`, fields ?? []] as const),
+  ];
+  for (const [kind, list] of named) {
+    for (const name of repeated(list.map((each) => each.name))) faults.push(`two of its ${kind} are named "${name}".`);
+  }
+  if ('fields' in resource.creation !== (resource.create !== undefined))
+    faults.push('`creation.fields` and the function `create` belong together.');
+  if (resource.editable !== (resource.update !== undefined)) faults.push('`editable` and the function `update` belong together.');
+  if (resource.removable !== (resource.remove !== undefined)) faults.push('`removable` and the function `remove` belong together.');
+  const fields = [
+    ...('fields' in resource.creation ? resource.creation.fields : []),
+    ...resource.actions.flatMap((each) => each.fields ?? []),
+  ];
+  for (const field of fields.filter(lacksChoices)) faults.push(`the field "${field.name}" is a select without choices.`);
+  return faults.map((fault) => ({ id: 'E011', message: `${where}: ${fault}` }));
+}
+
+function lacksChoices({ kind, choices }: AdminField): boolean {
+  return kind === 'select' && choices === undefined;
+}
+
+function repeated(names: readonly string[]): string[] {
+  return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
+}

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { AdminApp, cookieOf, PASSWORD } from '../../test/admin/admin-app.ts';
+import { deactivateUser, accountsService, changeStaff } from '../contrib/accounts/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { memoryStorage } from '../throttle/index.ts';
+
+describeDatabases('the admin site', (database) => {
+  let budgets = memoryStorage();
+  let site: AdminApp;
+
+  beforeAll(async () => {
+    const throttleStorage = {
+      take: (...args: Parameters<typeof budgets.take>) => budgets.take(...args),
+      giveBack: (...args: Parameters<typeof budgets.giveBack>) => budgets.giveBack(...args),
+    };
+    site = await new AdminApp(database.db, [], { throttleStorage }).ready();
+  });
+  beforeEach(() => {
+    budgets = memoryStorage();
+  });
+  afterAll(() => site.close());
+
+  const entries = (action: string) =>
+    database.db.query<{ target_id: string; request_id: string }>('select * from audit_entries where action = $1', [action]);
+  const management = async () => (await site.app.services.get(accountsService)).management(null);
+
+  describe('logging in', () => {
+    test('a member of the staff gets a session, the CSRF token and what the site shows', async () => {
+      const user = await site.newUser({ is_staff: true });
+      const answer = await site.logIn(user.username);
+      expect(answer.status).toBe(200);
+      expect(answer.body).toMatchObject({
+        user: { id: user.id, username: user.username },
+        csrf_token: expect.stringMatching(/^[\w-]{43}$/),
+        site: { title: 'Shop', version: '1.2.3', resources: expect.arrayContaining([expect.objectContaining({ name: 'users' })]) },
+      });
+      expect(answer.headers['cache-control']).toBe('no-store');
+      expect(cookieOf(answer)).toMatch(/^__Host-kit_session=/);
+      const session = await site.call('GET', 'api/session', { cookie: cookieOf(answer) });
+      expect(session.body).toEqual(answer.body);
+      expect((await entries('admin.login')).map((entry) => entry.target_id)).toContain(user.id);
+    });
+
+    test('the right password without the staff flag is 403 staff_only, opens no session and is recorded', async () => {
+      const user = await site.newUser();
+      const answer = await site.logIn(user.username);
+      expect(answer).toMatchObject({ status: 403, body: { code: 'staff_only' } });
+      expect(answer.headers['set-cookie']).toBeUndefined();
+      expect(await database.db.query('select id from sessions where user_id = $1', [user.id])).toEqual([]);
+      expect((await entries('admin.login_refused')).map((entry) => entry.target_id)).toEqual([user.id]);
+    });
+
+    test('a wrong password is the same 401 as for an unknown user, staff or not', async () => {
+      const [staff, other] = [await site.newUser({ is_staff: true }), await site.newUser()];
+      for (const login of [staff.username, other.username, 'nobody']) {
+        expect(await site.logIn(login, 'wrong wrong wrong')).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } });
+      }
+    });
+
+    test('ten failed logins lock the account, also for the right password', async () => {
+      const user = await site.newUser({ is_staff: true });
+      for (let attempt = 0; attempt < 10; attempt += 1) await site.logIn(user.username, 'wrong wrong wrong');
+      expect(await site.logIn(user.username)).toMatchObject({ status: 429, body: { code: 'throttled' } });
+    });
+
+    test('from a page of another site is refused', async () => {
+      const user = await site.newUser({ is_staff: true });
+      for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<string, string>[])
+        expect(await site.logIn(user.username, PASSWORD, headers)).toMatchObject({ status: 403, body: { code: 'csrf_failed' } });
+    });
+  });
+
+  describe('a session ends for the site', () => {
+    test('when its user logs out, which is recorded', async () => {
+      const browser = await site.browser();
+      expect((await site.send(browser, 'POST', 'logout')).status).toBe(204);
+      expect((await site.get(browser, 'session')).status).toBe(401);
+      expect((await entries('admin.logout')).map((entry) => entry.target_id)).toContain(browser.userId);
+    });
+
+    test('when its user is no longer staff, on the next request', async () => {
+      const browser = await site.browser();
+      await changeStaff(database.db, browser.userId, false, await management());
+      expect((await site.get(browser, 'session')).status).toBe(403);
+    });
+
+    test('when its user is deactivated, on the next request', async () => {
+      const browser = await site.browser();
+      await deactivateUser(database.db, browser.userId, await management());
+      expect((await site.get(browser, 'session')).status).toBe(401);
+    });
+
+    test('when it expires', async () => {
+      const browser = await site.browser();
+      site.clock.advance(15 * 24 * 3_600_000);
+      expect((await site.get(browser, 'session')).status).toBe(401);
+    });
+  });
+});

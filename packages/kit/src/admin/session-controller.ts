@@ -1,0 +1,80 @@
+import { accountsService } from '../contrib/accounts/accounts.ts';
+import { loginClientThrottle, logoutClientThrottle } from '../contrib/accounts/login-throttle.ts';
+import { publicUser } from '../contrib/accounts/manage-users.ts';
+import { csrfTokenOf, endSession, logInByPassword } from '../contrib/accounts/password-login.ts';
+import { LoginBody } from '../contrib/accounts/schemas.ts';
+import type { UserRow } from '../contrib/accounts/store.ts';
+import type { User } from '../auth/index.ts';
+import type { Db } from '../db/db.ts';
+import { hasCode, isKitError } from '../errors/index.ts';
+import { Controller, jsonSchema, route, type HandlerContext } from '../http/index.ts';
+import { allowAny, isStaff } from '../permissions/index.ts';
+import type { AdminSite } from './admin-site.ts';
+import { adminErrors } from './errors.ts';
+import type { AdminSession } from './wire.ts';
+
+const SessionAnswer = jsonSchema<AdminSession>({});
+
+/** Logging in and out with the accounts of the application: its throttles, its cookie, its CSRF token. Staff only. */
+export function sessionController(site: AdminSite): Controller {
+  const facts = { hidden: true, metadata: { admin: true } } as const;
+
+  class KitAdminSessionController extends Controller {
+    login = route.post(
+      '/login',
+      { ...facts, body: LoginBody, response: SessionAnswer, permission: allowAny, throttles: [loginClientThrottle], csrf: false, auth: [] },
+      async (context) => {
+        let refused: UserRow | null = null;
+        const admit = async (tx: Db, user: UserRow): Promise<void> => {
+          if (!user.is_staff) {
+            refused = user;
+            throw adminErrors.staff_only();
+          }
+          await record(site, tx, context, 'admin.login', user);
+        };
+        try {
+          const { user, csrf_token } = await logInByPassword(context, context.body, admit);
+          return answer(site, user, csrf_token);
+        } catch (error) {
+          // The name that was typed is not logged: it may be a password in the wrong field.
+          if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
+          if (hasCode(error, 'staff_only') && refused !== null) await record(site, context.db, context, 'admin.login_refused', refused);
+          throw error;
+        }
+      },
+    );
+
+    logout = route.post(
+      '/logout',
+      { ...facts, permission: allowAny, auth: ['session'], throttles: [logoutClientThrottle] },
+      async (context) => {
+        const { principal } = context;
+        await endSession(context);
+        if (principal !== null) await record(site, context.db, context, 'admin.logout', principal.user);
+      },
+    );
+
+    session = route.get('/session', { ...facts, response: SessionAnswer, permission: isStaff, auth: ['session'] }, async (context) => {
+      const accounts = await context.services.get(accountsService);
+      return answer(site, context.user, csrfTokenOf(context, accounts) ?? '');
+    });
+  }
+  return new KitAdminSessionController();
+}
+
+function answer(site: AdminSite, { id, username }: User, csrf_token: string): AdminSession {
+  const { title, version } = site.app;
+  return { user: { id, username }, csrf_token, site: { title: site.settings.title ?? title, version, resources: site.shapes } };
+}
+
+async function record(
+  { app }: AdminSite,
+  db: Db,
+  { principal, requestId, client }: Pick<HandlerContext, 'principal' | 'requestId' | 'client'>,
+  action: string,
+  user: User,
+): Promise<void> {
+  const actor = principal ?? publicUser(user);
+  const metadata = { client: client.address };
+  await app.registry.audit?.record(db, { actor, action, target_type: 'user', target_id: user.id, metadata, request_id: requestId });
+}

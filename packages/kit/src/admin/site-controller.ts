@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { coreErrors } from '../errors/index.ts';
+import { Controller, raw, route, type HandlerContext } from '../http/index.ts';
+import { allowAny } from '../permissions/index.ts';
+import type { AdminSite } from './admin-site.ts';
+import type { SiteFile } from './site-files.ts';
+import { ADMIN_STYLE_NONCE } from './wire.ts';
+
+const YEAR_SECONDS = 31_536_000;
+
+/** Scripts and styles are the build's own files; the nonce is for the style elements the component library makes. */
+function policy(nonce: string): string {
+  const own = "script-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; manifest-src 'self'";
+  return `default-src 'none'; ${own}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}
+
+type Context = Pick<HandlerContext, 'request' | 'reply'>;
+
+/** The page and its files. They hold no data, so anyone may load them: whoever is not logged in sees the login form. */
+export function siteController(site: AdminSite): Controller {
+  const facts = { permission: allowAny, auth: [], hidden: true, metadata: { admin: true } } as const;
+
+  // The name is part of the operation ids: an application may have an AdminController of its own.
+  class KitAdminSiteController extends Controller {
+    page = route.get('/', { ...facts, response: raw('text/html; charset=utf-8') }, (context) => {
+      const [path = ''] = context.request.url.split('?', 1);
+      if (path.endsWith('/')) return page(context, site);
+      // Relative, so that it is right behind a proxy that adds or removes a prefix.
+      void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/`);
+      return '';
+    });
+
+    file = route.get('/*', { ...facts, response: raw('application/octet-stream') }, async (context) => {
+      const name = (context.request.params as { readonly '*': string })['*'];
+      if (name === '') return page(context, site);
+      const file = name === 'index.html' ? undefined : site.files.get(name);
+      if (file === undefined) throw coreErrors.not_found();
+      return send(context, file);
+    });
+  }
+  return new KitAdminSiteController();
+}
+
+function page({ reply }: Context, site: AdminSite): string {
+  const nonce = randomBytes(16).toString('base64url');
+  void reply.headers({ 'content-security-policy': policy(nonce), 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+  return site.page.replaceAll(ADMIN_STYLE_NONCE, nonce);
+}
+
+async function send({ request, reply }: Context, file: SiteFile): Promise<Buffer | string> {
+  // The build names its files by their content.
+  void reply.headers({
+    etag: file.etag,
+    'cache-control': `public, max-age=${YEAR_SECONDS}, immutable`,
+    'content-type': file.mediaType,
+    vary: 'accept-encoding',
+  });
+  if (request.headers['if-none-match']?.includes(file.etag) === true) {
+    void reply.code(304);
+    return '';
+  }
+  const encoding = encodingOf(request.headers['accept-encoding'] ?? '', file.mediaType);
+  if (encoding === null) return file.content;
+  void reply.header('content-encoding', encoding);
+  return file.encoded(encoding);
+}
+
+function encodingOf(accepted: string, mediaType: string): 'br' | 'gzip' | null {
+  if (!/^(text|application)\/|svg/.test(mediaType)) return null;
+  const refused = (encoding: string) => new RegExp(`\\b${encoding}\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$)`, 'i').test(accepted);
+  return (['br', 'gzip'] as const).find((each) => new RegExp(`\\b${each}\\b`, 'i').test(accepted) && !refused(each)) ?? null;
+}

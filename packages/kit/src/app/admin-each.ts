@@ -1,0 +1,32 @@
+import { isKitError } from '../errors/kit-error.ts';
+import type { AdminContext } from './admin-declaration.ts';
+import type { AdminResult } from './admin-shapes.ts';
+
+/** Does the work for each id, one after the other; what fails for one is said in `failures` and does not stop the rest. */
+export async function adminEach(
+  { log, requestId }: Pick<AdminContext, 'log' | 'requestId'>,
+  ids: readonly string[],
+  work: (id: string) => Promise<void>,
+): Promise<{ readonly done: number; readonly failures: NonNullable<AdminResult['failures']> }> {
+  const failures: { id: string; message: string }[] = [];
+  for (const id of ids) {
+    try {
+      await work(id);
+    } catch (error) {
+      if (!isKitError(error) || error.status >= 500) log.error({ err: error, record: id }, 'admin: an action failed for a record');
+      const isOurs = isKitError(error) && error.status < 500;
+      failures.push({ id, message: isOurs ? error.detail : `Something went wrong on our side; the log has it under ${requestId}.` });
+    }
+  }
+  return { done: ids.length - failures.length, failures };
+}
+
+/** `3 keys revoked; 1 could not be.` */
+export function adminDone(
+  { done, failures }: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
+  [one, many]: readonly [string, string],
+  participle: string,
+): AdminResult {
+  const did = `${done} ${done === 1 ? one : many} ${participle}`;
+  return failures.length === 0 ? { message: `${did}.` } : { message: `${did}; ${failures.length} could not be.`, failures };
+}

@@ -1,0 +1,144 @@
+import type { Db } from '../db/db.ts';
+import type { Dialect } from '../db/dialect.ts';
+import { containsSql } from '../db/portable-sql.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { AdminListQuery } from './admin-declaration.ts';
+
+/** Counted to here and no further: an exact count of millions would cost more than the list. */
+const COUNT_MAX = 10_000;
+
+/** How a list is ordered besides its key: SQL over the tables of `from`, and what its values are. */
+export interface AdminOrder {
+  readonly sql: string;
+  readonly kind: 'text' | 'number' | 'time';
+  readonly nullable?: boolean;
+}
+
+/** A list as SQL. `key` is a UUIDv7 primary key: without another order the newest come first. */
+export interface AdminSelect {
+  readonly columns: string;
+  readonly from: string;
+  readonly key: string;
+  readonly conditions: readonly string[];
+  readonly parameters: readonly unknown[];
+  /** By the names of sortable columns. */
+  readonly orders?: Readonly<Record<string, AdminOrder>>;
+  /** Tables that only columns need are left out of the count. */
+  readonly countFrom?: string;
+}
+
+export interface AdminRows<R> {
+  readonly rows: readonly R[];
+  readonly count: number | null;
+  readonly next: string | null;
+}
+
+/** Collects conditions and numbers their parameters. */
+export class AdminConditions {
+  readonly conditions: string[] = [];
+  readonly parameters: unknown[] = [];
+  readonly #dialect: Dialect;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  parameter(value: unknown): string {
+    return `$${this.parameters.push(value)}`;
+  }
+
+  add(condition: string): void {
+    this.conditions.push(condition);
+  }
+
+  /** Any of the expressions contains the text, whatever its case. */
+  contains(expressions: readonly string[], text: string): void {
+    const parameter = this.parameter(text);
+    this.add(`(${expressions.map((sql) => containsSql(sql, parameter, this.#dialect)).join(' or ')})`);
+  }
+}
+
+/** One page by keyset: the hundredth page costs what the first does. */
+export async function adminRows<R extends object>(db: Db, select: AdminSelect, query: AdminListQuery): Promise<AdminRows<R>> {
+  const { columns, from, key, conditions } = select;
+  const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
+  const descending = order === undefined ? query.sort?.descending !== false : (query.sort?.descending ?? false);
+  const parameters = [...select.parameters];
+  const after = query.cursor === null ? [] : [afterCursor(query.cursor, { order, key, descending, parameters })];
+  const direction = descending ? 'desc' : 'asc';
+  const by = order === undefined ? '' : `${order.sql} ${direction}${order.nullable === true ? ' nulls last' : ''}, `;
+  const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
+  const found = await db.query<R & { order_key: string; order_value?: unknown }>(
+    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit $${parameters.push(query.limit + 1)}`,
+    parameters,
+  );
+  const rows = found.slice(0, query.limit);
+  const last = found.length > query.limit ? rows.at(-1) : undefined;
+  return {
+    rows,
+    count: await countRows(db, select),
+    next: last === undefined ? null : writeCursor(order === undefined ? null : (last.order_value ?? null), last.order_key),
+  };
+}
+
+/** Null: more than are counted. */
+async function countRows(db: Db, { from, countFrom, conditions, parameters }: AdminSelect): Promise<number | null> {
+  const [row] = await db.query<{ count: number | bigint }>(
+    `select count(*) as count from (select 1 as one ${countFrom ?? from}${where(conditions)} limit ${COUNT_MAX + 1}) counted`,
+    parameters,
+  );
+  const count = Number(row?.count ?? 0);
+  return count > COUNT_MAX ? null : count;
+}
+
+interface Place {
+  readonly order: AdminOrder | undefined;
+  readonly key: string;
+  readonly descending: boolean;
+  readonly parameters: unknown[];
+}
+
+function afterCursor(cursor: string, { order, key, descending, parameters }: Place): string {
+  const [value, id] = readCursor(cursor, order);
+  const beyond = descending ? '<' : '>';
+  const parameter = (given: unknown) => `$${parameters.push(given)}`;
+  const keyAfter = `${key} ${beyond} ${parameter(id)}`;
+  if (order === undefined) return keyAfter;
+  // NULLs come last either way: behind one, only the key decides; before them, they all follow.
+  if (value === null) return `(${order.sql} is null and ${keyAfter})`;
+  const at = parameter(value);
+  const nulls = order.nullable === true ? ` or ${order.sql} is null` : '';
+  return `(${order.sql} ${beyond} ${at} or (${order.sql} = ${at} and ${keyAfter})${nulls})`;
+}
+
+function writeCursor(value: unknown, id: string): string {
+  return Buffer.from(JSON.stringify([value, id])).toString('base64url');
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** PostgreSQL refuses to compare a UUID column with anything else. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+function readCursor(cursor: string, order: AdminOrder | undefined): readonly [unknown, string] {
+  try {
+    const [value, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as [unknown, unknown];
+    if (typeof id === 'string' && isUuid(id)) {
+      if (order === undefined || value === null) return [value, id];
+      if (order.kind === 'number' && typeof value === 'number') return [value, id];
+      if (order.kind === 'text' && typeof value === 'string') return [value, id];
+      if (order.kind === 'time' && typeof value === 'string' && !Number.isNaN(Date.parse(value))) return [new Date(value), id];
+    }
+  } catch {
+    // Not one of ours: answered below.
+  }
+  throw coreErrors.validation_error({
+    errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not one this list gave. Start at the first page.' }],
+  });
+}
+
+function where(conditions: readonly string[]): string {
+  return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
+}

@@ -1,0 +1,205 @@
+import {
+  AdminConditions,
+  adminDone,
+  adminEach,
+  adminRows,
+  isUuid,
+  type AdminAction,
+  type AdminContext,
+  type AdminDeclaration,
+  type AdminResource,
+} from '../../app/index.ts';
+import type { AdminColumn, AdminRow, AdminState } from '../../app/admin-shapes.ts';
+import type { User } from '../../auth/index.ts';
+import type { Db } from '../../db/db.ts';
+import type { Accounts } from './accounts.ts';
+import { accountErrors } from './errors.ts';
+import { activateUser, changeStaff, deactivateUser, type UserManagement } from './manage-users.ts';
+import { countSessionsOf, findUserById, type UserRow } from './store.ts';
+
+type ShownUser = Omit<UserRow, 'password_hash'>;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'username', label: 'User name', kind: 'text', sortable: true },
+  { name: 'email', label: 'E-mail', kind: 'text', secondary: true },
+  { name: 'state', label: 'State', kind: 'state' },
+  { name: 'roles', label: 'Roles', kind: 'chips' },
+  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+];
+
+const yesNo = [
+  { value: 'yes', label: 'Yes' },
+  { value: 'no', label: 'No' },
+];
+
+/** The admin site's list of users. */
+export function accountsAdmin(accounts: Accounts): AdminDeclaration {
+  return { resources: [usersResource(accounts)] };
+}
+
+function usersResource(accounts: Accounts): AdminResource {
+  return {
+    name: 'users',
+    label: 'Users',
+    singular: 'user',
+    group: 'Access',
+    icon: 'user',
+    auditedAs: 'user',
+    columns,
+    filters: [
+      { name: 'active', label: 'Active', kind: 'select', choices: yesNo },
+      { name: 'staff', label: 'Staff', kind: 'select', choices: yesNo },
+    ],
+    searches: 'user name or e-mail',
+    creation: {
+      refused: 'Users are created where their password can be handed over: `kit user create` on the server, or your own sign-up.',
+    },
+    editable: false,
+    removable: false,
+    actions: [
+      userAction(accounts, activateUser, {
+        name: 'activate',
+        label: 'Activate',
+        tone: 'neutral',
+        participle: 'activated',
+        confirm: 'They can log in again and their API keys work again. Sessions from before stay ended.',
+      }),
+      userAction(accounts, deactivateUser, {
+        name: 'deactivate',
+        label: 'Deactivate',
+        tone: 'bad',
+        participle: 'deactivated',
+        confirm: 'All their sessions end and their API keys stop working, at once.',
+      }),
+      userAction(accounts, (db, id, management) => changeStaff(db, id, true, management), {
+        name: 'make-staff',
+        label: 'Make staff',
+        tone: 'neutral',
+        participle: 'made staff',
+        confirm: 'They can use this site, and whatever else the application keeps for staff.',
+      }),
+      userAction(accounts, (db, id, management) => changeStaff(db, id, false, management), {
+        name: 'remove-staff',
+        label: 'Remove staff',
+        tone: 'bad',
+        participle: 'no longer staff',
+        confirm: 'They can no longer use this site, from their next request on.',
+      }),
+    ],
+    async list({ db }, query) {
+      const where = new AdminConditions(db.dialect);
+      if (query.search !== null) where.contains(['u.username', 'u.email'], query.search);
+      for (const [name, column] of [
+        ['active', 'u.is_active'],
+        ['staff', 'u.is_staff'],
+      ] as const) {
+        if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name] === 'yes')}`);
+      }
+      const { rows, count, next } = await adminRows<ShownUser>(
+        db,
+        {
+          columns: 'u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, u.created_at, u.updated_at',
+          from: 'from users u',
+          key: 'u.id',
+          conditions: where.conditions,
+          parameters: where.parameters,
+          orders: { username: { sql: 'u.username', kind: 'text' } },
+        },
+        query,
+      );
+      return { items: rows.map(rowOf), count, next };
+    },
+    async read({ db, clock, principal }, id) {
+      const user = isUuid(id) ? await findUserById(db, id) : null;
+      if (user === null) return null;
+      const sessions = await countSessionsOf(db, user.id, clock.now());
+      const row = rowOf(user);
+      return {
+        ...row,
+        state: stateOf(user),
+        sections: [
+          {
+            kind: 'facts',
+            title: 'Account',
+            columns: [
+              ...columns,
+              { name: 'updated_at', label: 'Changed', kind: 'time' },
+              { name: 'password', label: 'Password', kind: 'text' },
+              { name: 'sessions', label: 'Open sessions', kind: 'number' },
+              { name: 'id', label: 'Id', kind: 'code' },
+            ],
+            values: {
+              ...row.values,
+              updated_at: user.updated_at.toISOString(),
+              password: user.password_hash === null ? 'none: cannot log in with one' : 'set',
+              sessions,
+              id: user.id,
+            },
+          },
+        ],
+        actions: actionsOn(user, principal.user),
+        removable: false,
+      };
+    },
+  };
+}
+
+interface UserActionFacts {
+  readonly name: string;
+  readonly label: string;
+  readonly tone: 'neutral' | 'bad';
+  readonly participle: string;
+  readonly confirm: string;
+}
+
+function userAction(
+  accounts: Accounts,
+  change: (db: Db, id: string, management: UserManagement) => Promise<unknown>,
+  { participle, ...shape }: UserActionFacts,
+): AdminAction {
+  return {
+    ...shape,
+    on: 'selection',
+    async run(context, ids) {
+      const management = accounts.management(context.principal, context.requestId);
+      const result = await adminEach(context, ids, (id) =>
+        context.db.transaction(async (tx) => {
+          await requireChangeable(tx, context, id, shape.tone === 'bad');
+          await change(tx, id, management);
+        }),
+      );
+      return adminDone(result, ['user', 'users'], participle);
+    },
+  };
+}
+
+/** Nobody locks themselves out, and only a superuser changes a superuser: else staff could take the site from its owners. */
+async function requireChangeable(tx: Db, { principal }: AdminContext, id: string, takesAway: boolean): Promise<void> {
+  const user = isUuid(id) ? await findUserById(tx, id) : null;
+  if (user === null) throw accountErrors.user_not_found();
+  if (takesAway && user.id === principal.user.id)
+    throw accountErrors.own_account({ detail: `${user.username} is your own account; somebody else has to do this.` });
+  if (user.is_superuser && !principal.user.is_superuser)
+    throw accountErrors.superuser_only({ detail: `${user.username} is a superuser; only a superuser may change that account.` });
+}
+
+function actionsOn(user: User, actor: User): string[] {
+  if (user.is_superuser && !actor.is_superuser) return [];
+  const own = user.id === actor.id;
+  return [
+    ...(user.is_active ? (own ? [] : ['deactivate']) : ['activate']),
+    ...(user.is_staff ? (own ? [] : ['remove-staff']) : ['make-staff']),
+  ];
+}
+
+function rowOf(user: ShownUser): AdminRow {
+  const roles = [...(user.is_staff ? ['staff'] : []), ...(user.is_superuser ? ['superuser'] : [])];
+  const { id, username, email } = user;
+  return { id, title: username, values: { username, email, state: stateOf(user), roles, created_at: user.created_at.toISOString() } };
+}
+
+function stateOf({ is_active }: User | ShownUser): AdminState {
+  return is_active
+    ? { value: 'active', tone: 'good' }
+    : { value: 'deactivated', tone: 'neutral', hint: 'Cannot log in; API keys do not work.' };
+}
