@@ -30,7 +30,7 @@ export function siteController(site: AdminSite): Controller {
       return '';
     });
 
-    file = route.get('/*', { ...facts, response: raw('application/octet-stream') }, async (context) => {
+    file = route.get('/*', { ...facts, response: raw('application/octet-stream') }, (context) => {
       const name = (context.request.params as { readonly '*': string })['*'];
       if (name === '') return page(context, site);
       const file = name === 'index.html' ? undefined : site.files.get(name);
@@ -47,11 +47,10 @@ function page({ reply }: Context, site: AdminSite): string {
   return site.page.replaceAll(ADMIN_STYLE_NONCE, nonce);
 }
 
-async function send({ request, reply }: Context, file: SiteFile): Promise<Buffer | string> {
-  // The build names its files by their content.
+function send({ request, reply }: Context, file: SiteFile): Buffer | string {
   void reply.headers({
     etag: file.etag,
-    'cache-control': `public, max-age=${YEAR_SECONDS}, immutable`,
+    'cache-control': file.isNamedByContent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
     'content-type': file.mediaType,
     vary: 'accept-encoding',
   });
@@ -59,14 +58,14 @@ async function send({ request, reply }: Context, file: SiteFile): Promise<Buffer
     void reply.code(304);
     return '';
   }
-  const encoding = encodingOf(request.headers['accept-encoding'] ?? '', file.mediaType);
-  if (encoding === null) return file.content;
+  const accepted = request.headers['accept-encoding'] ?? '';
+  const encoding = (['br', 'gzip'] as const).find((each) => file.encoded[each] !== undefined && accepts(accepted, each));
+  if (encoding === undefined) return file.content;
   void reply.header('content-encoding', encoding);
-  return file.encoded(encoding);
+  return file.encoded[encoding] ?? file.content;
 }
 
-function encodingOf(accepted: string, mediaType: string): 'br' | 'gzip' | null {
-  if (!/^(text|application)\/|svg/.test(mediaType)) return null;
-  const refused = (encoding: string) => new RegExp(`\\b${encoding}\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$)`, 'i').test(accepted);
-  return (['br', 'gzip'] as const).find((each) => new RegExp(`\\b${each}\\b`, 'i').test(accepted) && !refused(each)) ?? null;
+function accepts(accepted: string, encoding: string): boolean {
+  const refused = new RegExp(`\\b${encoding}\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$)`, 'i').test(accepted);
+  return !refused && new RegExp(`\\b${encoding}\\b`, 'i').test(accepted);
 }

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
 
 /** One file of the built browser application. */
 export interface SiteFile {
   readonly mediaType: string;
   readonly content: Buffer;
   readonly etag: string;
-  /** Compressed when first asked for, once. */
-  encoded(encoding: 'br' | 'gzip'): Promise<Buffer>;
+  /** Its name changes with its content, so it can be kept for good. */
+  readonly isNamedByContent: boolean;
+  /** As the build compressed it, beside it under the same name and `.br` or `.gz`. */
+  readonly encoded: Readonly<Record<'br' | 'gzip', Buffer | undefined>>;
 }
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -25,11 +25,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 };
 
-const compress = {
-  br: (content: Buffer) => promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
-  gzip: (content: Buffer) => promisify(gzip)(content, { level: 9 }),
-};
-
 /** The files by their path in the folder; null when there is no built application. Only kinds a browser needs are served. */
 export async function readSite(folder: URL): Promise<ReadonlyMap<string, SiteFile> | null> {
   const root = fileURLToPath(folder);
@@ -37,22 +32,24 @@ export async function readSite(folder: URL): Promise<ReadonlyMap<string, SiteFil
     if (error.code === 'ENOENT') return [];
     throw error;
   });
-  const files = new Map<string, SiteFile>();
+  const bytes = new Map<string, Buffer>();
   for (const entry of entries) {
-    const mediaType = MEDIA_TYPES[entry.name.split('.').at(-1) ?? ''];
-    if (!entry.isFile() || entry.name.startsWith('.') || mediaType === undefined) continue;
+    if (!entry.isFile() || entry.name.startsWith('.')) continue;
     const path = join(entry.parentPath, entry.name);
-    files.set(relative(root, path).split(sep).join('/'), siteFile(await readFile(path), mediaType));
+    bytes.set(relative(root, path).split(sep).join('/'), await readFile(path));
+  }
+  const files = new Map<string, SiteFile>();
+  for (const [name, content] of bytes) {
+    const mediaType = MEDIA_TYPES[name.split('.').at(-1) ?? ''];
+    if (mediaType === undefined) continue;
+    const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
+    files.set(name, {
+      mediaType,
+      content,
+      etag,
+      isNamedByContent: name.startsWith('assets/'),
+      encoded: { br: bytes.get(`${name}.br`), gzip: bytes.get(`${name}.gz`) },
+    });
   }
   return files.has('index.html') ? files : null;
-}
-
-function siteFile(content: Buffer, mediaType: string): SiteFile {
-  const made: Partial<Record<'br' | 'gzip', Promise<Buffer>>> = {};
-  return {
-    mediaType,
-    content,
-    etag: `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`,
-    encoded: (encoding) => (made[encoding] ??= compress[encoding](content)),
-  };
 }
