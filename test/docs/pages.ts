@@ -16,7 +16,7 @@ export interface CodeBlock {
 export function pages(): string[] {
   return globSync(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'examples/**/*.md', 'benchmarks/*.md'], {
     cwd: root,
-    exclude: ['**/node_modules/**', '**/.data/**', '**/.peers/**'],
+    exclude: ['**/node_modules/**', '**/.data/**', '**/.peers/**', 'docs/site/**'],
   })
     .map((path) => path.split(sep).join('/'))
     .sort();

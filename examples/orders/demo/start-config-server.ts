@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigServer, formatEntry, loadServerConfig } from '@kit/config-server';
 import { freePort } from './free-port.ts';
@@ -18,6 +18,7 @@ export async function startConfigServer(dataFolder: string): Promise<DemoConfigS
   mkdirSync(folder, { recursive: true });
   const [file, tokenFile, serverFile] = [join(folder, 'orders.toml'), join(folder, 'token'), join(folder, 'server.toml')];
   if (!existsSync(file)) copyFileSync(join(import.meta.dirname, '../config/orders.toml'), file);
+  undoTour(file);
   if (!existsSync(tokenFile)) writeFileSync(tokenFile, randomBytes(32).toString('hex'), { mode: 0o600 });
   const token = readFileSync(tokenFile, 'utf8');
   writeFileSync(serverFile, serverToml(await freePort(8888), token));
@@ -27,6 +28,14 @@ export async function startConfigServer(dataFolder: string): Promise<DemoConfigS
     log: (line) => appendFileSync(log, `${line}\n`),
   });
   return { url: `http://127.0.0.1:${server.address?.port}`, token, file, stop: () => server.stop() };
+}
+
+/** The fourth printed command of an earlier start made every order of the first one too large, and kept a backup. Other edits stay. */
+function undoTour(file: string): void {
+  const backup = `${file}.bak`;
+  if (!existsSync(backup)) return;
+  const before = readFileSync(backup, 'utf8');
+  if (readFileSync(file, 'utf8') === before.replace(/^quantity_max = .*/m, 'quantity_max = 2')) renameSync(backup, file);
 }
 
 function serverToml(port: number, token: string): string {

@@ -90,6 +90,8 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     expect(await first.stop()).toBe(0);
 
     const second = await start(folder, url);
+    expect(JSON.parse(shell(second.commands[0] ?? '', folder, url))).toMatchObject({ quantity: 3 });
+    placed++;
     expect((JSON.parse(shell(second.commands[2] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
     expect(await second.stop()).toBe(0);
 

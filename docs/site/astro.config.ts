@@ -1,0 +1,23 @@
+import starlight from '@astrojs/starlight';
+import { defineConfig, passthroughImageService } from 'astro/config';
+import { sidebar } from './pages.ts';
+
+export default defineConfig({
+  publicDir: './.public',
+  image: { service: passthroughImageService() },
+  integrations: [
+    starlight({
+      title: 'kit',
+      description: 'A configuration server and a web-API toolkit with scoped API keys and transactional webhooks.',
+      favicon: '/favicon.svg',
+      logo: { src: './public/favicon.svg', alt: '' },
+      customCss: ['./src/site.css'],
+      sidebar: sidebar(),
+      pagination: true,
+      lastUpdated: false,
+      credits: false,
+      tableOfContents: { minHeadingLevel: 2, maxHeadingLevel: 3 },
+      expressiveCode: { themes: ['github-dark', 'github-light'], styleOverrides: { borderRadius: '0.375rem', codeFontSize: '0.84rem' } },
+    }),
+  ],
+});

@@ -1,0 +1,57 @@
+/** A group of the sidebar: the folder its pages come from, and the order of those that have one. Others follow by title. */
+export interface Group {
+  readonly label: string;
+  /** Slugs below this prefix belong to the group. */
+  readonly prefix: string;
+  readonly first: readonly string[];
+  readonly collapsed?: boolean;
+}
+
+/** Pages that stand above the groups. */
+export const top: readonly string[] = ['tour'];
+
+export const groups: readonly Group[] = [
+  {
+    label: 'Guides',
+    prefix: 'guide/',
+    first: [
+      'first-api',
+      'models-and-migrations',
+      'accounts',
+      'api-keys',
+      'webhooks',
+      'webhooks-receiving',
+      'config-server',
+      'config-server-client',
+      'config-server-deploy',
+      'deployment',
+    ],
+  },
+  {
+    label: 'Reference',
+    prefix: 'reference/',
+    first: [
+      'http',
+      'db',
+      'auth',
+      'permissions',
+      'throttle',
+      'middleware',
+      'di',
+      'openapi',
+      'cli',
+      'testing',
+      'errors',
+      'checks',
+      'accounts',
+      'apikeys',
+      'audit',
+      'webhooks',
+      'config-server',
+      'config-server-security',
+    ],
+  },
+  { label: 'Decisions', prefix: 'decisions/', first: [''], collapsed: true },
+  { label: 'Examples', prefix: 'examples/', first: [], collapsed: true },
+  { label: 'Project', prefix: 'project/', first: ['comparison', 'benchmarks', 'architecture', 'contributing', 'changelog'] },
+];

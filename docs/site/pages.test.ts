@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { sidebar, siteContent, sitePages, slugOf } from './pages.ts';
+
+const page = (path: string, text: string) => ({ path, slug: slugOf(path), title: 'T', text });
+
+test('a link between files becomes a link between pages, its fragment kept; code is left alone', () => {
+  const { pages } = siteContent([
+    page('docs/guide/webhooks.md', '# T\n\nSee [x](../reference/db.md#models), [y](#here) and `[z](no.md)`.\n\n```md\n[q](no.md)\n```\n'),
+    page('docs/reference/db.md', '# T\n\n[back](../guide/webhooks.md), [out](https://example.com)\n'),
+  ]);
+  expect(pages[0]?.markdown).toContain('See [x](/reference/db/#models), [y](#here) and `[z](no.md)`.');
+  expect(pages[0]?.markdown).toContain('[q](no.md)');
+  expect(pages[1]?.markdown).toContain('[back](/guide/webhooks/), [out](https://example.com)');
+});
+
+test('a file that is no page is served as text, and a link to nothing ends the build', () => {
+  const { pages, files } = siteContent([page('docs/guide/a.md', '# T\n\n[lock](../../package.json)\n')]);
+  expect(pages[0]?.markdown).toContain('[lock](/files/package.json.txt)');
+  expect([...files]).toEqual(['package.json']);
+  expect(() => siteContent([page('docs/guide/a.md', '# T\n\n[gone](gone.md)\n')])).toThrow('docs/guide/a.md links to gone.md');
+});
+
+test('the title is the first heading, told once', () => {
+  const { pages } = siteContent([page('docs/guide/a.md', '# T\n\nFirst words.\n\n## Next\n')]);
+  expect(pages[0]?.markdown).toBe('---\ntitle: "T"\ndescription: "First words."\n---\n\nFirst words.\n\n## Next\n');
+});
+
+test('every page but the landing page is in the sidebar exactly once', () => {
+  const links = sidebar().flatMap((entry) => ('items' in entry ? entry.items.map(({ link }) => link) : [entry.link]));
+  const slugs = sitePages()
+    .map(({ slug }) => slug)
+    .filter((slug) => slug !== '');
+  expect(links.toSorted()).toEqual(slugs.map((slug) => `/${slug}/`).toSorted());
+});
