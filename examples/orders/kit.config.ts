@@ -1,4 +1,5 @@
 import { createApp } from 'kit';
+import { admin } from 'kit/admin';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
@@ -16,7 +17,7 @@ export default createApp({
   description: 'Takes orders, hands out API keys, tells others by webhook, and reads its own settings from the configuration server.',
   database: databaseUrl(),
   log: log(),
-  modules: [accounts(), audit(), apiKeys(), webhooks(webhookOptions()), orders()],
+  modules: [accounts(), audit(), apiKeys(), webhooks(webhookOptions()), orders(), admin()],
   services: [liveSettings],
   middleware: [requestId(), requestLog(), securityHeaders()],
   throttles: [clientThrottle('600/min'), ApiKeyRateThrottle('300/min')],

@@ -23,8 +23,7 @@ step('migrating the database');
 // Imported only now: kit.config.ts reads the environment when it is loaded.
 const { startApi } = await import('./start-api.ts');
 const receiver = await startReceiver();
-const api = await startApi(receiver.url);
-receiver.trust(api.signingSecret);
+const api = await startApi(receiver);
 
 step('');
 process.stdout.write(panel({ api, configuration, receiver, seconds: (performance.now() - began) / 1000, colour: process.stdout.isTTY }));

@@ -1,67 +1,116 @@
 import { randomBytes } from 'node:crypto';
 import type { App } from 'kit';
-import { accountsService, changePassword, createUser } from 'kit/contrib/accounts';
-import { createApiKey, rotateApiKey } from 'kit/contrib/apikeys';
+import { accountsService, changePassword, createUser, type UserManagement } from 'kit/contrib/accounts';
+import { createApiKey, revokeApiKey, rotateApiKey } from 'kit/contrib/apikeys';
 import { createEndpoint, rotateSecret } from 'kit/contrib/webhooks';
-import { insert, type Db } from 'kit/db';
-import { orders } from '../orders/models.ts';
+import type { Db } from 'kit/db';
+import { closeOrder } from '../orders/close.ts';
+import { placeOrder } from '../orders/place.ts';
+import { settings } from '../settings.ts';
+import { BROKEN_PATH, type DemoReceiver } from './start-receiver.ts';
 
 export interface DemoAccess {
   readonly username: string;
   /** New at every start: the database keeps only its hash. */
   readonly password: string;
-  readonly keyId: string;
   /** New at every start: the database keeps only the digest of its secret. */
   readonly key: string;
   readonly endpointId: string;
-  /** What the demo's receiver verifies with. */
-  readonly signingSecret: string;
 }
+
+type Owner = { readonly id: string };
 
 const USERNAME = 'demo';
+const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
-
 const SCOPES = ['orders:read', 'orders:write', 'webhooks:read'];
 
-/** A staff user, an API key, a webhook endpoint and an order; what a previous start made is used again. */
-export async function seed(app: App, receiverUrl: string): Promise<DemoAccess> {
+/** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Made once; what must be shown is made anew. */
+export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {
   const password = randomBytes(12).toString('base64url');
   const management = (await app.services.get(accountsService)).management('npm start');
-  return app.db.transaction(async (tx) => {
-    const known = await app.users?.findByLogin(tx, USERNAME);
-    const user = known ?? (await createUser(tx, { username: USERNAME, password, is_staff: true }, management));
-    if (known) await changePassword(tx, user, password, management);
-    if (!known) await insert(tx, orders, { owner_id: user.id, item: 'Espresso beans', quantity: 2, total: '25.00', currency: 'EUR' });
-
-    const [live] = await tx.query<{ id: string }>('select id from api_keys where owner_id = $1 and name = $2 and revoked_at is null', [
-      user.id,
-      KEY_NAME,
-    ]);
-    const issued =
-      live === undefined
-        ? await createApiKey(tx, { user, name: KEY_NAME, scopes: SCOPES })
-        : await rotateApiKey(tx, live.id, { scopes: SCOPES });
-    return {
-      username: USERNAME,
-      password,
-      keyId: issued.apiKey.id,
-      key: issued.raw,
-      ...(await receiverEndpoint(tx, user.id, receiverUrl)),
-    };
+  const access = await app.db.transaction(async (tx) => {
+    const user = await staffUser(app, tx, password, management);
+    const key = await demoKey(tx, user);
+    const endpointId = await endpointAt(tx, user, receiver, { path: '/', description: KEY_NAME });
+    return { username: USERNAME, password, key, endpointId };
   });
+  await seedNeighbour(app, receiver, management);
+  return access;
 }
 
-/** The receiver may listen elsewhere at every start, so its endpoint gets the new address and a new secret. */
-async function receiverEndpoint(tx: Db, owner: string, url: string): Promise<Pick<DemoAccess, 'endpointId' | 'signingSecret'>> {
-  const [known] = await tx.query<{ id: string }>('select id from webhook_endpoints where owner_id = $1 and description = $2', [
-    owner,
+async function staffUser(app: App, tx: Db, password: string, management: UserManagement): Promise<Owner> {
+  const known = await app.users?.findByLogin(tx, USERNAME);
+  if (!known) return createUser(tx, { username: USERNAME, password, is_staff: true }, management);
+  await changePassword(tx, known, password, management);
+  return known;
+}
+
+async function demoKey(tx: Db, user: Owner): Promise<string> {
+  const [live] = await tx.query<{ id: string }>('select id from api_keys where owner_id = $1 and name = $2 and revoked_at is null', [
+    user.id,
     KEY_NAME,
   ]);
+  if (live === undefined) return (await createApiKey(tx, { user, name: KEY_NAME, scopes: SCOPES })).raw;
+  return (await rotateApiKey(tx, live.id, { scopes: SCOPES })).raw;
+}
+
+/** The receiver may listen elsewhere at every start, so its endpoints get the new address and a new secret. */
+async function endpointAt(
+  tx: Db,
+  { id: owner }: Owner,
+  receiver: DemoReceiver,
+  { path, description }: { readonly path: string; readonly description: string },
+): Promise<string> {
+  const url = new URL(path, receiver.url).href;
+  const [known] = await tx.query<{ id: string }>('select id from webhook_endpoints where owner_id = $1 and description = $2', [
+    owner,
+    description,
+  ]);
   if (known === undefined) {
-    const { endpoint, secret } = await createEndpoint(tx, { owner, url, events: ['order.*'], description: KEY_NAME });
-    return { endpointId: endpoint.id, signingSecret: secret };
+    const { endpoint, secret } = await createEndpoint(tx, { owner, url, events: ['order.*'], description });
+    receiver.trust(path, secret);
+    return endpoint.id;
   }
   await tx.query('update webhook_endpoints set url = $2 where id = $1', [known.id, url]);
-  const rotated = await rotateSecret(tx, known.id);
-  return { endpointId: known.id, signingSecret: rotated?.secret ?? '' };
+  receiver.trust(path, (await rotateSecret(tx, known.id))?.secret ?? '');
+  return known.id;
 }
+
+/** Another customer: keys in several states, an endpoint that works, one that fails, and a dozen orders that were announced to both. */
+async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserManagement): Promise<void> {
+  const known = await app.users?.findByLogin(app.db, NEIGHBOUR);
+  const user = known ?? (await createUser(app.db, { username: NEIGHBOUR, email: 'ada@example.com' }, management));
+  await app.db.transaction(async (tx) => {
+    await endpointAt(tx, user, receiver, { path: '/shop', description: 'Shop front' });
+    await endpointAt(tx, user, receiver, { path: BROKEN_PATH, description: 'Warehouse, down at the moment' });
+  });
+  if (known) return;
+  const inDays = (days: number): Date => new Date(app.clock.now().getTime() + days * 86_400_000);
+  await app.db.transaction(async (tx) => {
+    await createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*'], rateLimit: '100/min' });
+    await createApiKey(tx, { user, name: 'Monthly report', scopes: ['orders:read'], expiresAt: inDays(5) });
+    const old = await createApiKey(tx, { user, name: 'Old integration', scopes: ['orders:write'] });
+    await revokeApiKey(tx, old.apiKey.id, { reason: 'replaced by Shop front' });
+  });
+  const rules = (await app.services.get(settings)).current;
+  for (const [index, item] of ITEMS.entries()) {
+    const { id } = await placeOrder(app.db, user.id, { item, quantity: Math.min(1 + (index % 4), rules.quantity_max) }, rules);
+    if (index % 3 !== 2) await closeOrder(app.db, user.id, id, index % 3 === 0 ? 'paid' : 'cancelled', app.clock.now());
+  }
+}
+
+const ITEMS = [
+  'Espresso beans',
+  'Filter paper',
+  'Hand grinder',
+  'Milk jug',
+  'Scale',
+  'Kettle',
+  'Dripper',
+  'Descaler',
+  'Cup, 200 ml',
+  'Cup, 80 ml',
+  'Cleaning brush',
+  'Decaf beans',
+];

@@ -4,30 +4,38 @@ import { freePort } from './free-port.ts';
 
 export interface DemoReceiver {
   readonly url: string;
-  /** The signing secret exists once the endpoint does. */
-  trust(secret: string): void;
+  /** Takes webhooks at a path from now on; the signing secret exists once the endpoint does. */
+  trust(path: string, secret: string): void;
   stop(): Promise<void>;
 }
 
-/** What another team would run: takes webhooks, verifies them, deduplicates by `webhook-id`, and shows the last ones on GET. */
+/** At this path nothing is ever taken: an endpoint that fails is worth seeing on the admin site. */
+export const BROKEN_PATH = '/broken';
+/** Messages kept per path. */
+const KEPT_MAX = 20;
+
+/** What other teams would run: takes webhooks, verifies them, deduplicates by `webhook-id`, and shows the last ones on GET. */
 export async function startReceiver(): Promise<DemoReceiver> {
-  let secret: string | undefined;
-  const received = new Map<string, object>();
+  const secrets = new Map<string, string>();
+  const received: Record<string, Map<string, object>> = Object.create(null);
+  const at = (path: string): Map<string, object> => (received[path] ??= new Map());
   const server = createServer((request, response) => {
+    const path = request.url ?? '/';
     const answer = (status: number, body: unknown): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body, null, 2)}\n`);
     };
-    if (request.method === 'GET') return answer(200, [...received.values()]);
+    if (path === BROKEN_PATH) return answer(503, { error: 'The warehouse system is being restarted.' });
+    if (request.method === 'GET') return answer(200, [...at(path).values()]);
     void bodyOf(request).then(
       (body) => {
         try {
-          verifySignature(secret ?? '', request.headers, body);
+          verifySignature(secrets.get(path) ?? '', request.headers, body);
         } catch {
           return answer(401, { verified: false });
         }
         const id = String(request.headers['webhook-id']);
-        received.set(id, { verified: true, webhook_id: id, ...(JSON.parse(body.toString()) as object) });
-        for (const oldest of received.keys()) if (received.size > 20) received.delete(oldest);
+        at(path).set(id, { verified: true, webhook_id: id, ...(JSON.parse(body.toString()) as object) });
+        for (const oldest of at(path).keys()) if (at(path).size > KEPT_MAX) at(path).delete(oldest);
         return answer(200, { verified: true });
       },
       () => response.destroy(),
@@ -37,7 +45,7 @@ export async function startReceiver(): Promise<DemoReceiver> {
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
   return {
     url: `http://127.0.0.1:${port}/`,
-    trust: (value) => (secret = value),
+    trust: (path, secret) => void secrets.set(path, secret),
     stop: () => new Promise((done) => server.close(() => done())),
   };
 }

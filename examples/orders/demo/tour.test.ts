@@ -13,9 +13,7 @@ test('the tour shows the commands that npm start prints, in their order', () => 
     api: {
       url: 'http://127.0.0.1:3000',
       key: 'kit_PREFIX_SECRET',
-      keyId: '',
       endpointId: 'ENDPOINT',
-      signingSecret: '',
       username: '',
       password: '',
       stop: () => Promise.resolve(),
