@@ -1,0 +1,202 @@
+import { Button, Group, List, Modal, Progress, Stack, Text } from '@mantine/core';
+import { useRef, useState, type FormEvent } from 'react';
+import { runAction } from '../api/client.ts';
+import { ADMIN_ACTION_IDS_MAX, type AdminActionShape, type AdminResourceShape, type AdminResult } from '../api/shapes.ts';
+import { toFault } from '../api/fault.ts';
+import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { Field } from '../forms/field.tsx';
+import { toInputs, toSubmission } from '../forms/form-values.ts';
+import { formatNumber, lowerFirst, plural } from '../values/format.ts';
+import { runBatches, type BatchProgress } from './run-batches.ts';
+import { useShowSecret } from './secret-dialog.tsx';
+import { TitleList } from './title-list.tsx';
+
+/** What an action hits: by id, with what people call it. */
+export interface Target {
+  readonly id: string;
+  readonly title: string;
+}
+
+interface ActionDialogProps {
+  readonly resource: AdminResourceShape;
+  readonly action: AdminActionShape;
+  readonly targets: readonly Target[];
+  /** `message` is null when the dialog has already said everything. */
+  readonly onClose: (outcome: { readonly changed: boolean; readonly message: string | null }) => void;
+}
+
+type Phase = 'asking' | 'running' | 'ended';
+
+/** Asks once, naming what it hits; then runs, shows how far it is, and says what could not be done. */
+export function ActionDialog({ resource, action, targets, onClose }: ActionDialogProps) {
+  const showSecret = useShowSecret();
+  const fields = action.fields ?? [];
+  const [inputs, setInputs] = useState(() => toInputs(fields, {}));
+  const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
+  const [phase, setPhase] = useState<Phase>('asking');
+  const [progress, setProgress] = useState<BatchProgress>({ done: 0, failures: [], results: [], rest: targets.map(({ id }) => id) });
+  const [fault, setFault] = useState<unknown>(null);
+  const stopped = useRef(false);
+  const [stopping, setStopping] = useState(false);
+  const count = targets.length;
+  const what = plural(count, lowerFirst(resource.singular), lowerFirst(resource.label));
+
+  const run = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
+    stopped.current = false;
+    setStopping(false);
+    setFault(null);
+    setPhase('running');
+    const before = progress;
+    const join = (next: BatchProgress): BatchProgress => ({
+      done: before.done + next.done,
+      failures: [...before.failures, ...next.failures],
+      results: [...before.results, ...next.results],
+      rest: next.rest,
+    });
+    try {
+      const end = join(
+        await runBatches({
+          ids: before.rest,
+          size: ADMIN_ACTION_IDS_MAX,
+          send: async (ids) => withoutSecret(await runAction(resource.name, action.name, ids, values), showSecret),
+          onProgress: (next) => setProgress(join(next)),
+          isStopped: () => stopped.current,
+        }),
+      );
+      if (end.failures.length === 0 && end.rest.length === 0) return onClose({ changed: true, message: summary(end) });
+      setPhase('ended');
+    } catch (error) {
+      const reason = toFault(error);
+      const atFields = Object.fromEntries(reason.fields.map(({ field, message }) => [field, message]));
+      if (fields.some(({ name }) => atFields[name] !== undefined)) setFaults(atFields);
+      else setFault(reason);
+      setPhase('asking');
+    }
+  };
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const submission = toSubmission(fields, inputs, null);
+    setFaults(submission.faults);
+    if (Object.keys(submission.faults).length === 0) void run(submission.values);
+  };
+
+  const close = (): void => onClose({ changed: progress.done > 0, message: null });
+  const partly = progress.done > 0;
+
+  return (
+    <Modal
+      opened
+      onClose={phase === 'running' ? () => {} : close}
+      withCloseButton={phase !== 'running'}
+      closeOnClickOutside={false}
+      closeOnEscape={phase !== 'running'}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      title={action.label}
+      centered
+      size="lg"
+    >
+      {phase === 'asking' && (
+        <form onSubmit={submit} noValidate>
+          <Stack gap="md">
+            {fault !== null && <FaultNotice error={fault} />}
+            {partly ? (
+              <Text size="sm">
+                {formatNumber(progress.done)} of {what} are done; {formatNumber(progress.rest.length)} are left.
+              </Text>
+            ) : (
+              <>
+                <Text size="sm">{action.confirm ?? `This will run on ${what}.`}</Text>
+                <TitleList
+                  heading={count === 1 ? `It hits this ${lowerFirst(resource.singular)}:` : `It hits ${what}:`}
+                  targets={targets}
+                />
+              </>
+            )}
+            {fields.map((field) => (
+              <Field
+                key={field.name}
+                field={field}
+                value={inputs[field.name] ?? ''}
+                error={faults[field.name]}
+                onChange={(value) => setInputs({ ...inputs, [field.name]: value })}
+              />
+            ))}
+            <Group justify="flex-end" gap="sm">
+              <Button variant="default" onClick={close} data-autofocus={fields.length === 0 ? true : undefined}>
+                Cancel
+              </Button>
+              <Button type="submit" color={action.tone === 'bad' ? 'danger' : 'accent'}>
+                {partly ? 'Go on with the rest' : (action.confirmLabel ?? action.label)}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+      {phase === 'running' && (
+        <Stack gap="md" aria-live="polite">
+          <Text size="sm">
+            {stopping ? 'Stopping after the records under way …' : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
+          </Text>
+          <Progress
+            value={count === 0 ? 100 : (progress.done / count) * 100}
+            animated={count <= ADMIN_ACTION_IDS_MAX}
+            aria-label={action.label}
+          />
+          <Group justify="flex-end">
+            <Button
+              variant="default"
+              disabled={stopping || count <= ADMIN_ACTION_IDS_MAX}
+              onClick={() => {
+                stopped.current = true;
+                setStopping(true);
+              }}
+            >
+              Stop
+            </Button>
+          </Group>
+        </Stack>
+      )}
+      {phase === 'ended' && (
+        <Stack gap="md">
+          <Text size="sm" role="status">
+            {formatNumber(progress.done - progress.failures.length)} of {what} done
+            {progress.failures.length > 0 ? `, ${formatNumber(progress.failures.length)} not` : ''}
+            {progress.rest.length > 0 ? `; stopped before the other ${formatNumber(progress.rest.length)}` : ''}.
+          </Text>
+          {progress.failures.length > 0 && <Failures targets={targets} failures={progress.failures} />}
+          <Group justify="flex-end">
+            <Button onClick={close} data-autofocus>
+              Close
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  );
+}
+
+/** Shown in full: who ran it on thousands wants to know which ones. */
+function Failures({ targets, failures }: { readonly targets: readonly Target[]; readonly failures: BatchProgress['failures'] }) {
+  const titles = new Map(targets.map(({ id, title }) => [id, title]));
+  return (
+    <List size="sm" mah={240} style={{ overflow: 'auto' }} tabIndex={0} aria-label="What could not be done">
+      {failures.map(({ id, message }) => (
+        <List.Item key={id}>
+          <strong>{titles.get(id) ?? id}</strong>: {message}
+        </List.Item>
+      ))}
+    </List>
+  );
+}
+
+/** The secret goes to its dialog and nowhere else: progress and messages are kept longer than it may live. */
+function withoutSecret({ secret, ...result }: AdminResult, show: ReturnType<typeof useShowSecret>): AdminResult {
+  if (secret !== undefined) show(secret);
+  return result;
+}
+
+function summary(progress: BatchProgress): string {
+  const last = progress.results.at(-1)?.message ?? 'Done.';
+  return progress.results.length > 1 ? `${formatNumber(progress.done)} records done. Last: ${last}` : last;
+}

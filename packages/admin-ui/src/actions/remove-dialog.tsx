@@ -1,0 +1,48 @@
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { removeRecord } from '../api/client.ts';
+import type { AdminResourceShape } from '../api/shapes.ts';
+import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { lowerFirst } from '../values/format.ts';
+import type { Target } from './action-dialog.tsx';
+import { TitleList } from './title-list.tsx';
+
+interface RemoveDialogProps {
+  readonly resource: AdminResourceShape;
+  readonly target: Target;
+  /** Null: nothing was removed. */
+  readonly onClose: (message: string | null) => void;
+}
+
+export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<unknown>(null);
+  const noun = lowerFirst(resource.singular);
+  const remove = async (): Promise<void> => {
+    setBusy(true);
+    setFault(null);
+    try {
+      onClose((await removeRecord(resource.name, target.id)).message);
+    } catch (error) {
+      setFault(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened onClose={() => onClose(null)} title={`Delete this ${noun}?`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack gap="md">
+        {fault !== null && <FaultNotice error={fault} />}
+        <Text size="sm">This cannot be undone.</Text>
+        <TitleList heading={`It deletes this ${noun}:`} targets={[target]} />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" data-autofocus onClick={() => onClose(null)}>
+            Cancel
+          </Button>
+          <Button color="danger" loading={busy} onClick={() => void remove()}>
+            Delete
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,76 @@
+import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
+import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from 'react';
+import type { AdminSecret } from '../api/shapes.ts';
+import { copyText } from '../feedback/copy-text.ts';
+import { Notice } from '../feedback/notice.tsx';
+import { Icon } from '../icons/icon.tsx';
+
+type ShowSecret = (secret: AdminSecret) => void;
+
+const SecretContext = createContext<ShowSecret>(() => {});
+
+/** Shows a secret once. It lives in this component's state alone, and is gone from there when the dialog closes. */
+export function useShowSecret(): ShowSecret {
+  return useContext(SecretContext);
+}
+
+export function SecretProvider({ children }: { readonly children: ReactNode }) {
+  const [secret, setSecret] = useState<AdminSecret | null>(null);
+  const show = useCallback<ShowSecret>((next) => setSecret(next), []);
+  return (
+    <SecretContext value={useMemo(() => show, [show])}>
+      {children}
+      {secret !== null && <SecretDialog secret={secret} onClose={() => setSecret(null)} />}
+    </SecretContext>
+  );
+}
+
+function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; readonly onClose: () => void }) {
+  const [said, setSaid] = useState<string | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const copy = async (): Promise<void> => {
+    const done = await copyText(secret.value);
+    if (!done) field.current?.select();
+    setSaid(done ? 'Copied.' : 'This browser does not let the page copy. The text is selected: copy it by hand.');
+  };
+  return (
+    // Only the button closes it: a stray click must not lose what is never shown again. It goes without a fade, so that nothing lingers.
+    <Modal
+      opened
+      onClose={onClose}
+      title={secret.label}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      transitionProps={{ duration: 0 }}
+      centered
+      size="lg"
+      zIndex={400}
+    >
+      <Stack gap="md">
+        <Notice tone="warning">{secret.note}</Notice>
+        <Textarea
+          ref={field}
+          label={secret.label}
+          value={secret.value}
+          readOnly
+          autosize
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', overflowWrap: 'anywhere' } }}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <Text size="sm" role="status" mih="1.3rem">
+          {said}
+        </Text>
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" leftSection={<Icon name="copy" size={16} />} onClick={() => void copy()}>
+            Copy
+          </Button>
+          <Button onClick={onClose}>I have stored it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,91 @@
+/** A fault of one value that was sent; `field` is its name in the form. */
+export interface FieldFault {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Why a request did not do what was asked. `status` 0: no answer came. */
+export class ApiFault extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly fields: readonly FieldFault[];
+  readonly retryAfterSeconds: number | null;
+  readonly requestId: string | null;
+
+  constructor(fault: {
+    readonly status: number;
+    readonly code: string;
+    readonly detail: string;
+    readonly fields?: readonly FieldFault[];
+    readonly retryAfterSeconds?: number | null;
+    readonly requestId?: string | null;
+  }) {
+    super(fault.detail);
+    this.name = 'ApiFault';
+    this.status = fault.status;
+    this.code = fault.code;
+    this.fields = fault.fields ?? [];
+    this.retryAfterSeconds = fault.retryAfterSeconds ?? null;
+    this.requestId = fault.requestId ?? null;
+  }
+}
+
+export function toFault(error: unknown): ApiFault {
+  if (error instanceof ApiFault) return error;
+  return new ApiFault({
+    status: 0,
+    code: 'page_error',
+    detail: error instanceof Error ? error.message : 'Something went wrong in this page.',
+  });
+}
+
+/** What happened, and what to do about it, in a sentence or two. */
+export function explain(fault: ApiFault): string {
+  if (fault.status === 0) return fault.message;
+  if (fault.status === 429) {
+    const wait = fault.retryAfterSeconds;
+    return `Too many requests. ${wait === null ? 'Wait a moment and try again.' : `Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`}`;
+  }
+  if (fault.status === 404) return 'This does not exist, or no longer.';
+  if (fault.status >= 500) {
+    const where = fault.requestId === null ? '' : ` The cause is in the server log under request ${fault.requestId}.`;
+    return `${fault.message} Try again.${where}`;
+  }
+  return fault.message;
+}
+
+/** Reads a problem document; whatever a proxy answered instead becomes a fault too. */
+export async function readFault(response: Response): Promise<ApiFault> {
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const document = await readDocument(response);
+  const text = (name: string): string | null => (typeof document[name] === 'string' ? document[name] : null);
+  return new ApiFault({
+    status: response.status,
+    code: text('code') ?? 'unexpected_answer',
+    detail: text('detail') ?? `The server answered with status ${response.status}.`,
+    fields: fieldFaults(document['errors']),
+    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
+    requestId: text('request_id'),
+  });
+}
+
+async function readDocument(response: Response): Promise<Record<string, unknown>> {
+  try {
+    const document: unknown = await response.json();
+    return typeof document === 'object' && document !== null ? (document as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A location is `['body', 'url']`, `['body', 'events', 0]`, or `['body', 'fields', 'owner']` for an action's field. */
+function fieldFaults(errors: unknown): FieldFault[] {
+  if (!Array.isArray(errors)) return [];
+  return errors.flatMap((error: unknown) => {
+    if (typeof error !== 'object' || error === null) return [];
+    const { location, message } = error as { location?: unknown; message?: unknown };
+    const names = Array.isArray(location) ? location.filter((part): part is string => typeof part === 'string' && part !== 'body') : [];
+    const field = names[0] === 'fields' ? names[1] : names[0];
+    return [{ field: field ?? '', message: typeof message === 'string' ? message : 'This value is not accepted.' }];
+  });
+}

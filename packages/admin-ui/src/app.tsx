@@ -1,0 +1,72 @@
+import { Skeleton, Stack, Text } from '@mantine/core';
+import { lazy, Suspense } from 'react';
+import { SecretProvider } from './actions/secret-dialog.tsx';
+import { CrashGuard } from './feedback/crash-guard.tsx';
+import { OverviewPage } from './overview/overview-page.tsx';
+import type { Place } from './routing/location.ts';
+import { useLocation } from './routing/use-location.ts';
+import { SessionGate, useSession } from './session/session-gate.tsx';
+import { PageTitle } from './shell/page-title.tsx';
+import { Shell } from './shell/shell.tsx';
+
+// The first load is for the login and the overview; the grid and the forms come when they are asked for.
+const ListPage = lazy(async () => ({ default: (await import('./list/list-page.tsx')).ListPage }));
+const CreatePage = lazy(async () => ({ default: (await import('./record/create-page.tsx')).CreatePage }));
+const EditPage = lazy(async () => ({ default: (await import('./record/edit-page.tsx')).EditPage }));
+const RecordPage = lazy(async () => ({ default: (await import('./record/record-page.tsx')).RecordPage }));
+
+export function App() {
+  return (
+    <SessionGate>
+      <SecretProvider>
+        <Shell>
+          <Page />
+        </Shell>
+      </SecretProvider>
+    </SessionGate>
+  );
+}
+
+function Page() {
+  const { place } = useLocation();
+  return (
+    <CrashGuard key={keyOf(place)}>
+      <Suspense fallback={<Skeleton height={320} />}>
+        <Screen place={place} />
+      </Suspense>
+    </CrashGuard>
+  );
+}
+
+function Screen({ place }: { readonly place: Place }) {
+  const { site } = useSession();
+  if (place.page === 'overview') return <OverviewPage />;
+  const resource = 'resource' in place ? site.resources.find(({ name }) => name === place.resource) : undefined;
+  if (resource === undefined) return <UnknownPage />;
+  switch (place.page) {
+    case 'list':
+      return <ListPage resource={resource} />;
+    case 'create':
+      return <CreatePage resource={resource} />;
+    case 'record':
+      return <RecordPage resource={resource} id={place.id} />;
+    case 'edit':
+      return <EditPage resource={resource} id={place.id} />;
+    default:
+      return <UnknownPage />;
+  }
+}
+
+/** Another place is another page: nothing typed or selected is carried over. */
+function keyOf(place: Place): string {
+  return JSON.stringify(place);
+}
+
+function UnknownPage() {
+  return (
+    <Stack gap="xs">
+      <PageTitle>Nothing here</PageTitle>
+      <Text>The address leads nowhere on this site. Choose a screen from the navigation.</Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,186 @@
+import { Button, Table, Text } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
+import { useId, useState, type KeyboardEvent, type PointerEvent } from 'react';
+import type { AdminChart } from '../api/shapes.ts';
+import { formatDuration, formatNumber, formatPercent } from '../values/format.ts';
+import { bucketLabel } from './bucket-time.ts';
+import css from './charts.module.css';
+import { Plot, PLOT_LEFT } from './plot.tsx';
+import { looks, type SeriesLook } from './series-look.ts';
+
+export function formatUnit(unit: AdminChart['unit'], value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  if (unit === 'percent') return formatPercent(value);
+  return unit === 'ms' ? formatDuration(value) : formatNumber(value);
+}
+
+/**
+ * A chart that is read by eye, pointer, keyboard and screen reader: the plot is a slider over the buckets whose value
+ * is spoken, and the same numbers are one button away as a table.
+ */
+export function Chart({ chart, level = 3 }: { readonly chart: AdminChart; readonly level?: 2 | 3 }) {
+  const id = useId();
+  const [at, setAt] = useState<number | null>(null);
+  const [asTable, setAsTable] = useState(false);
+  const Heading = `h${level}` as const;
+  const isEmpty =
+    chart.buckets.length === 0 || chart.series.every((series) => series.values.every((value) => value === null || value === 0));
+  const look = looks(chart.series);
+  return (
+    <figure className={css['figure']} aria-labelledby={id}>
+      <div className={css['head']}>
+        <Text component={Heading} id={id} size="sm" fw={600} m={0}>
+          {chart.title}
+        </Text>
+        {!isEmpty && chart.series.length > 1 && <Legend chart={chart} look={look} />}
+      </div>
+      {isEmpty ? (
+        <div className={css['empty']}>{chart.empty ?? 'Nothing happened in this time.'}</div>
+      ) : (
+        <>
+          <Reader chart={chart} look={look} at={at} onMove={setAt} labelledBy={id} />
+          <Button
+            className={css['tableButton']}
+            variant="subtle"
+            color="gray"
+            c="dimmed"
+            size="compact-xs"
+            aria-expanded={asTable}
+            onClick={() => setAsTable(!asTable)}
+          >
+            {asTable ? 'Hide the table' : 'Show as a table'}
+          </Button>
+          {asTable && <Numbers chart={chart} />}
+        </>
+      )}
+    </figure>
+  );
+}
+
+function Swatch({ look, kind }: { readonly look: SeriesLook | undefined; readonly kind: AdminChart['kind'] }) {
+  return (
+    <svg width="14" height="10" aria-hidden="true">
+      {kind === 'bars' ? (
+        <rect width="10" height="10" x="2" rx="2" fill={look?.colour} opacity={look?.opacity} />
+      ) : (
+        <line x1="0" x2="14" y1="5" y2="5" stroke={look?.colour} strokeWidth="2.5" strokeDasharray={look?.dash} opacity={look?.opacity} />
+      )}
+    </svg>
+  );
+}
+
+function Legend({ chart, look }: { readonly chart: AdminChart; readonly look: readonly SeriesLook[] }) {
+  return (
+    <ul className={css['legend']}>
+      {chart.series.map((series, index) => (
+        <li key={series.name}>
+          <Swatch look={look[index]} kind={chart.kind} />
+          {series.name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface ReaderProps {
+  readonly chart: AdminChart;
+  readonly look: readonly SeriesLook[];
+  readonly at: number | null;
+  readonly onMove: (at: number | null) => void;
+  readonly labelledBy: string;
+}
+
+function Reader({ chart, look, at, onMove, labelledBy }: ReaderProps) {
+  const { ref, width } = useElementSize();
+  const last = chart.buckets.length - 1;
+  const spoken = at ?? last;
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = { ArrowLeft: spoken - 1, ArrowRight: spoken + 1, Home: 0, End: last }[event.key];
+    if (event.key === 'Escape') onMove(null);
+    if (target === undefined) return;
+    event.preventDefault();
+    onMove(Math.min(last, Math.max(0, target)));
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const share = (event.clientX - box.left - PLOT_LEFT) / Math.max(1, box.width - PLOT_LEFT);
+    onMove(Math.min(last, Math.max(0, Math.floor(share * chart.buckets.length))));
+  };
+
+  return (
+    <div
+      ref={ref}
+      className={css['plot']}
+      role="slider"
+      tabIndex={0}
+      aria-labelledby={labelledBy}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={spoken}
+      aria-valuetext={`${bucketLabel(chart.buckets[spoken] ?? '', chart.buckets)}: ${chart.series
+        .map((series) => `${series.name} ${formatUnit(chart.unit, series.values[spoken])}`)
+        .join(', ')}`}
+      onKeyDown={onKeyDown}
+      onFocus={() => onMove(at ?? last)}
+      onBlur={() => onMove(null)}
+      onPointerMove={onPointerMove}
+      onPointerLeave={() => onMove(null)}
+    >
+      <Plot chart={chart} look={look} at={at} width={width} />
+      {at !== null && <Tip chart={chart} look={look} at={at} />}
+    </div>
+  );
+}
+
+function Tip({ chart, look, at }: { readonly chart: AdminChart; readonly look: readonly SeriesLook[]; readonly at: number }) {
+  const share = (at + 0.5) / chart.buckets.length;
+  const side = share < 0.5 ? { left: `calc(${share * 100}% + 3.25rem)` } : { right: `calc(${(1 - share) * 100}% + 0.75rem)` };
+  return (
+    <div className={css['tip']} style={side} aria-hidden="true">
+      {bucketLabel(chart.buckets[at] ?? '', chart.buckets)}
+      <dl>
+        {chart.series.map((series, index) => (
+          <div key={series.name} style={{ display: 'contents' }}>
+            <dt>
+              <Swatch look={look[index]} kind={chart.kind} />
+              {series.name}
+            </dt>
+            <dd>{formatUnit(chart.unit, series.values[at])}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function Numbers({ chart }: { readonly chart: AdminChart }) {
+  return (
+    <div className={css['table']} tabIndex={0} role="region" aria-label={`${chart.title}, as a table`}>
+      <Table fz="xs" verticalSpacing={2}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>From</Table.Th>
+            {chart.series.map((series) => (
+              <Table.Th key={series.name} ta="end">
+                {series.name}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {chart.buckets.map((bucket, index) => (
+            <Table.Tr key={bucket}>
+              <Table.Td>{bucketLabel(bucket, chart.buckets)}</Table.Td>
+              {chart.series.map((series) => (
+                <Table.Td key={series.name} ta="end">
+                  {formatUnit(chart.unit, series.values[index])}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
+  );
+}

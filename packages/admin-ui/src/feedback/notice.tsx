@@ -1,0 +1,13 @@
+import { Alert } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { AdminTone } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import css from './feedback.module.css';
+
+export function Notice({ tone, children }: { readonly tone: AdminTone; readonly children: ReactNode }) {
+  return (
+    <Alert className={css['notice']} data-tone={tone} role="note" icon={<Icon name={tone === 'info' ? 'info' : 'warning'} />}>
+      {children}
+    </Alert>
+  );
+}

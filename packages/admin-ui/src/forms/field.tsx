@@ -1,0 +1,116 @@
+import { Checkbox, NativeSelect, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core';
+import type { AdminField } from '../api/shapes.ts';
+import type { InputValue } from './form-values.ts';
+
+interface FieldProps {
+  readonly field: AdminField;
+  readonly value: InputValue;
+  readonly error: string | undefined;
+  readonly onChange: (value: InputValue) => void;
+}
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** One input, by the kind of its field. */
+export function Field({ field, value, error, onChange }: FieldProps) {
+  const text = typeof value === 'string' ? value : '';
+  const base = {
+    name: field.name,
+    label: field.label,
+    description: describe(field),
+    placeholder: field.placeholder,
+    withAsterisk: field.required === true,
+    'aria-required': field.required === true ? true : undefined,
+    error,
+  } as const;
+  const limited = field.maxLength === undefined ? {} : { maxLength: field.maxLength };
+  switch (field.kind) {
+    case 'bool':
+      if (field.nullable === true) {
+        const choices = [
+          { value: '', label: '–' },
+          { value: 'true', label: 'Yes' },
+          { value: 'false', label: 'No' },
+        ];
+        return <NativeSelect {...base} data={choices} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+      }
+      return (
+        <Checkbox
+          name={field.name}
+          label={field.label}
+          description={field.help}
+          error={error}
+          checked={value === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+      );
+    case 'select': {
+      const choices = (field.choices ?? []).map(({ value, label }) => ({ value, label }));
+      const empty = field.required === true && text !== '' ? [] : [{ value: '', label: '–' }];
+      return (
+        <NativeSelect {...base} data={[...empty, ...choices]} value={text} onChange={(event) => onChange(event.currentTarget.value)} />
+      );
+    }
+    case 'strings':
+      return (
+        <TagsInput
+          {...base}
+          value={Array.isArray(value) ? [...value] : []}
+          data={[...(field.suggestions ?? [])]}
+          onChange={onChange}
+          acceptValueOnBlur
+          splitChars={[',', ' ', '\n']}
+          clearable
+          comboboxProps={{ withinPortal: true }}
+        />
+      );
+    case 'long_text':
+      return (
+        <Textarea
+          {...base}
+          {...limited}
+          autosize
+          minRows={3}
+          maxRows={12}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    case 'json':
+      return (
+        <Textarea
+          {...base}
+          autosize
+          minRows={4}
+          maxRows={20}
+          spellCheck={false}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: '0.8125rem' } }}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    case 'password':
+      return (
+        <PasswordInput
+          {...base}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': `Show ${field.label}` }}
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    case 'time':
+      return <TextInput {...base} type="datetime-local" step={1} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+    case 'date':
+      return <TextInput {...base} type="date" value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+    case 'number':
+      return <TextInput {...base} inputMode="decimal" value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+    default:
+      return <TextInput {...base} {...limited} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+  }
+}
+
+function describe(field: AdminField): string | undefined {
+  const parts = [field.help, field.kind === 'time' ? `In your time zone, ${zone}.` : undefined].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(' ');
+}

@@ -1,0 +1,44 @@
+import { ActionIcon, Group, NativeSelect } from '@mantine/core';
+import type { AdminPage } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import { formatNumber } from '../values/format.ts';
+import { PAGE_SIZES } from './list-query.ts';
+import css from './list.module.css';
+
+interface PagerProps {
+  readonly page: AdminPage;
+  readonly noun: string;
+  readonly size: number;
+  readonly isFirst: boolean;
+  /** Absent: how the page was reached is not known, as after opening a shared address. */
+  readonly onPrevious?: (() => void) | undefined;
+  readonly onFirst: () => void;
+  readonly onNext: () => void;
+  readonly onSize: (size: number) => void;
+}
+
+export function Pager({ page, noun, size, isFirst, onPrevious, onFirst, onNext, onSize }: PagerProps) {
+  return (
+    <nav className={css['pager']} aria-label="Pages of the list">
+      <span role="status">{page.count === null ? `Too many ${noun} to count` : `${formatNumber(page.count)} ${noun}`}</span>
+      <Group gap="xs">
+        <NativeSelect
+          size="xs"
+          aria-label="Rows on a page"
+          data={PAGE_SIZES.map((rows) => ({ value: String(rows), label: `${rows} rows` }))}
+          value={String(size)}
+          onChange={(event) => onSize(Number(event.currentTarget.value))}
+        />
+        <ActionIcon variant="default" size={30} disabled={isFirst} onClick={onFirst} aria-label="First page">
+          <Icon name="first" size={16} />
+        </ActionIcon>
+        <ActionIcon variant="default" size={30} disabled={onPrevious === undefined} onClick={onPrevious} aria-label="Previous page">
+          <Icon name="left" size={16} />
+        </ActionIcon>
+        <ActionIcon variant="default" size={30} disabled={page.next === null} onClick={onNext} aria-label="Next page">
+          <Icon name="right" size={16} />
+        </ActionIcon>
+      </Group>
+    </nav>
+  );
+}

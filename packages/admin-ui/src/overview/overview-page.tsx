@@ -1,0 +1,99 @@
+import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { readOverview } from '../api/client.ts';
+import type { AdminOverview, AdminRange } from '../api/shapes.ts';
+import { Chart } from '../charts/chart.tsx';
+import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { Card } from '../record/card.tsx';
+import { SectionBody } from '../record/section.tsx';
+import { navigate, useLocation } from '../routing/use-location.ts';
+import { PageTitle } from '../shell/page-title.tsx';
+import { Time } from '../values/time.tsx';
+import css from './overview.module.css';
+import { Tile } from './tile.tsx';
+
+const RANGES: readonly { value: AdminRange; label: string }[] = [
+  { value: '1h', label: '1 hour' },
+  { value: '24h', label: '24 hours' },
+  { value: '7d', label: '7 days' },
+  { value: '30d', label: '30 days' },
+];
+const DEFAULT_RANGE: AdminRange = '24h';
+const REFRESH_MS = 30_000;
+
+export function OverviewPage() {
+  const { params } = useLocation();
+  const asked = params.get('range');
+  const range = RANGES.find(({ value }) => value === asked)?.value ?? DEFAULT_RANGE;
+  const query = useQuery({
+    queryKey: ['overview', range],
+    queryFn: ({ signal }) => readOverview(range, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+  const go = (to: string): void => navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
+
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="end" gap="sm">
+        <div>
+          <PageTitle>Overview</PageTitle>
+          <Text size="sm" c="dimmed">
+            {query.data === undefined ? (
+              'Counting …'
+            ) : (
+              <>
+                Counted <Time iso={query.data.at} />; counted again every half minute.
+              </>
+            )}
+          </Text>
+        </div>
+        <SegmentedControl size="xs" data={[...RANGES]} value={range} onChange={go} aria-label="Range of time" />
+      </Group>
+      {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data === undefined
+        ? query.error === null && <Waiting />
+        : query.data.parts.map((part) => <Part key={part.title} part={part} />)}
+      {query.data?.parts.length === 0 && <Text c="dimmed">No module has anything to show here.</Text>}
+    </Stack>
+  );
+}
+
+function Part({ part }: { readonly part: AdminOverview }) {
+  return (
+    <Stack component="section" gap="sm" aria-label={part.title}>
+      <Title order={2}>{part.title}</Title>
+      <div className={css['tiles']}>
+        {part.tiles.map((tile) => (
+          <Tile key={tile.label} tile={tile} />
+        ))}
+      </div>
+      {part.charts.length > 0 && (
+        <div className={css['charts']}>
+          {part.charts.map((chart) => (
+            <Card key={chart.title}>
+              <Chart chart={chart} />
+            </Card>
+          ))}
+        </div>
+      )}
+      {part.tables.map((table) => (
+        <Card key={table.title}>
+          <SectionBody section={table} level={3} />
+        </Card>
+      ))}
+    </Stack>
+  );
+}
+
+function Waiting() {
+  return (
+    <Stack gap="sm" aria-hidden="true">
+      <Skeleton height={84} />
+      <div className={css['charts']}>
+        <Skeleton height={240} />
+        <Skeleton height={240} />
+      </div>
+    </Stack>
+  );
+}

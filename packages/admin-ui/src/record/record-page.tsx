@@ -1,0 +1,138 @@
+import { Anchor, Breadcrumbs, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ActionDialog } from '../actions/action-dialog.tsx';
+import { RemoveDialog } from '../actions/remove-dialog.tsx';
+import { readRecord } from '../api/client.ts';
+import type { AdminActionShape, AdminRecord, AdminResourceShape } from '../api/shapes.ts';
+import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { sayDone } from '../feedback/toast.ts';
+import { Icon } from '../icons/icon.tsx';
+import { hashOf } from '../routing/location.ts';
+import { navigate } from '../routing/use-location.ts';
+import { PageTitle } from '../shell/page-title.tsx';
+import { ToneBadge } from '../values/tone-badge.tsx';
+import { Card } from './card.tsx';
+import { SectionBody } from './section.tsx';
+
+const LIVE_MS = 3000;
+
+export function RecordPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
+  const query = useQuery({
+    queryKey: ['record', resource.name, id],
+    queryFn: ({ signal }) => readRecord(resource.name, id, signal),
+    refetchInterval: resource.live === true ? LIVE_MS : false,
+  });
+  return (
+    <Stack gap="md">
+      <Way resource={resource} />
+      {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data !== undefined && <RecordView resource={resource} record={query.data} />}
+      {query.data === undefined && query.error === null && (
+        <>
+          <Skeleton height={36} width={280} />
+          <Skeleton height={200} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** The way back to the list. */
+export function Way({ resource }: { readonly resource: AdminResourceShape }) {
+  return (
+    <nav aria-label="Where you are">
+      <Breadcrumbs fz="sm" separator={<Icon name="right" size={12} />}>
+        <Anchor size="sm" href={hashOf({ page: 'overview' })}>
+          Overview
+        </Anchor>
+        <Anchor size="sm" href={hashOf({ page: 'list', resource: resource.name })}>
+          {resource.label}
+        </Anchor>
+      </Breadcrumbs>
+    </nav>
+  );
+}
+
+function RecordView({ resource, record }: { readonly resource: AdminResourceShape; readonly record: AdminRecord }) {
+  const client = useQueryClient();
+  const [running, setRunning] = useState<AdminActionShape | null>(null);
+  const [removing, setRemoving] = useState(false);
+  const actions = resource.actions.filter(({ name }) => record.actions.includes(name));
+  const here = { resource: resource.name, id: record.id } as const;
+  return (
+    <>
+      <Group justify="space-between" align="start" gap="sm">
+        <div style={{ minWidth: 0 }}>
+          <Group gap="sm" align="center">
+            <PageTitle>{record.title}</PageTitle>
+            {record.state !== undefined && <ToneBadge state={record.state} />}
+          </Group>
+          {record.state?.hint !== undefined && (
+            <Text size="sm" c="dimmed" mt={4}>
+              {record.state.hint}
+            </Text>
+          )}
+        </div>
+        <Group gap="xs">
+          {actions.map((action) => (
+            <Button
+              key={action.name}
+              variant={action.tone === 'bad' ? 'outline' : 'default'}
+              color={action.tone === 'bad' ? 'var(--tone-bad)' : 'accent'}
+              onClick={() => setRunning(action)}
+            >
+              {action.label}
+            </Button>
+          ))}
+          {record.removable && (
+            <Button
+              variant="outline"
+              color="var(--tone-bad)"
+              leftSection={<Icon name="trash" size={16} />}
+              onClick={() => setRemoving(true)}
+            >
+              Delete
+            </Button>
+          )}
+          {record.form !== undefined && (
+            <Button component="a" href={hashOf({ page: 'edit', ...here })} leftSection={<Icon name="edit" size={16} />}>
+              Edit
+            </Button>
+          )}
+        </Group>
+      </Group>
+      {record.sections.map((section, index) => (
+        <Card key={`${section.kind}-${index}`}>
+          <SectionBody section={section} level={2} />
+        </Card>
+      ))}
+      {running !== null && (
+        <ActionDialog
+          resource={resource}
+          action={running}
+          targets={[{ id: record.id, title: record.title }]}
+          onClose={({ changed, message }) => {
+            setRunning(null);
+            if (message !== null) sayDone(message);
+            if (changed) void client.invalidateQueries();
+          }}
+        />
+      )}
+      {removing && (
+        <RemoveDialog
+          resource={resource}
+          target={{ id: record.id, title: record.title }}
+          onClose={(message) => {
+            setRemoving(false);
+            if (message === null) return;
+            sayDone(message);
+            client.removeQueries({ queryKey: ['record', resource.name, record.id] });
+            navigate({ page: 'list', resource: resource.name }, {}, { replace: true });
+            void client.invalidateQueries();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+import { Text } from '@mantine/core';
+import type { AdminSection } from '../api/shapes.ts';
+import { Chart } from '../charts/chart.tsx';
+import { CopyButton } from '../feedback/copy-button.tsx';
+import { JsonView } from '../values/json-view.tsx';
+import { Value } from '../values/value.tsx';
+import valueCss from '../values/values.module.css';
+import css from './record.module.css';
+import { SectionTable } from './section-table.tsx';
+
+type Level = 2 | 3 | 4;
+
+/** A part of a record's page, or of a row that was opened. */
+export function SectionBody({ section, level }: { readonly section: AdminSection; readonly level: Level }) {
+  switch (section.kind) {
+    case 'facts':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          <dl className={css['facts']}>
+            {section.columns.map((column) => (
+              <div key={column.name} className={column.kind === 'json' ? css['wide'] : undefined}>
+                <dt>{column.label}</dt>
+                <dd>
+                  <Value kind={column.kind} value={section.values[column.name]} label={column.label} whole />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      );
+    case 'json':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          <JsonView value={section.value} label={section.title} />
+        </section>
+      );
+    case 'table':
+      return (
+        <SectionTable
+          section={section}
+          level={level === 2 ? 2 : 3}
+          renderDetail={(detail, index) => <SectionBody key={index} section={detail} level={level === 2 ? 3 : 4} />}
+        />
+      );
+    case 'text':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          {section.code === true ? (
+            <>
+              <CopyButton text={section.text} label={`Copy ${section.title}`} />
+              <pre className={valueCss['block']} tabIndex={0} role="region" aria-label={section.title}>
+                {section.text === '' ? '(empty)' : section.text}
+              </pre>
+            </>
+          ) : (
+            <Text size="sm" className={valueCss['whole']}>
+              {section.text === '' ? '–' : section.text}
+            </Text>
+          )}
+        </section>
+      );
+    default:
+      return <Chart chart={section.chart} level={level === 2 ? 2 : 3} />;
+  }
+}
+
+function SectionTitle({ text, level }: { readonly text: string; readonly level: Level }) {
+  const Heading = `h${level}` as const;
+  return (
+    <Text component={Heading} fw={600} size="sm" m={0} mb="xs">
+      {text}
+    </Text>
+  );
+}

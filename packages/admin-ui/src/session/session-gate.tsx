@@ -1,0 +1,87 @@
+import { Center, Loader, Modal, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { createContext, useContext, useEffect, useState, type ReactNode } from 'react';
+import { readSession, watchSession } from '../api/client.ts';
+import { toFault } from '../api/fault.ts';
+import type { AdminSession } from '../api/shapes.ts';
+import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { LoginForm } from './login-form.tsx';
+import { LoginPage } from './login-page.tsx';
+import { RefusedPage } from './refused-page.tsx';
+
+const SESSION = ['session'] as const;
+
+const SessionContext = createContext<AdminSession | null>(null);
+
+export function useSession(): AdminSession {
+  const session = useContext(SessionContext);
+  if (session === null) throw new Error('There is no session here.');
+  return session;
+}
+
+/** Nothing of the site is drawn before the server says who is there. A session that ends meanwhile is asked for on top of the page. */
+export function SessionGate({ children }: { readonly children: ReactNode }) {
+  const client = useQueryClient();
+  const [expired, setExpired] = useState(false);
+  const query = useQuery({
+    queryKey: SESSION,
+    queryFn: ({ signal }) => readSession(signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+
+  useEffect(() => {
+    watchSession({
+      lost: () => setExpired(true),
+      // One refused request need not mean that the whole site is closed: the session's own answer decides.
+      refused: () => void client.invalidateQueries({ queryKey: SESSION }),
+    });
+  }, [client]);
+
+  const entered = (session: AdminSession): void => {
+    const before = client.getQueryData<AdminSession>(SESSION);
+    // Another person must not see what the one before had open.
+    if (before !== undefined && before.user.id !== session.user.id) client.clear();
+    client.setQueryData(SESSION, session);
+    setExpired(false);
+    void client.invalidateQueries({ predicate: (other) => other.queryKey[0] !== SESSION[0] });
+  };
+
+  const fault = query.error === null ? null : toFault(query.error);
+  if (fault?.status === 403) return <RefusedPage onEntered={entered} />;
+  if (query.data === undefined) {
+    if (fault === null) {
+      return (
+        <Center mih="100vh">
+          <Loader aria-label="Loading" />
+        </Center>
+      );
+    }
+    if (fault.status === 401) return <LoginPage onEntered={entered} />;
+    return (
+      <Center mih="100vh" p="md">
+        <FaultNotice error={fault} onRetry={() => void query.refetch()} />
+      </Center>
+    );
+  }
+  return (
+    <SessionContext value={query.data}>
+      {children}
+      <Modal
+        opened={expired || fault?.status === 401}
+        onClose={() => {}}
+        withCloseButton={false}
+        closeOnEscape={false}
+        closeOnClickOutside={false}
+        title="Your session has ended"
+        centered
+        zIndex={500}
+      >
+        <Text size="sm" mb="md">
+          Log in again to go on where you were.
+        </Text>
+        <LoginForm login={query.data.user.username} onEntered={entered} />
+      </Modal>
+    </SessionContext>
+  );
+}

@@ -1,0 +1,58 @@
+import { AppShell, Burger } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useEffect, useRef, type MouseEvent, type ReactNode } from 'react';
+import { useLocation } from '../routing/use-location.ts';
+import { useSession } from '../session/session-gate.tsx';
+import { ConnectionBanner } from './connection-banner.tsx';
+import { Navigation } from './navigation.tsx';
+import { SchemeSwitch } from './scheme-switch.tsx';
+import css from './shell.module.css';
+import { UserMenu } from './user-menu.tsx';
+
+/** The frame around every page: landmarks, navigation, who is logged in. */
+export function Shell({ children }: { readonly children: ReactNode }) {
+  const { site } = useSession();
+  const { place } = useLocation();
+  const [opened, { toggle, close }] = useDisclosure(false);
+  const main = useRef<HTMLElement>(null);
+
+  // On phones the navigation covers the page: going somewhere closes it.
+  useEffect(() => close(), [place, close]);
+
+  const skip = (event: MouseEvent): void => {
+    event.preventDefault();
+    main.current?.focus();
+  };
+
+  return (
+    <AppShell header={{ height: 56 }} navbar={{ width: 232, breakpoint: 'md', collapsed: { mobile: !opened } }} padding="md">
+      <a href="#/" className={css['skip']} onClick={skip}>
+        Skip to the content
+      </a>
+      <AppShell.Header className={css['header']}>
+        <Burger
+          opened={opened}
+          onClick={toggle}
+          hiddenFrom="md"
+          size="sm"
+          aria-label={opened ? 'Close the navigation' : 'Open the navigation'}
+        />
+        <a href="#/" className={css['brand']}>
+          <img src="./icon.svg" alt="" />
+          <span>{site.title}</span>
+        </a>
+        <SchemeSwitch />
+        <UserMenu />
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" className={css['navbar']} aria-label="Screens">
+        <Navigation />
+      </AppShell.Navbar>
+      <AppShell.Main ref={main} tabIndex={-1} className={css['main']}>
+        <div className={css['content']}>
+          <ConnectionBanner />
+          {children}
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  );
+}

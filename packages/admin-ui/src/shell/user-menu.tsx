@@ -1,0 +1,29 @@
+import { Button, Menu } from '@mantine/core';
+import { logOut } from '../api/client.ts';
+import { Icon } from '../icons/icon.tsx';
+import { leave } from '../session/leave.ts';
+import { useSession } from '../session/session-gate.tsx';
+import { setExactTimes, useExactTimes } from '../values/preferences.ts';
+
+export function UserMenu() {
+  const { user } = useSession();
+  const exact = useExactTimes();
+  return (
+    <Menu position="bottom-end" width={220} withinPortal>
+      <Menu.Target>
+        <Button variant="subtle" color="gray" c="var(--mantine-color-text)" px="xs" fw={500} maw={180} leftSection={<Icon name="user" />}>
+          {user.username}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item leftSection={<Icon name="clock" size={16} />} onClick={() => setExactTimes(!exact)}>
+          {exact ? 'Show relative times' : 'Show exact times'}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item leftSection={<Icon name="leave" size={16} />} onClick={() => void leave(logOut)}>
+          Log out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,101 @@
+import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core';
+
+const accent: MantineColorsTuple = [
+  '#eef2ff',
+  '#e0e6fd',
+  '#c3cdf8',
+  '#a3b1f2',
+  '#8c9df0',
+  '#667be4',
+  '#5068d8',
+  '#3f56c4',
+  '#3448a5',
+  '#2b3b86',
+];
+const danger: MantineColorsTuple = [
+  '#fdf0ef',
+  '#fadcda',
+  '#f3b7b3',
+  '#f0948e',
+  '#ee7a73',
+  '#e0554d',
+  '#cf3f37',
+  '#b8302a',
+  '#9c2822',
+  '#81201c',
+];
+/** Surfaces and text of the dark scheme: cooler and calmer than the kit's own. */
+const dark: MantineColorsTuple = [
+  '#e3e6ea',
+  '#c2c8d0',
+  '#a3abb6',
+  '#747d89',
+  '#3b424b',
+  '#2c3239',
+  '#22272d',
+  '#181b20',
+  '#121519',
+  '#0c0e11',
+];
+
+export const theme = createTheme({
+  primaryColor: 'accent',
+  primaryShade: { light: 7, dark: 6 },
+  colors: { accent, danger, dark },
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
+  fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
+  defaultRadius: 'md',
+  cursorType: 'pointer',
+  respectReducedMotion: true,
+  headings: {
+    fontWeight: '650',
+    sizes: { h1: { fontSize: '1.5rem', lineHeight: '1.25' }, h2: { fontSize: '1.0625rem', lineHeight: '1.4' } },
+  },
+});
+
+/** The kit's own dimmed, placeholder and error colours are below AA contrast (4.5 : 1) on its surfaces; these are above it. */
+export const cssVariables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    '--mantine-color-text': '#1d2229',
+    '--mantine-color-dimmed': '#545d69',
+    '--mantine-color-placeholder': '#646d79',
+    '--mantine-color-error': '#b8302a',
+    '--mantine-color-anchor': '#3448a5',
+    '--site-page': '#f6f7f9',
+    '--site-surface': '#ffffff',
+    '--site-sunken': '#f1f3f5',
+    '--site-line': '#dde1e6',
+    '--tone-neutral': '#5b6472',
+    '--tone-good': '#1f7a4d',
+    '--tone-warning': '#9a5b00',
+    '--tone-bad': '#b8302a',
+    '--tone-info': '#3f56c4',
+    '--tone-neutral-soft': '#eef0f3',
+    '--tone-good-soft': '#e6f4ec',
+    '--tone-warning-soft': '#fdf1dc',
+    '--tone-bad-soft': '#fdecea',
+    '--tone-info-soft': '#eaeefd',
+  },
+  dark: {
+    '--mantine-color-text': '#e3e6ea',
+    '--mantine-color-dimmed': '#a3abb6',
+    '--mantine-color-placeholder': '#949daa',
+    '--mantine-color-error': '#f2928c',
+    '--mantine-color-anchor': '#a3b1f2',
+    '--site-page': '#121519',
+    '--site-surface': '#181b20',
+    '--site-sunken': '#22272d',
+    '--site-line': '#323840',
+    '--tone-neutral': '#aab2bd',
+    '--tone-good': '#5fc590',
+    '--tone-warning': '#e5b05c',
+    '--tone-bad': '#f2928c',
+    '--tone-info': '#9fb0f7',
+    '--tone-neutral-soft': '#282d34',
+    '--tone-good-soft': '#17301f',
+    '--tone-warning-soft': '#33280f',
+    '--tone-bad-soft': '#3a1f1d',
+    '--tone-info-soft': '#222a4a',
+  },
+});

@@ -1,0 +1,78 @@
+const number = new Intl.NumberFormat();
+const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const exactDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const percent = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export function formatNumber(value: number): string {
+  return number.format(value);
+}
+
+export function formatPercent(value: number): string {
+  return `${percent.format(value)} %`;
+}
+
+export function formatTime(iso: string): string {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : exactTime.format(time);
+}
+
+export function formatDate(iso: string): string {
+  const time = new Date(/^\d{4}-\d{2}-\d{2}$/.test(iso) ? `${iso}T00:00:00` : iso);
+  return Number.isNaN(time.getTime()) ? iso : exactDate.format(time);
+}
+
+/** `3 minutes ago`, `in 2 hours`; past a month the date says more. */
+export function formatRelative(iso: string, now: number): string {
+  const time = Date.parse(iso);
+  if (Number.isNaN(time)) return iso;
+  const ms = time - now;
+  const size = Math.abs(ms);
+  if (size < 10 * SECOND) return 'just now';
+  if (size < MINUTE) return relative.format(Math.round(ms / SECOND), 'second');
+  if (size < HOUR) return relative.format(Math.round(ms / MINUTE), 'minute');
+  if (size < DAY) return relative.format(Math.round(ms / HOUR), 'hour');
+  if (size < 30 * DAY) return relative.format(Math.round(ms / DAY), 'day');
+  return formatDate(iso);
+}
+
+/** Two units at most: `840 ms`, `2.4 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
+export function formatDuration(ms: number): string {
+  if (ms < SECOND) return `${number.format(Math.round(ms))} ms`;
+  if (ms < MINUTE) return `${percent.format(ms / SECOND)} s`;
+  if (ms < HOUR) return two(ms, MINUTE, 'min', SECOND, 's');
+  if (ms < DAY) return two(ms, HOUR, 'h', MINUTE, 'min');
+  return two(ms, DAY, 'd', HOUR, 'h');
+}
+
+function two(ms: number, big: number, bigName: string, small: number, smallName: string): string {
+  const whole = Math.floor(ms / big);
+  const rest = Math.floor((ms - whole * big) / small);
+  return `${number.format(whole)} ${bigName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`;
+}
+
+/** Only addresses of the web become links: a `javascript:` address stays text. */
+export function webAddress(text: string): string | null {
+  if (!/^https?:\/\//i.test(text)) return null;
+  try {
+    const url = new URL(text);
+    return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
+  } catch {
+    return null;
+  }
+}
+
+/** `1 key`, `12 keys`. */
+export function plural(count: number, one: string, many: string): string {
+  return `${number.format(count)} ${count === 1 ? one : many}`;
+}
+
+/** Inside a sentence: `Endpoint` becomes `endpoint`, `API key` stays. */
+export function lowerFirst(text: string): string {
+  return /^[A-Z][^A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}

@@ -1,0 +1,117 @@
+import { Anchor } from '@mantine/core';
+import type { AdminCellKind, AdminLink, AdminState } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import { hashOf } from '../routing/location.ts';
+import { formatDate, formatDuration, formatNumber, webAddress } from './format.ts';
+import { JsonView } from './json-view.tsx';
+import { Time } from './time.tsx';
+import { ToneBadge } from './tone-badge.tsx';
+import css from './values.module.css';
+
+interface ValueProps {
+  readonly kind: AdminCellKind;
+  readonly value: unknown;
+  /** Of the column, for what has no words of its own. */
+  readonly label: string;
+  /** On a record's page: nothing is cut short. */
+  readonly whole?: boolean;
+}
+
+/** Chips in a cell of a list; the record shows them all. */
+const CHIPS_IN_LIST = 4;
+
+/** Draws one value by its kind. Values come from people and machines outside: they are text here, whatever they contain. */
+export function Value({ kind, value, label, whole = false }: ValueProps) {
+  if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) {
+    return <span className={css['dash']}>–</span>;
+  }
+  switch (kind) {
+    case 'number':
+      return <span className={css['number']}>{typeof value === 'number' ? formatNumber(value) : plain(value)}</span>;
+    case 'bool':
+      return <ToneBadge state={value === true ? { value: 'yes', tone: 'good' } : { value: 'no', tone: 'neutral' }} />;
+    case 'time':
+      return <Time iso={plain(value)} whole={whole} />;
+    case 'date':
+      return <span className={css['time']}>{formatDate(plain(value))}</span>;
+    case 'duration':
+      return <span className={css['number']}>{typeof value === 'number' ? formatDuration(value) : plain(value)}</span>;
+    case 'state':
+      return isState(value) ? <ToneBadge state={value} /> : <ToneBadge state={{ value: plain(value), tone: 'neutral' }} />;
+    case 'chips':
+      return <Chips values={Array.isArray(value) ? value.map(plain) : [plain(value)]} whole={whole} />;
+    case 'link':
+      return isLink(value) ? <RecordLink link={value} /> : <Text text={plain(value)} whole={whole} />;
+    case 'url':
+      return <WebLink text={plain(value)} whole={whole} />;
+    case 'code':
+      return <span className={whole ? `${css['code']} ${css['whole']}` : `${css['code']} ${css['clamp']}`}>{plain(value)}</span>;
+    case 'json':
+      return whole ? (
+        <JsonView value={value} label={label} />
+      ) : (
+        <span className={`${css['code']} ${css['clamp']}`}>{typeof value === 'string' ? value : JSON.stringify(value)}</span>
+      );
+    default:
+      return <Text text={plain(value)} whole={whole} />;
+  }
+}
+
+function Text({ text, whole }: { readonly text: string; readonly whole: boolean }) {
+  return <span className={css[whole ? 'whole' : 'clamp']}>{text}</span>;
+}
+
+function Chips({ values, whole }: { readonly values: readonly string[]; readonly whole: boolean }) {
+  const shown = whole ? values : values.slice(0, CHIPS_IN_LIST);
+  const rest = values.slice(shown.length);
+  return (
+    <span className={css['chips']}>
+      {shown.map((value) => (
+        <span key={value} className={css['chip']}>
+          {value}
+        </span>
+      ))}
+      {rest.length > 0 && (
+        <span className={css['chip']} title={rest.join(', ')}>
+          +{rest.length}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function RecordLink({ link }: { readonly link: AdminLink }) {
+  return (
+    <Anchor href={hashOf({ page: 'record', resource: link.resource, id: link.id })} size="sm" className={css['clamp']}>
+      {link.text}
+    </Anchor>
+  );
+}
+
+function WebLink({ text, whole }: { readonly text: string; readonly whole: boolean }) {
+  const address = webAddress(text);
+  const shown = <span className={`${css['code']} ${css[whole ? 'whole' : 'clamp']}`}>{text}</span>;
+  if (address === null || !whole) return shown;
+  return (
+    <Anchor href={address} target="_blank" rel="noreferrer noopener" size="sm" aria-label={`${text} (opens outside the site)`}>
+      {shown} <Icon name="outside" size={12} />
+    </Anchor>
+  );
+}
+
+/** A value as text, also when it is not of the kind its column says. */
+export function plain(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (isLink(value)) return value.text;
+  if (isState(value)) return value.value;
+  return JSON.stringify(value) ?? '';
+}
+
+function isState(value: unknown): value is AdminState {
+  return typeof value === 'object' && value !== null && 'value' in value && 'tone' in value && typeof value.value === 'string';
+}
+
+function isLink(value: unknown): value is AdminLink {
+  return typeof value === 'object' && value !== null && 'resource' in value && 'id' in value && 'text' in value;
+}
