@@ -65,7 +65,10 @@ export function resourceController(site: AdminSite): Controller {
       const asked = site.context(context, context.principal);
       const { form } = await find(resource, asked, context.params.id);
       if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
-      return resource.update(asked, context.params.id, readFields(form.fields, context.body, { location: ['body'], partial: true }));
+      const fields = readFields(form.fields, context.body, { location: ['body'], partial: true });
+      const changed = Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
+      if (changed.length === 0) return { message: 'Nothing was changed.', id: context.params.id };
+      return resource.update(asked, context.params.id, Object.fromEntries(changed));
     });
 
     remove = route.delete('/:resource/:id', { ...facts, params: RecordName, response: Result }, async (context) => {

@@ -27,7 +27,7 @@ export interface AdminContext {
   /** For changes that no verb of a module records; null when no module keeps audit entries. */
   readonly audit: AuditSink | null;
   /** The link to what an audit entry calls its target; null when no resource shows such. */
-  linkTo(targetType: string, id: string, text?: string): AdminLink | null;
+  readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
 }
 
 export interface AdminListQuery {

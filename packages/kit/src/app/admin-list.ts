@@ -7,6 +7,8 @@ import type { AdminListQuery } from './admin-declaration.ts';
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
 
+type KeyKind = 'uuid' | 'bigint';
+
 /** How a list is ordered besides its key: SQL over the tables of `from`, and what its values are. */
 export interface AdminOrder {
   readonly sql: string;
@@ -14,11 +16,13 @@ export interface AdminOrder {
   readonly nullable?: boolean;
 }
 
-/** A list as SQL. `key` is a UUIDv7 primary key: without another order the newest come first. */
+/** A list as SQL. Without another order it goes by its key, a UUIDv7 or a counter, newest first. */
 export interface AdminSelect {
   readonly columns: string;
   readonly from: string;
   readonly key: string;
+  /** `uuid` unless said. */
+  readonly keyKind?: KeyKind;
   readonly conditions: readonly string[];
   readonly parameters: readonly unknown[];
   /** By the names of sortable columns. */
@@ -60,15 +64,15 @@ export class AdminConditions {
 
 /** One page by keyset: the hundredth page costs what the first does. */
 export async function adminRows<R extends object>(db: Db, select: AdminSelect, query: AdminListQuery): Promise<AdminRows<R>> {
-  const { columns, from, key, conditions } = select;
+  const { columns, from, key, keyKind = 'uuid', conditions } = select;
   const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
   const descending = order === undefined ? query.sort?.descending !== false : (query.sort?.descending ?? false);
   const parameters = [...select.parameters];
-  const after = query.cursor === null ? [] : [afterCursor(query.cursor, { order, key, descending, parameters })];
+  const after = query.cursor === null ? [] : [afterCursor(query.cursor, { order, key, keyKind, descending, parameters })];
   const direction = descending ? 'desc' : 'asc';
   const by = order === undefined ? '' : `${order.sql} ${direction}${order.nullable === true ? ' nulls last' : ''}, `;
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
-  const found = await db.query<R & { order_key: string; order_value?: unknown }>(
+  const found = await db.query<R & { order_key: string | bigint; order_value?: unknown }>(
     `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit $${parameters.push(query.limit + 1)}`,
     parameters,
   );
@@ -77,7 +81,7 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   return {
     rows,
     count: await countRows(db, select),
-    next: last === undefined ? null : writeCursor(order === undefined ? null : (last.order_value ?? null), last.order_key),
+    next: last === undefined ? null : writeCursor(order === undefined ? null : (last.order_value ?? null), String(last.order_key)),
   };
 }
 
@@ -94,21 +98,24 @@ async function countRows(db: Db, { from, countFrom, conditions, parameters }: Ad
 interface Place {
   readonly order: AdminOrder | undefined;
   readonly key: string;
+  readonly keyKind: KeyKind;
   readonly descending: boolean;
   readonly parameters: unknown[];
 }
 
-function afterCursor(cursor: string, { order, key, descending, parameters }: Place): string {
-  const [value, id] = readCursor(cursor, order);
+function afterCursor(cursor: string, { order, key, keyKind, descending, parameters }: Place): string {
+  const [value, id] = readCursor(cursor, order, keyKind);
   const beyond = descending ? '<' : '>';
   const parameter = (given: unknown) => `$${parameters.push(given)}`;
-  const keyAfter = `${key} ${beyond} ${parameter(id)}`;
+  const keyParameter = parameter(id);
+  const keyAfter = `${key} ${beyond} ${keyParameter}`;
   if (order === undefined) return keyAfter;
+  // As one comparison of rows both databases read an index from there on.
+  if (order.nullable !== true) return `(${order.sql}, ${key}) ${beyond} (${parameter(value)}, ${keyParameter})`;
   // NULLs come last either way: behind one, only the key decides; before them, they all follow.
   if (value === null) return `(${order.sql} is null and ${keyAfter})`;
   const at = parameter(value);
-  const nulls = order.nullable === true ? ` or ${order.sql} is null` : '';
-  return `(${order.sql} ${beyond} ${at} or (${order.sql} = ${at} and ${keyAfter})${nulls})`;
+  return `(${order.sql} ${beyond} ${at} or (${order.sql} = ${at} and ${keyAfter}) or ${order.sql} is null)`;
 }
 
 function writeCursor(value: unknown, id: string): string {
@@ -122,10 +129,11 @@ export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-function readCursor(cursor: string, order: AdminOrder | undefined): readonly [unknown, string] {
+function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyKind): readonly [unknown, string | bigint] {
   try {
-    const [value, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as [unknown, unknown];
-    if (typeof id === 'string' && isUuid(id)) {
+    const [value, key] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as [unknown, unknown];
+    const id = typeof key === 'string' ? keyOf(key, keyKind) : null;
+    if (id !== null) {
       if (order === undefined || value === null) return [value, id];
       if (order.kind === 'number' && typeof value === 'number') return [value, id];
       if (order.kind === 'text' && typeof value === 'string') return [value, id];
@@ -137,6 +145,11 @@ function readCursor(cursor: string, order: AdminOrder | undefined): readonly [un
   throw coreErrors.validation_error({
     errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not one this list gave. Start at the first page.' }],
   });
+}
+
+function keyOf(text: string, kind: KeyKind): string | bigint | null {
+  if (kind === 'uuid') return isUuid(text) ? text : null;
+  return /^\d{1,18}$/.test(text) ? BigInt(text) : null;
 }
 
 function where(conditions: readonly string[]): string {

@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import { apiKeysAdmin } from './admin.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
@@ -19,6 +20,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,
     commands: [apiKeyCommand],
+    admin: apiKeysAdmin,
     install: ({ registry }) => void registry.userChanges.push(ownerChanged),
     async setup(app) {
       if (app.users === null) {

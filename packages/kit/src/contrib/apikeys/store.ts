@@ -45,6 +45,7 @@ export interface KeyStatements {
   /** A left join: a key whose owner is gone must still be listed. */
   readonly from: string;
   readonly ownerIsActive: string;
+  readonly ownerUsername: string;
   readonly findByPrefix: string;
   readonly holdOwner: string;
 }
@@ -66,6 +67,7 @@ export function keyStatements(users: UserDirectory['table'], dialect: Dialect): 
     select,
     from,
     ownerIsActive,
+    ownerUsername: column(users.username),
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
@@ -191,7 +193,6 @@ export async function countKeys(db: Db, statements: KeyStatements, filter: KeyFi
   return Number(row?.count ?? 0);
 }
 
-/** The same decisions as `keyState`. */
 function conditionsOf(
   { ownerIsActive }: KeyStatements,
   { state, ownerId }: KeyFilter,
@@ -201,16 +202,16 @@ function conditionsOf(
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions: string[] = [];
   if (ownerId !== undefined) conditions.push(`k.owner_id = ${parameter(ownerId)}`);
-  if (state === 'revoked') conditions.push('k.revoked_at is not null');
-  else if (state !== undefined) {
-    conditions.push('k.revoked_at is null');
-    if (state === 'expired') conditions.push(`k.expires_at <= ${parameter(now)}`);
-    else {
-      conditions.push(`(k.expires_at is null or k.expires_at > ${parameter(now)})`);
-      conditions.push(`${ownerIsActive} is ${state === 'active' ? '' : 'not '}true`);
-    }
-  }
+  if (state !== undefined) conditions.push(...stateConditions(ownerIsActive, state, now, parameter));
   return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
+}
+
+/** The same decisions as `keyState`. */
+export function stateConditions(ownerIsActive: string, state: KeyState, now: Date, parameter: (value: unknown) => string): string[] {
+  if (state === 'revoked') return ['k.revoked_at is not null'];
+  if (state === 'expired') return ['k.revoked_at is null', `k.expires_at <= ${parameter(now)}`];
+  const unexpired = `(k.expires_at is null or k.expires_at > ${parameter(now)})`;
+  return ['k.revoked_at is null', unexpired, `${ownerIsActive} is ${state === 'active' ? '' : 'not '}true`];
 }
 
 // Rows that somebody holds are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on

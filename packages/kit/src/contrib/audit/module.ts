@@ -1,5 +1,6 @@
 import type { App, Module } from '../../app/module.ts';
 import type { Model } from '../../db/model.ts';
+import { auditAdmin } from './admin.ts';
 import { auditCommand } from './commands.ts';
 import { initial } from './migrations/index.ts';
 import { auditChain, auditEntries } from './models.ts';
@@ -19,6 +20,7 @@ export function audit(): Module {
     models: [auditEntries, auditChain],
     migrations: [initial],
     commands: [auditCommand(() => sink)],
+    admin: auditAdmin(() => installed().users),
     install(created) {
       app = created;
       created.registry.audit = sink;

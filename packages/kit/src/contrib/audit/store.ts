@@ -97,6 +97,18 @@ export async function latestOfAction(db: Db, action: string): Promise<StoredEntr
   return entry ?? null;
 }
 
+/** What was done to one thing, newest first. */
+export function newestEntriesOf(
+  db: Db,
+  { target_type, target_id }: Pick<StoredEntry, 'target_type' | 'target_id'>,
+  limit: number,
+): Promise<StoredEntry[]> {
+  return db.query<StoredEntry>(
+    `select ${COLUMNS} from audit_entries where target_type = $1 and target_id = $2 and seq is not null order by seq desc limit $3`,
+    [target_type, target_id, limit],
+  );
+}
+
 /** The last place in the chain before which everything is older than `at`. Places follow commits, so times may be a little out of order. */
 export async function lastOlderThan(db: Db, at: Date): Promise<bigint> {
   const [row] = await db.query<{ seq: bigint | null }>(

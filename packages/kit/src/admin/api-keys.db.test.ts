@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { apiKeys, createApiKey, revokeApiKey, rotateApiKey, verifyApiKey } from '../contrib/apikeys/index.ts';
+import { Controller, route } from '../http/index.ts';
+import { hasScopes } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+
+class OrderController extends Controller {
+  list = route.get('/', { permission: hasScopes(), scope: 'orders:read' }, () => undefined);
+}
+
+describeDatabases('API keys in the admin site', (database) => {
+  let site: AdminApp;
+  let staff: Browser;
+
+  beforeAll(async () => {
+    site = await new AdminApp(database.db, [apiKeys()], { mount: { '/v1': { '/orders': OrderController } } }).ready();
+    staff = await site.browser();
+  });
+  afterAll(() => site.close());
+
+  const newKey = async (name: string, owner?: string) => {
+    const user = owner === undefined ? await site.newUser() : { id: owner };
+    return createApiKey(database.db, { user, name, scopes: ['orders:read'] });
+  };
+  const titles = async (query: string): Promise<string[]> =>
+    (await site.get(staff, `resources/api-keys?${query}`)).body.items.map((item: { title: string }) => item.title);
+  const read = async (id: string) => (await site.get(staff, `resources/api-keys/${id}`)).body;
+
+  test('are found by name, prefix and owner, and filtered by state and owner', async () => {
+    const owner = await site.newUser({ username: 'keykeeper' });
+    const [first, second] = [await newKey('deploy north', owner.id), await newKey('deploy south', owner.id)];
+    await revokeApiKey(database.db, second.apiKey.id);
+    expect(await titles('search=DEPLOY')).toEqual(['deploy south', 'deploy north']);
+    expect(await titles(`search=${first.apiKey.prefix}`)).toEqual(['deploy north']);
+    expect(await titles('search=keykeep')).toEqual(['deploy south', 'deploy north']);
+    expect(await titles('search=deploy&filter.state=revoked')).toEqual(['deploy south']);
+    expect(await titles('search=deploy&filter.state=active')).toEqual(['deploy north']);
+    for (const filter of ['keykeeper', owner.id])
+      expect(await titles(`filter.owner=${filter}&sort=name`)).toEqual(['deploy north', 'deploy south']);
+    await site.act(staff, 'users', 'deactivate', [owner.id]);
+    expect(await titles('filter.state=owner_inactive')).toEqual(['deploy north']);
+  });
+
+  test('paging by a column that may be empty shows every key once', async () => {
+    const owner = await site.newUser();
+    for (const days of [3, null, 1, null, 2]) {
+      const expiresAt = days === null ? null : new Date(site.clock.now().getTime() + days * 86_400_000);
+      await createApiKey(database.db, { user: owner, name: `in ${days}`, scopes: [], expiresAt });
+    }
+    for (const [sort, expected] of [
+      ['expires_at', ['in 1', 'in 2', 'in 3', 'in null', 'in null']],
+      ['-expires_at', ['in 3', 'in 2', 'in 1', 'in null', 'in null']],
+    ] as const) {
+      const walked: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const { body } = await site.get(staff, `resources/api-keys?filter.owner=${owner.id}&limit=1&sort=${sort}&cursor=${cursor}`);
+        walked.push(...body.items.map((item: { title: string }) => item.title));
+        cursor = body.next;
+      }
+      expect(walked).toEqual(expected);
+    }
+  });
+
+  test('are edited: name, scopes, rate limit and expiry, recorded with what changed', async () => {
+    const { apiKey } = await newKey('before');
+    const answer = await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, {
+      name: 'after',
+      scopes: ['orders:*'],
+      rate_limit: '10/min',
+      expires_at: '2027-01-01T00:00:00Z',
+    });
+    expect(answer).toMatchObject({ status: 200, body: { message: 'after saved.', id: apiKey.id } });
+    const record = await read(apiKey.id);
+    expect(record.form.values).toEqual({
+      name: 'after',
+      scopes: ['orders:*'],
+      rate_limit: '10/min',
+      expires_at: '2027-01-01T00:00:00.000Z',
+    });
+    expect(record.form.fields.find((field: { name: string }) => field.name === 'scopes').suggestions).toEqual([
+      'orders:read',
+      'orders:*',
+      '*',
+    ]);
+    expect(record.sections.at(-1).rows[0].values).toMatchObject({
+      entry: { text: 'api_key.updated' },
+      actor: { id: staff.userId },
+      changed: ['expires_at', 'name', 'rate_limit', 'scopes'],
+    });
+    await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, { rate_limit: null, expires_at: null });
+    expect((await read(apiKey.id)).form.values).toMatchObject({ rate_limit: null, expires_at: null });
+  });
+
+  test('saving what is there already changes and records nothing', async () => {
+    const { apiKey } = await newKey('same');
+    const before = await read(apiKey.id);
+    const answer = await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, before.form.values);
+    expect(answer.body.message).toBe('Nothing was changed.');
+    expect((await read(apiKey.id)).sections).toEqual(before.sections);
+  });
+
+  test.each([
+    ['name', '', 'required'],
+    ['name', 'x'.repeat(101), 'max_length'],
+    ['name', 7, 'type'],
+    ['scopes', ['not a scope'], 'invalid_scope'],
+    ['scopes', 'orders:read', 'type'],
+    ['rate_limit', 'often', 'invalid_rate'],
+    ['expires_at', '2020-01-01T00:00:00Z', 'in_the_past'],
+    ['expires_at', 'tomorrow', 'format'],
+    ['digest', 'x', 'unknown_field'],
+    ['revoked_at', null, 'unknown_field'],
+  ])('%s = %j is a 422 at the field', async (name, value, code) => {
+    const { apiKey } = await newKey('faulty');
+    const answer = await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, { [name]: value });
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors[0].location.slice(0, 2)).toEqual(['body', name]);
+    expect(answer.body.errors[0].code).toBe(code);
+  });
+
+  test('"Revoke selected keys" ends them at once, keeps the reason, and closes the form', async () => {
+    const made = [await newKey('one'), await newKey('two')];
+    const ids = made.map(({ apiKey }) => apiKey.id);
+    const shape = (await site.get(staff, 'session')).body.site.resources.find((each: { name: string }) => each.name === 'api-keys');
+    expect(shape.actions).toMatchObject([{ name: 'revoke', label: 'Revoke selected keys', on: 'selection', confirm: expect.any(String) }]);
+    expect((await site.act(staff, 'api-keys', 'revoke', [...ids, 'nonsense'], { reason: 'leaked' })).body).toMatchObject({
+      message: '2 keys revoked; 1 could not be.',
+      failures: [{ id: 'nonsense' }],
+    });
+    for (const { raw } of made) expect(await verifyApiKey(database.db, raw)).toBeNull();
+    const record = await read(ids[0] ?? '');
+    expect(record.form).toBeUndefined();
+    expect(record.actions).toEqual([]);
+    expect(record.sections[0].values).toMatchObject({ state: { value: 'revoked' }, revoked_reason: 'leaked' });
+    expect(await site.send(staff, 'PATCH', `resources/api-keys/${ids[0]}`, { name: 'x' })).toMatchObject({ status: 409 });
+  });
+
+  test('cannot be created there, and the answer says why', async () => {
+    const answer = await site.send(staff, 'POST', 'resources/api-keys', { name: 'x' });
+    expect(answer).toMatchObject({ status: 409, body: { code: 'not_creatable', detail: expect.stringContaining('shown once') } });
+  });
+
+  test('an API key, even of staff with every scope, opens nothing of the site', async () => {
+    const { raw } = await createApiKey(database.db, { user: await site.newUser({ is_staff: true }), name: 'all', scopes: ['*'] });
+    for (const headers of [{ 'x-api-key': raw }, { authorization: `Bearer ${raw}` }] as Record<string, string>[])
+      for (const path of ['api/session', 'api/overview', 'api/resources/api-keys'])
+        expect((await site.call('GET', path, headers)).status).toBe(401);
+  });
+
+  test('the rotation and its grace are shown', async () => {
+    const { apiKey } = await newKey('rotating');
+    await rotateApiKey(database.db, apiKey, { graceSeconds: 3600 });
+    expect((await read(apiKey.id)).sections[1].values).toMatchObject({ previous: 'still works beside the new one' });
+  });
+
+  describe('the overview', () => {
+    test('counts keys that are active, used, about to expire and revoked', async () => {
+      site.clock.advance(60_000);
+      const part = (await site.get(staff, 'overview?range=7d')).body.parts.find((each: { title: string }) => each.title === 'API keys');
+      const tiles = Object.fromEntries(part.tiles.map((tile: { label: string; value: number }) => [tile.label, tile.value]));
+      expect(tiles['Revoked']).toBeGreaterThanOrEqual(3);
+      expect(tiles['Expire within 7 days']).toBe(3);
+      expect(part.charts[0].buckets).toHaveLength(28);
+      expect(part.charts[0].series[0].values).toHaveLength(28);
+    });
+
+    test('an unknown range is a 422', async () => {
+      expect((await site.get(staff, 'overview?range=1y')).status).toBe(422);
+    });
+  });
+
+  test('neither a key nor a digest was in any answer', async () => {
+    const rows = await database.db.query<{ digest: string; previous_digest: string | null }>(
+      'select digest, previous_digest from api_keys',
+    );
+    const digests = rows.flatMap((row) => [row.digest, row.previous_digest]).filter((digest) => digest !== null);
+    const everything = site.answers.join('\n');
+    for (const digest of digests) expect(everything).not.toContain(digest);
+    expect(everything).not.toMatch(/\bkit_[A-Za-z0-9]{12}_/);
+    expect(everything).not.toContain('$scrypt$');
+  });
+});

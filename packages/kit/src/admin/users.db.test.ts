@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { describeDatabases } from '../testing/databases.ts';
+
+describeDatabases('users in the admin site', (database) => {
+  let site: AdminApp;
+  let staff: Browser;
+
+  beforeAll(async () => {
+    site = await new AdminApp(database.db).ready();
+    staff = await site.browser({ username: 'operator', is_staff: true });
+  });
+  afterAll(() => site.close());
+
+  const names = async (query: string): Promise<string[]> =>
+    (await site.get(staff, `resources/users?${query}`)).body.items.map((item: { title: string }) => item.title);
+  const read = async (id: string) => (await site.get(staff, `resources/users/${id}`)).body;
+
+  describe('the list', () => {
+    test('is searched by user name and e-mail, filtered, ordered, and paged without gaps or repeats', async () => {
+      for (const index of ['a', 'b', 'c', 'd', 'e'])
+        await site.newUser({ username: `page-${index}`, email: `${index}@pages.example`, is_staff: index > 'c' });
+      expect(await names('search=PAGE-&sort=username')).toEqual(['page-a', 'page-b', 'page-c', 'page-d', 'page-e']);
+      expect(await names('search=pages.example&filter.staff=yes&sort=-username')).toEqual(['page-e', 'page-d']);
+      expect(await names('search=page-')).toEqual(['page-e', 'page-d', 'page-c', 'page-b', 'page-a']);
+      for (const sort of ['username', '-username', 'created_at', '-created_at']) {
+        const whole = await names(`search=page-&sort=${sort}`);
+        const walked: string[] = [];
+        for (let cursor: string | null = ''; cursor !== null;) {
+          const { body } = await site.get(staff, `resources/users?search=page-&limit=2&sort=${sort}&cursor=${cursor}`);
+          expect(body.count).toBe(5);
+          walked.push(...body.items.map((item: { title: string }) => item.title));
+          cursor = body.next;
+        }
+        expect(walked).toEqual(whole);
+      }
+    });
+
+    test('takes wildcards of SQL as plain text', async () => {
+      expect(await names('search=%25')).toEqual([]);
+      expect(await names('search=_')).toEqual([]);
+    });
+
+    test.each([
+      ['filter.colour=red', ['query', 'filter.colour'], /filter\.active, filter\.staff/],
+      ['filter.active=maybe', ['query', 'filter.active'], /yes, no/],
+      ['sort=password_hash', ['query', 'sort'], /username, created_at/],
+      ['cursor=nonsense', ['query', 'cursor'], /first page/],
+      ['limit=1000', ['query', 'limit'], /./],
+      ['colour=red', ['query', 'colour'], /filter\./],
+    ])('%s is a 422 that says what exists', async (query, location, message) => {
+      const answer = await site.get(staff, `resources/users?${query}`);
+      expect(answer.status).toBe(422);
+      expect(answer.body.errors[0]).toMatchObject({ location, message: expect.stringMatching(message) });
+    });
+
+    test('an unknown list, record or action is a 404 that names the known ones', async () => {
+      expect(await site.get(staff, 'resources/planets')).toMatchObject({
+        status: 404,
+        body: { resources: expect.arrayContaining(['users']) },
+      });
+      for (const id of ['nobody', '019b0000-0000-7000-8000-000000000000'])
+        expect(await site.get(staff, `resources/users/${id}`)).toMatchObject({ status: 404, body: { code: 'record_not_found' } });
+      expect(await site.act(staff, 'users', 'explode', [staff.userId])).toMatchObject({
+        status: 404,
+        body: { actions: expect.arrayContaining(['deactivate']) },
+      });
+    });
+
+    test('users can be neither created, edited nor removed there, and the answer says why', async () => {
+      expect(await site.send(staff, 'POST', 'resources/users', {})).toMatchObject({ status: 409, body: { code: 'not_creatable' } });
+      expect(await site.send(staff, 'PATCH', `resources/users/${staff.userId}`, {})).toMatchObject({
+        status: 409,
+        body: { code: 'not_editable' },
+      });
+      expect(await site.send(staff, 'DELETE', `resources/users/${staff.userId}`)).toMatchObject({
+        status: 409,
+        body: { code: 'not_removable' },
+      });
+    });
+  });
+
+  describe('actions', () => {
+    test('deactivating ends sessions at once; activating lets the user in again; both are recorded with actor and request', async () => {
+      const other = await site.browser();
+      const done = await site.act(staff, 'users', 'deactivate', [other.userId]);
+      expect(done).toMatchObject({ status: 200, body: { message: '1 user deactivated.' } });
+      expect((await site.get(other, 'session')).status).toBe(401);
+      expect(await read(other.userId)).toMatchObject({ state: { value: 'deactivated' }, actions: ['activate', 'remove-staff'] });
+      await site.act(staff, 'users', 'activate', [other.userId]);
+      const record = await read(other.userId);
+      expect(record).toMatchObject({ state: { value: 'active' } });
+      const history = record.sections.at(-1);
+      expect(history.title).toBe('History');
+      expect(history.rows.slice(0, 2).map((row: { values: { entry: { text: string } } }) => row.values.entry.text)).toEqual([
+        'user.activated',
+        'user.deactivated',
+      ]);
+      const entry = (await site.get(staff, `resources/audit-log/${history.rows[1].id}`)).body;
+      expect(entry.sections[0].values).toMatchObject({
+        actor: { resource: 'users', id: staff.userId, text: 'operator' },
+        target: { resource: 'users', id: other.userId },
+        request_id: expect.stringMatching(/./),
+      });
+    });
+
+    test('the staff flag is given and taken', async () => {
+      const user = await site.newUser();
+      await site.act(staff, 'users', 'make-staff', [user.id]);
+      expect((await site.logIn(user.username)).status).toBe(200);
+      await site.act(staff, 'users', 'remove-staff', [user.id]);
+      expect((await site.logIn(user.username)).body.code).toBe('staff_only');
+    });
+
+    test('nobody locks themselves out, and one refusal does not undo the others', async () => {
+      const other = await site.newUser();
+      for (const action of ['deactivate', 'remove-staff']) {
+        const answer = await site.act(staff, 'users', action, [staff.userId, other.id]);
+        expect(answer.body.failures).toEqual([{ id: staff.userId, message: expect.stringContaining('your own account') }]);
+        expect(answer.body.message).toMatch(/^1 user .*; 1 could not be\.$/);
+      }
+      expect((await site.get(staff, 'session')).status).toBe(200);
+      expect((await read(staff.userId)).actions).toEqual([]);
+    });
+
+    test('only a superuser changes a superuser', async () => {
+      const owner = await site.browser({ is_staff: true, is_superuser: true });
+      const second = await site.newUser({ is_staff: true, is_superuser: true });
+      const refused = await site.act(staff, 'users', 'deactivate', [second.id]);
+      expect(refused.body.failures).toEqual([{ id: second.id, message: expect.stringContaining('superuser') }]);
+      expect((await read(second.id)).actions).toEqual([]);
+      expect((await site.act(owner, 'users', 'deactivate', [second.id])).body.failures).toBeUndefined();
+    });
+
+    test.each([
+      ['no id', { ids: [] }],
+      ['101 ids', { ids: Array.from({ length: 101 }, (_, index) => `id-${index}`) }],
+      ['an id twice', { ids: ['a', 'a'] }],
+      ['a field nobody declared', { ids: ['a'], fields: { password: 'x' } }],
+      ['an unknown member', { ids: ['a'], all: true }],
+    ])('%s is refused before anything is done', async (_, body) => {
+      expect((await site.send(staff, 'POST', 'resources/users/actions/activate', body)).status).toBe(422);
+    });
+
+    test('ids that are none are failures of their own', async () => {
+      const answer = await site.act(staff, 'users', 'activate', ['not-an-id', '019b0000-0000-7000-8000-000000000000']);
+      expect(answer.body.failures).toHaveLength(2);
+    });
+  });
+});

@@ -1,0 +1,229 @@
+import {
+  adminBuckets,
+  adminDone,
+  adminEach,
+  isUuid,
+  type AdminContext,
+  type AdminDeclaration,
+  type AdminResource,
+} from '../../app/index.ts';
+import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin-shapes.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, type ListedKey } from './admin-store.ts';
+import { apiKeyErrors } from './errors.ts';
+import { NAME_LENGTH_MAX } from './field-rules.ts';
+import { defaultGrantable, grantFaults } from './grant.ts';
+import { keyringOf } from './keyring.ts';
+import { revokeApiKey } from './revoke.ts';
+import { KEY_STATES, keyState, type KeyState } from './state.ts';
+import { updateApiKey } from './update.ts';
+
+const DAY_MS = 86_400_000;
+const SOON_MS = 7 * DAY_MS;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'name', label: 'Name', kind: 'text', sortable: true },
+  { name: 'prefix', label: 'Prefix', kind: 'code' },
+  { name: 'owner', label: 'Owner', kind: 'link' },
+  { name: 'scopes', label: 'Scopes', kind: 'chips', secondary: true },
+  { name: 'state', label: 'State', kind: 'state' },
+  { name: 'rate_limit', label: 'Rate limit', kind: 'text', secondary: true },
+  { name: 'last_used_at', label: 'Last used', kind: 'time', sortable: true },
+  { name: 'expires_at', label: 'Expires', kind: 'time', sortable: true, secondary: true },
+  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+];
+
+const LABELS: Readonly<Record<KeyState, string>> = {
+  active: 'Active',
+  expired: 'Expired',
+  revoked: 'Revoked',
+  owner_inactive: 'Owner inactive',
+};
+
+const STATES: Readonly<Record<KeyState, AdminState>> = {
+  active: { value: 'active', tone: 'good' },
+  expired: { value: 'expired', tone: 'neutral', hint: 'Its expiry has passed. A later one makes it work again.' },
+  revoked: { value: 'revoked', tone: 'bad', hint: 'Revoking is for good.' },
+  owner_inactive: { value: 'owner_inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
+};
+
+const resource: AdminResource = {
+  name: 'api-keys',
+  label: 'API keys',
+  singular: 'API key',
+  group: 'Access',
+  icon: 'key',
+  auditedAs: 'api_key',
+  columns,
+  filters: [
+    { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
+    { name: 'owner', label: 'Owner', kind: 'text' },
+  ],
+  searches: 'name, prefix or owner',
+  creation: {
+    refused:
+      'A key is shown once, when it is made, and only its owner may see it. Owners create keys themselves; operators use `kit apikey create` and hand the key over.',
+  },
+  editable: true,
+  removable: false,
+  actions: [
+    {
+      name: 'revoke',
+      label: 'Revoke selected keys',
+      tone: 'bad',
+      on: 'selection',
+      confirm: 'They stop working at once and for good.',
+      confirmLabel: 'Revoke',
+      fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Kept with the key and in the audit log.' }],
+      async run(context, ids, { reason }) {
+        const by = { by: context.principal, requestId: context.requestId, reason: (reason as string | undefined) ?? null };
+        const result = await adminEach(context, ids, async (id) => {
+          if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
+          await revokeApiKey(context.db, id, by);
+        });
+        return adminDone(result, ['key', 'keys'], 'revoked');
+      },
+    },
+  ],
+  async list(context, query) {
+    const now = context.clock.now();
+    const { rows, count, next } = await listKeysForAdmin(context.db, query, now);
+    return { items: rows.map((key) => rowOf(context, key, now)), count, next };
+  },
+  async read(context, id) {
+    const key = isUuid(id) ? await findKeyForAdmin(context.db, id) : null;
+    if (key === null) return null;
+    const now = context.clock.now();
+    const row = rowOf(context, key, now);
+    const revoked = key.revoked_at !== null;
+    return {
+      ...row,
+      state: row.values['state'] as AdminState,
+      sections: [
+        {
+          kind: 'facts',
+          title: 'Key',
+          columns: [...columns, { name: 'id', label: 'Id', kind: 'code' }, ...(revoked ? REVOCATION : [])],
+          values: { ...row.values, id: key.id, revoked_at: iso(key.revoked_at), revoked_reason: key.revoked_reason },
+        },
+        {
+          kind: 'facts',
+          title: 'Secret from before the last rotation',
+          columns: [
+            { name: 'previous', label: 'Old secret', kind: 'text' },
+            { name: 'previous_expires_at', label: 'Works until', kind: 'time' },
+            { name: 'previous_last_used_at', label: 'Last used', kind: 'time' },
+          ],
+          values: {
+            previous: previousState(key, now),
+            previous_expires_at: iso(key.previous_expires_at),
+            previous_last_used_at: iso(key.previous_last_used_at),
+          },
+        },
+      ],
+      ...(revoked ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
+      actions: revoked ? [] : ['revoke'],
+      removable: false,
+    };
+  },
+  async update({ db, principal, requestId }, id, fields) {
+    const { name, scopes, rate_limit, expires_at } = fields as Partial<ReturnType<typeof formValues>>;
+    const faults = grantFaults(scopes ?? [], defaultGrantable(keyringOf(db).routeScopes(), principal.user));
+    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+    const expiresAt = typeof expires_at === 'string' ? new Date(expires_at) : expires_at;
+    const key = await updateApiKey(db, id, { name, scopes, rateLimit: rate_limit, expiresAt, by: principal, requestId });
+    return { message: `${key.name} saved.`, id };
+  },
+};
+
+/** The admin site's list of keys, and what it shows of them at a glance. */
+export const apiKeysAdmin: AdminDeclaration = { resources: [resource], overview };
+
+const REVOCATION: readonly AdminColumn[] = [
+  { name: 'revoked_at', label: 'Revoked', kind: 'time' },
+  { name: 'revoked_reason', label: 'Reason', kind: 'text' },
+];
+
+function previousState({ previous_expires_at }: ListedKey, now: Date): string {
+  if (previous_expires_at === null) return 'none: the last rotation, if any, ended it at once';
+  return previous_expires_at > now ? 'still works beside the new one' : 'has ended';
+}
+
+function formFields({ db }: AdminContext): readonly AdminField[] {
+  const scopes = keyringOf(db).routeScopes();
+  const wildcards = [...new Set(scopes.map((scope) => `${scope.split(':', 1)[0]}:*`)), '*'];
+  return [
+    { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: NAME_LENGTH_MAX },
+    {
+      name: 'scopes',
+      label: 'Scopes',
+      kind: 'strings',
+      help: 'What the key may do: `orders:read`, `orders:*`, or `*` for everything. None: only what needs no scope.',
+      suggestions: [...scopes, ...wildcards],
+      maxLength: 129,
+    },
+    { name: 'rate_limit', label: 'Rate limit', kind: 'text', nullable: true, placeholder: '1000/hour', maxLength: 40 },
+    { name: 'expires_at', label: 'Expires', kind: 'time', nullable: true, help: 'Empty: never.' },
+  ];
+}
+
+function formValues({ name, scopes, rate_limit, expires_at }: ListedKey) {
+  return { name, scopes, rate_limit, expires_at: iso(expires_at) };
+}
+
+function rowOf({ linkTo }: AdminContext, key: ListedKey, now: Date): AdminRow {
+  const state = STATES[keyState(key, now)];
+  return {
+    id: key.id,
+    title: key.name,
+    values: {
+      name: key.name,
+      prefix: key.prefix,
+      owner: linkTo('user', key.owner_id, key.owner_username ?? key.owner_id) ?? key.owner_username ?? key.owner_id,
+      scopes: key.scopes,
+      state,
+      rate_limit: key.rate_limit,
+      last_used_at: iso(key.last_used_at),
+      expires_at: iso(key.expires_at),
+      created_at: key.created_at.toISOString(),
+    },
+  };
+}
+
+async function overview({ db, clock }: AdminContext, range: AdminRange): Promise<AdminOverview> {
+  const now = clock.now();
+  const buckets = adminBuckets(range, now);
+  const counts = await countKeysForAdmin(db, { since: buckets.since, now, soon: new Date(now.getTime() + SOON_MS) });
+  const link = (state: KeyState) => ({ resource: 'api-keys', filters: { state } });
+  return {
+    title: 'API keys',
+    tiles: [
+      { label: 'Active keys', value: counts.active, unit: 'count', tone: 'neutral', link: link('active') },
+      { label: 'Used', value: counts.used, unit: 'count', tone: 'info', hint: 'Keys whose last use falls into the range.' },
+      {
+        label: 'Expire within 7 days',
+        value: counts.expiring,
+        unit: 'count',
+        tone: counts.expiring > 0 ? 'warning' : 'neutral',
+        hint: 'Active keys that stop working soon unless their expiry is moved.',
+      },
+      { label: 'Revoked', value: counts.revoked, unit: 'count', tone: 'neutral', hint: 'In the range.', link: link('revoked') },
+    ],
+    charts: [
+      {
+        // Requests are not counted per key; only the last use is stored, at most once a minute.
+        title: 'Keys by the time they were last used',
+        kind: 'bars',
+        unit: 'count',
+        buckets: buckets.starts.map((start) => start.toISOString()),
+        series: [{ name: 'Keys', tone: 'info', values: await lastUsesByBucket(db, buckets) }],
+        empty: 'No key was used in this time.',
+      },
+    ],
+    tables: [],
+  };
+}
+
+function iso(date: Date | null): string | null {
+  return date === null ? null : date.toISOString();
+}

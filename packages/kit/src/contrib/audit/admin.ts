@@ -1,0 +1,197 @@
+import {
+  AdminConditions,
+  adminRows,
+  isUuid,
+  type AdminContext,
+  type AdminDeclaration,
+  type AdminListQuery,
+  type AdminResource,
+  type AdminRows,
+} from '../../app/index.ts';
+import type { AdminColumn, AdminRow, AdminSection, AdminValue } from '../../app/admin-shapes.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
+import type { Db } from '../../db/db.ts';
+import { changesOf } from './changes.ts';
+import { findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
+
+const RESOURCE = 'audit-log';
+/** Entries on the page of what they are about; the list has the rest. */
+const HISTORY_MAX = 10;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'at', label: 'When', kind: 'time' },
+  { name: 'actor', label: 'Who', kind: 'link' },
+  { name: 'action', label: 'Action', kind: 'code' },
+  { name: 'target', label: 'What', kind: 'link' },
+  { name: 'target_type', label: 'Kind', kind: 'text', secondary: true },
+  { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
+];
+
+/** The admin site's view of the audit log. Nothing can be changed there. */
+export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration {
+  return { resources: [resource(users)], history };
+}
+
+function resource(users: () => UserDirectory | null): AdminResource {
+  return {
+    name: RESOURCE,
+    label: 'Audit log',
+    singular: 'audit entry',
+    group: 'System',
+    icon: 'audit',
+    description: 'Who did what, newest first. Entries are chained by hashes; `kit audit verify` checks the chain.',
+    columns,
+    filters: [
+      { name: 'actor', label: 'Who', kind: 'text' },
+      { name: 'action', label: 'Action', kind: 'text' },
+      { name: 'target_type', label: 'Kind', kind: 'text' },
+      { name: 'target_id', label: 'Id', kind: 'text' },
+      { name: 'request_id', label: 'Request id', kind: 'text' },
+      { name: 'since', label: 'Since', kind: 'time' },
+      { name: 'until', label: 'Until', kind: 'time' },
+    ],
+    creation: { refused: 'Entries are written by what happens, in the same transaction.' },
+    editable: false,
+    removable: false,
+    actions: [],
+    async list(context, query) {
+      const { rows, count, next } = await listForAdmin(context.db, query, users());
+      return { items: rows.map((entry) => rowOf(context, entry)), count, next };
+    },
+    async read(context, id) {
+      const entry = isUuid(id) ? await findEntry(context.db, 'id', id) : null;
+      if (entry === null) return null;
+      const row = rowOf(context, entry);
+      return { ...row, sections: sectionsOf(entry, row.values), actions: [], removable: false };
+    },
+  };
+}
+
+/** By the place in the chain, which the indexes of the filters end with. */
+async function listForAdmin(db: Db, { filters, ...query }: AdminListQuery, users: UserDirectory | null): Promise<AdminRows<StoredEntry>> {
+  const where = new AdminConditions(db.dialect);
+  where.add('e.seq is not null');
+  const { actor, since, until } = filters;
+  if (actor !== undefined) {
+    const id = isUuid(actor) ? actor : (await users?.findByLogin(db, actor))?.id;
+    // Commands and programs have a name and no id.
+    where.add(id === undefined ? `e.actor_name = ${where.parameter(actor)}` : `e.actor_id = ${where.parameter(id)}`);
+  }
+  for (const name of ['action', 'target_type', 'target_id', 'request_id'] as const)
+    if (filters[name] !== undefined) where.add(`e.${name} = ${where.parameter(filters[name])}`);
+  if (since !== undefined) where.add(`e.at >= ${where.parameter(new Date(since))}`);
+  if (until !== undefined) where.add(`e.at < ${where.parameter(new Date(until))}`);
+  const { conditions, parameters } = where;
+  return adminRows<StoredEntry>(
+    db,
+    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', conditions, parameters },
+    { ...query, filters },
+  );
+}
+
+function rowOf({ linkTo }: AdminContext, entry: StoredEntry): AdminRow {
+  const { id, at, action, actor_id, actor_name, target_type, target_id } = entry;
+  const title = titleOf(entry);
+  return {
+    id,
+    title: `${action} by ${actor_name ?? 'nobody'}`,
+    values: {
+      at: at.toISOString(),
+      actor: actor_id === null ? actor_name : (linkTo('user', actor_id, actor_name ?? actor_id) ?? actor_name),
+      action,
+      target: linkTo(target_type, target_id, title) ?? title,
+      target_type,
+      changed: changesOf(entry.before, entry.after).map(({ name }) => name),
+    },
+  };
+}
+
+/** What people call the target, if the entry knows. */
+function titleOf({ before, after, target_id }: StoredEntry): string {
+  for (const state of [after, before] as readonly unknown[]) {
+    if (typeof state !== 'object' || state === null) continue;
+    for (const name of ['name', 'username', 'title', 'url']) {
+      const value = (state as Readonly<Record<string, unknown>>)[name];
+      if (typeof value === 'string' && value !== '') return value;
+    }
+  }
+  return target_id;
+}
+
+function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly AdminSection[] {
+  const changes = changesOf(entry.before, entry.after);
+  const text = (value: unknown): AdminValue => (value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value));
+  return [
+    {
+      kind: 'facts',
+      title: 'Entry',
+      columns: [
+        ...columns.filter(({ name }) => name !== 'changed'),
+        { name: 'target_id', label: 'Id of what', kind: 'code' },
+        { name: 'actor_scheme', label: 'Known by', kind: 'text' },
+        { name: 'credential_id', label: 'Credential', kind: 'code' },
+        { name: 'request_id', label: 'Request id', kind: 'code' },
+      ],
+      values: {
+        ...values,
+        target_id: entry.target_id,
+        actor_scheme: entry.actor_scheme,
+        credential_id: entry.credential_id,
+        request_id: entry.request_id,
+      },
+    },
+    {
+      kind: 'table',
+      title: 'Changes',
+      columns: [
+        { name: 'field', label: 'Field', kind: 'code' },
+        { name: 'before', label: 'Before', kind: 'code' },
+        { name: 'after', label: 'After', kind: 'code' },
+      ],
+      rows: changes.map(({ name, before, after }) => ({
+        id: name,
+        title: name,
+        values: { field: name, before: text(before), after: text(after) },
+      })),
+      empty: 'No field was changed.',
+    },
+    ...(['before', 'after', 'metadata'] as const).flatMap((name): AdminSection[] =>
+      entry[name] === null
+        ? []
+        : [{ kind: 'json', title: name === 'metadata' ? 'More' : name === 'before' ? 'Before' : 'After', value: entry[name] }],
+    ),
+    {
+      kind: 'facts',
+      title: 'Place in the chain',
+      columns: [
+        { name: 'seq', label: 'Number', kind: 'code' },
+        { name: 'hash', label: 'Hash', kind: 'code' },
+        { name: 'previous_hash', label: 'Hash before', kind: 'code' },
+      ],
+      values: { seq: String(entry.seq), hash: entry.hash, previous_hash: entry.previous_hash },
+    },
+  ];
+}
+
+async function history(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection> {
+  const filter = { target_type: target.type, target_id: target.id };
+  const entries = await newestEntriesOf(context.db, filter, HISTORY_MAX);
+  return {
+    kind: 'table',
+    title: 'History',
+    columns: [
+      { name: 'entry', label: 'Action', kind: 'link' },
+      { name: 'at', label: 'When', kind: 'time' },
+      { name: 'actor', label: 'Who', kind: 'link' },
+      { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
+    ],
+    rows: entries.map((entry) => historyRow(context, entry)),
+    empty: 'Nothing was recorded yet.',
+    more: { resource: RESOURCE, filters: filter },
+  };
+}
+
+function historyRow(context: AdminContext, entry: StoredEntry): AdminRow {
+  const { id, title, values } = rowOf(context, entry);
+  return { id, title, values: { ...values, entry: { resource: RESOURCE, id, text: entry.action } } };
+}
