@@ -10,6 +10,8 @@ const execArgv = ['--conditions=source'];
 //   *.db.test.ts       on the run's PostgreSQL server, and SQLite                         (project integration)
 //   *.slow.test.ts     child processes, soaks, crash loops, a real browser                (project integration)
 const slow = ['**/*.db.test.ts', '**/*.slow.test.ts'];
+// Before every test file: nothing it logs or stores may be a secret.
+const setupFiles = ['packages/kit/test/secrecy/watch.ts'];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 export default defineConfig({
@@ -25,6 +27,7 @@ export default defineConfig({
           include: ['**/*.test.ts'],
           exclude: [...ignored, ...slow],
           globalSetup: ['test/provision/admin-site.ts'],
+          setupFiles,
           execArgv,
           testTimeout: 15_000,
         },
@@ -37,6 +40,7 @@ export default defineConfig({
           include: slow,
           exclude: ignored,
           globalSetup: ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'],
+          setupFiles,
           execArgv,
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { Dialect } from '../db/dialect.ts';
+import { inspect } from './before-removal.ts';
 
 /** A real, empty database that exists for a test and is gone afterwards. */
 export interface DatabasePlace {
@@ -15,7 +16,7 @@ export interface DatabasePlace {
 /** A SQLite file in a temporary folder. */
 export async function createSqliteDatabase(): Promise<DatabasePlace> {
   const folder = await mkdtemp(join(tmpdir(), 'kit-test-'));
-  return { dialect: 'sqlite', url: `sqlite:${join(folder, 'test.db')}`, remove: () => rm(folder, { recursive: true, force: true }) };
+  return placeOf('sqlite', `sqlite:${join(folder, 'test.db')}`, () => rm(folder, { recursive: true, force: true }));
 }
 
 /**
@@ -27,7 +28,22 @@ export async function createPostgresDatabase(serverUrl: string, template = 'temp
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   await onServer(serverUrl, `create database "${name}" template "${template.replaceAll('"', '""')}"`);
-  return { dialect: 'postgres', url: url.href, remove: () => onServer(serverUrl, `drop database if exists "${name}" with (force)`) };
+  return placeOf('postgres', url.href, () => onServer(serverUrl, `drop database if exists "${name}" with (force)`));
+}
+
+function placeOf(dialect: Dialect, url: string, drop: () => Promise<void>): DatabasePlace {
+  const place: DatabasePlace = {
+    dialect,
+    url,
+    async remove() {
+      try {
+        await inspect(place);
+      } finally {
+        await drop();
+      }
+    },
+  };
+  return place;
 }
 
 /**

@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import type { DatabasePlace } from '../../src/testing/test-database.ts';
+import { findKey, findWebhookSecret, type Finding, type KnownSecrets } from './find-secrets.ts';
+
+/** A secret and the table and column (or file) that holds it. */
+export interface Leak extends Finding {
+  readonly where: string;
+}
+
+/** The one place for signing secrets: as given without encryption keys, else as `fernet:<token>`. */
+const SIGNING_SECRETS = /^webhook_endpoints\.(secret|previous_secret)$/;
+
+interface TextReader {
+  tables(): Promise<readonly string[]>;
+  /** The rows that hold a text long enough for a secret, as text. */
+  rows(table: string): Promise<readonly Readonly<Record<string, string | null>>[]>;
+}
+
+/** Looks at everything a database holds, and on SQLite also at what the file keeps of rows that are gone. */
+export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialect' | 'url'>, known: KnownSecrets): Promise<Leak[]> {
+  if (dialect === 'postgres') return withPostgres(url, (reader) => scanTables(reader, known));
+  const file = url.slice('sqlite:'.length);
+  if (!existsSync(file)) return []; // nobody opened it
+  const leaks = await withSqlite(file, (reader) => scanTables(reader, known));
+  if (leaks.length > 0) return leaks;
+  for (const part of [file, `${file}-wal`]) {
+    const found = findKey((await readFile(part).catch(() => Buffer.alloc(0))).toString('latin1'), known);
+    if (found !== null) return [{ ...found, where: `${part.slice(part.lastIndexOf('/') + 1)}, in what is left of deleted rows` }];
+  }
+  return [];
+}
+
+async function scanTables(reader: TextReader, known: KnownSecrets): Promise<Leak[]> {
+  const leaks: Leak[] = [];
+  for (const table of await reader.tables()) {
+    const rows = await reader.rows(table);
+    for (const row of rows) {
+      for (const [column, text] of Object.entries(row)) {
+        const where = `${table}.${column}`;
+        if (text === null) continue;
+        const found = findKey(text, known) ?? findWebhookSecret(text, SIGNING_SECRETS.test(where) ? known.sealed : undefined);
+        if (found !== null) leaks.push({ ...found, where });
+      }
+    }
+  }
+  return leaks;
+}
+
+async function withPostgres<R>(url: string, work: (reader: TextReader) => Promise<R>): Promise<R> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const columnsOf = new Map<string, { name: string; type: string }[]>();
+  try {
+    return await work({
+      async tables() {
+        const { rows } = await client.query<{ table: string; name: string; type: string }>(
+          `select c.table_name as table, c.column_name as name, c.data_type as type from information_schema.columns c
+           join information_schema.tables t using (table_schema, table_name)
+           where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
+             and c.data_type not in ('uuid', 'integer', 'bigint', 'boolean', 'timestamp with time zone', 'date', 'numeric')`,
+        );
+        for (const { table, ...column } of rows) columnsOf.set(table, [...(columnsOf.get(table) ?? []), column]);
+        return [...columnsOf.keys()];
+      },
+      async rows(table) {
+        const columns = (columnsOf.get(table) ?? []).map(({ name, type }) => ({
+          name,
+          text: type === 'bytea' ? `encode(${quoted(name)}, 'escape')` : `${quoted(name)}::text`,
+        }));
+        const { rows } = await client.query<Record<string, string | null>>(
+          `select ${columns.map(({ name, text }) => `${text} as ${quoted(name)}`).join(', ')} from ${quoted(table)}
+           where concat_ws(' ', ${columns.map(({ text }) => text).join(', ')}) ~ '[0-9A-Za-z+/=_-]{25}'`,
+        );
+        return rows;
+      },
+    });
+  } finally {
+    await client.end();
+  }
+}
+
+async function withSqlite<R>(file: string, work: (reader: TextReader) => Promise<R>): Promise<R> {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    return await work({
+      async tables() {
+        const rows = database.prepare(`select name from sqlite_master where type = 'table'`).all();
+        return rows.map(({ name }) => String(name));
+      },
+      async rows(table) {
+        return database
+          .prepare(`select * from ${quoted(table)}`)
+          .all()
+          .map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textOf(value)])));
+      },
+    });
+  } finally {
+    database.close();
+  }
+}
+
+function textOf(value: unknown): string | null {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
+  return typeof value === 'string' ? value : null;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

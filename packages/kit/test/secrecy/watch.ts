@@ -1,0 +1,57 @@
+import { pino, symbols } from 'pino';
+import { afterAll, vi } from 'vitest';
+import type * as Key from '../../src/contrib/apikeys/key.ts';
+import type * as Fernet from '../../src/contrib/webhooks/fernet.ts';
+import { inspectBeforeRemoval } from '../../src/testing/before-removal.ts';
+import { findKey, findWebhookSecret } from './find-secrets.ts';
+
+// Runs before every test file. Whatever the file's apps log and whatever its databases hold when they are dropped is searched for raw API
+// keys, for the secret parts of every key made meanwhile, and for webhook signing secrets; one of them found fails the file.
+
+const known = vi.hoisted(() => ({ keys: new Set<string>(), sealed: new Set<string>() }));
+const leaks: string[] = [];
+
+vi.mock('../../src/contrib/apikeys/key.ts', async (original) => {
+  const real = await original<typeof Key>();
+  const formatKey: typeof Key.formatKey = (tag, parts) => {
+    known.keys.add(parts.secret);
+    return real.formatKey(tag, parts);
+  };
+  return { ...real, formatKey };
+});
+
+vi.mock('../../src/contrib/webhooks/fernet.ts', async (original) => {
+  const real = await original<typeof Fernet>();
+  const encrypt: typeof Fernet.encrypt = (key, message, ...rest) => {
+    if (typeof message === 'string') known.sealed.add(message);
+    return real.encrypt(key, message, ...rest);
+  };
+  return { ...real, encrypt };
+});
+
+/** Every logger of the process, whoever made it, writes through this one method. */
+const shared = Object.getPrototypeOf(Object.getPrototypeOf(pino({ enabled: false }))) as Record<symbol, (...values: unknown[]) => string>;
+const writeLine = shared[symbols.asJsonSym];
+if (writeLine === undefined) throw new Error('pino makes its lines elsewhere now: no log would be searched.');
+shared[symbols.asJsonSym] = function searched(...values) {
+  const line = writeLine.apply(this, values);
+  const found = findKey(line, known) ?? findWebhookSecret(line);
+  if (found !== null)
+    leaks.push(
+      `the log line ${line
+        .trim()
+        .slice(0, 300)
+        .replaceAll(/[0-9A-Za-z+/=]{30,}/g, '…')} holds ${found.kind}, ${found.shown}`,
+    );
+  return line;
+};
+
+inspectBeforeRemoval(async (place) => {
+  const { scanDatabase } = await import('./scan-database.ts');
+  for (const { where, kind, shown } of await scanDatabase(place, known)) leaks.push(`${where} (${place.dialect}) holds ${kind}, ${shown}`);
+});
+
+afterAll(() => {
+  const found = leaks.splice(0);
+  if (found.length > 0) throw new Error(`secrets were written down:\n${[...new Set(found)].slice(0, 20).join('\n')}`);
+});
