@@ -92,7 +92,8 @@ async function betterAuth(url: string, print: (line: string) => void) {
   const folder = installPeers(PEERS, print);
   const load = async <T>(name: string) => (await import(peerUrl(folder, name))) as T;
   const { Pool } = createRequire(join(folder, 'package.json'))('pg') as typeof pg;
-  const pool = new Pool({ connectionString: url, max: AT_ONCE });
+  // Its end() does not wait for the connections to be gone: the server that stops next is no error of theirs.
+  const pool = new Pool({ connectionString: url, max: AT_ONCE }).on('error', () => undefined);
   const statements: string[] = [];
   pool.on('connect', (client) => {
     const query = client.query.bind(client) as (...args: unknown[]) => unknown;
