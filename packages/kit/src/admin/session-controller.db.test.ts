@@ -81,7 +81,14 @@ describeDatabases('the admin site', (database) => {
     test('when its user is no longer staff, on the next request', async () => {
       const browser = await site.browser();
       await changeStaff(database.db, browser.userId, false, await management());
-      expect((await site.get(browser, 'session')).status).toBe(403);
+      const refused = await site.get(browser, 'session');
+      expect(refused).toMatchObject({ status: 403, body: { code: 'staff_only' } });
+      expect((await site.get(browser, 'overview')).status).toBe(403);
+      // With the token of the refusal, and only with it, the session can be ended.
+      const logOut = (csrf: string) => site.send({ ...browser, csrf }, 'POST', 'logout');
+      expect((await logOut('')).status).toBe(403);
+      expect((await logOut(String(refused.body.csrf_token))).status).toBe(204);
+      expect((await site.get(browser, 'session')).status).toBe(401);
     });
 
     test('when its user is deactivated, on the next request', async () => {

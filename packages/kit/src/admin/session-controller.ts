@@ -8,7 +8,7 @@ import type { User } from '../auth/index.ts';
 import type { Db } from '../db/db.ts';
 import { hasCode, isKitError } from '../errors/index.ts';
 import { Controller, jsonSchema, route, type HandlerContext } from '../http/index.ts';
-import { allowAny, isStaff } from '../permissions/index.ts';
+import { allowAny, isAuthenticated } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminSession } from './wire.ts';
@@ -54,10 +54,17 @@ export function sessionController(site: AdminSite): Controller {
       },
     );
 
-    session = route.get('/session', { ...facts, response: SessionAnswer, permission: isStaff, auth: ['session'] }, async (context) => {
-      const accounts = await context.services.get(accountsService);
-      return answer(site, context.user, csrfTokenOf(context, accounts) ?? '');
-    });
+    session = route.get(
+      '/session',
+      { ...facts, response: SessionAnswer, permission: isAuthenticated, auth: ['session'] },
+      async (context) => {
+        const csrf_token = csrfTokenOf(context, await context.services.get(accountsService)) ?? '';
+        // Whoever is refused can still log out, which needs the token.
+        if (!context.user.is_staff)
+          throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
+        return answer(site, context.user, csrf_token);
+      },
+    );
   }
   return new KitAdminSessionController();
 }

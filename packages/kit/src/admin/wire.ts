@@ -1,7 +1,7 @@
 // The answers of the admin site's own JSON API, beside the shapes that modules declare. Routes, below the site's prefix:
 //   POST   api/login                                  { login, password } → AdminSession, sets the session cookie
 //   POST   api/logout                                 → 204
-//   GET    api/session                                → AdminSession
+//   GET    api/session                                → AdminSession; 403 staff_only carries `csrf_token`, to log out with
 //   GET    api/overview?range=24h                     → AdminOverviewAnswer
 //   GET    api/resources/:name                        ?search= &cursor= &limit= &sort=-created_at &filter.<name>= → AdminPage
 //   POST   api/resources/:name                        { field: value, … } → AdminResult, 201
