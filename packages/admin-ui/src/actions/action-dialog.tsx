@@ -7,6 +7,7 @@ import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Field } from '../forms/field.tsx';
 import { toInputs, toSubmission } from '../forms/form-values.ts';
 import { formatNumber, lowerFirst, plural } from '../values/format.ts';
+import { Prose } from '../values/prose.tsx';
 import { runBatches, type BatchProgress } from './run-batches.ts';
 import { useShowSecret } from './secret-dialog.tsx';
 import { TitleList } from './title-list.tsx';
@@ -106,7 +107,9 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
               </Text>
             ) : (
               <>
-                <Text size="sm">{action.confirm ?? `This will run on ${what}.`}</Text>
+                <Text size="sm">
+                  <Prose text={action.confirm ?? `This will run on ${what}.`} />
+                </Text>
                 <TitleList
                   heading={count === 1 ? `It hits this ${lowerFirst(resource.singular)}:` : `It hits ${what}:`}
                   targets={targets}

@@ -4,6 +4,7 @@ import type { AdminSecret } from '../api/shapes.ts';
 import { copyText } from '../feedback/copy-text.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { Icon } from '../icons/icon.tsx';
+import { Prose } from '../values/prose.tsx';
 
 type ShowSecret = (secret: AdminSecret) => void;
 
@@ -48,7 +49,9 @@ function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; reado
       zIndex={400}
     >
       <Stack gap="md">
-        <Notice tone="warning">{secret.note}</Notice>
+        <Notice tone="warning">
+          <Prose text={secret.note} />
+        </Notice>
         <Textarea
           ref={field}
           label={secret.label}

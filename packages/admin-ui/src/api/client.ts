@@ -1,5 +1,5 @@
 import { markConnection } from './connection.ts';
-import { ApiFault, readFault } from './fault.ts';
+import { ApiFault, readFault, toFault } from './fault.ts';
 import type { AdminOverviewAnswer, AdminPage, AdminRange, AdminRecord, AdminResult, AdminSession } from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
@@ -54,15 +54,15 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
   let fault = await readFault(response);
   // Another tab logged in again: the cookie is new and the token here is not. Nothing was done; ask for the token once.
-  if (fault.code === 'csrf_failed' && path !== 'session') {
-    await readSession();
-    response = await send(path, options);
+  if (fault.code === 'csrf_failed' && path !== 'login') {
+    const renewal = await readSession().then(() => null, toFault);
+    response = renewal === null ? await send(path, options) : response;
     if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-    fault = await readFault(response);
+    fault = renewal ?? (await readFault(response));
   }
   if (path !== 'login' && path !== 'session') {
     if (fault.status === 401) onSessionLost();
-    if (fault.code === 'permission_denied') onRefused();
+    if (fault.code === 'permission_denied' || fault.code === 'staff_only') onRefused();
   }
   throw fault;
 }
@@ -70,9 +70,15 @@ async function request<T>(path: string, options: RequestOptions = {}): Promise<T
 const resource = (name: string, ...rest: string[]): string => ['resources', name, ...rest].map(encodeURIComponent).join('/');
 
 export async function readSession(signal?: AbortSignal): Promise<AdminSession> {
-  const session = await request<AdminSession>('session', { signal });
-  csrfToken = session.csrf_token;
-  return session;
+  try {
+    const session = await request<AdminSession>('session', { signal });
+    csrfToken = session.csrf_token;
+    return session;
+  } catch (error) {
+    // Whoever is not staff may still log out.
+    if (error instanceof ApiFault && error.csrfToken !== null) csrfToken = error.csrfToken;
+    throw error;
+  }
 }
 
 export async function logIn(login: string, password: string): Promise<AdminSession> {

@@ -11,6 +11,7 @@ export class ApiFault extends Error {
   readonly fields: readonly FieldFault[];
   readonly retryAfterSeconds: number | null;
   readonly requestId: string | null;
+  readonly csrfToken: string | null;
 
   constructor(fault: {
     readonly status: number;
@@ -19,6 +20,7 @@ export class ApiFault extends Error {
     readonly fields?: readonly FieldFault[];
     readonly retryAfterSeconds?: number | null;
     readonly requestId?: string | null;
+    readonly csrfToken?: string | null;
   }) {
     super(fault.detail);
     this.name = 'ApiFault';
@@ -27,6 +29,7 @@ export class ApiFault extends Error {
     this.fields = fault.fields ?? [];
     this.retryAfterSeconds = fault.retryAfterSeconds ?? null;
     this.requestId = fault.requestId ?? null;
+    this.csrfToken = fault.csrfToken ?? null;
   }
 }
 
@@ -66,6 +69,7 @@ export async function readFault(response: Response): Promise<ApiFault> {
     fields: fieldFaults(document['errors']),
     retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     requestId: text('request_id'),
+    csrfToken: text('csrf_token'),
   });
 }
 

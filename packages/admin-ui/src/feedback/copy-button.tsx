@@ -17,10 +17,11 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
       variant="subtle"
       size="compact-xs"
       mb={4}
+      aria-label={said === null ? label : undefined}
       leftSection={<Icon name={said === 'copied' ? 'check' : 'copy'} size={14} />}
       onClick={() => void copyText(text).then((done) => setSaid(done ? 'copied' : 'refused'))}
     >
-      <span aria-live="polite">{said === 'copied' ? 'Copied' : said === 'refused' ? 'Select the text and copy it' : label}</span>
+      <span aria-live="polite">{said === 'copied' ? 'Copied' : said === 'refused' ? 'Select the text and copy it' : 'Copy'}</span>
     </Button>
   );
 }

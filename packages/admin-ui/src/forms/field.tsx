@@ -1,5 +1,7 @@
 import { Checkbox, NativeSelect, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import type { AdminField } from '../api/shapes.ts';
+import { Prose } from '../values/prose.tsx';
 import type { InputValue } from './form-values.ts';
 
 interface FieldProps {
@@ -38,7 +40,7 @@ export function Field({ field, value, error, onChange }: FieldProps) {
         <Checkbox
           name={field.name}
           label={field.label}
-          description={field.help}
+          description={describe(field)}
           error={error}
           checked={value === true}
           onChange={(event) => onChange(event.currentTarget.checked)}
@@ -110,7 +112,7 @@ export function Field({ field, value, error, onChange }: FieldProps) {
   }
 }
 
-function describe(field: AdminField): string | undefined {
+function describe(field: AdminField): ReactNode {
   const parts = [field.help, field.kind === 'time' ? `In your time zone, ${zone}.` : undefined].filter((part) => part !== undefined);
-  return parts.length === 0 ? undefined : parts.join(' ');
+  return parts.length === 0 ? undefined : <Prose text={parts.join(' ')} />;
 }

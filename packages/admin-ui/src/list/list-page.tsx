@@ -14,6 +14,7 @@ import { hashOf } from '../routing/location.ts';
 import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { formatNumber, lowerFirst } from '../values/format.ts';
+import { Prose } from '../values/prose.tsx';
 import { Value } from '../values/value.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
 import { isNarrowed, listParams, readListQuery } from './list-query.ts';
@@ -83,7 +84,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           <PageTitle>{resource.label}</PageTitle>
           {resource.description !== undefined && (
             <Text size="sm" c="dimmed" maw={640}>
-              {resource.description}
+              <Prose text={resource.description} />
             </Text>
           )}
         </div>
@@ -93,7 +94,11 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           </Button>
         )}
       </Group>
-      {'refused' in resource.creation && resource.creation.refused !== '' && <Notice tone="info">{resource.creation.refused}</Notice>}
+      {'refused' in resource.creation && resource.creation.refused !== '' && (
+        <Notice tone="info">
+          <Prose text={resource.creation.refused} />
+        </Notice>
+      )}
       <Toolbar
         resource={resource}
         query={query}

@@ -1,6 +1,7 @@
 import type { AdminTile } from '../api/shapes.ts';
 import { listHash } from '../routing/location.ts';
 import { formatDuration, formatNumber, formatPercent } from '../values/format.ts';
+import { Prose } from '../values/prose.tsx';
 import css from './overview.module.css';
 
 export function Tile({ tile }: { readonly tile: AdminTile }) {
@@ -8,7 +9,11 @@ export function Tile({ tile }: { readonly tile: AdminTile }) {
     <>
       <span className={css['tileLabel']}>{tile.label}</span>
       <span className={css['tileValue']}>{tileValue(tile)}</span>
-      {tile.hint !== undefined && <span className={css['tileHint']}>{tile.hint}</span>}
+      {tile.hint !== undefined && (
+        <span className={css['tileHint']}>
+          <Prose text={tile.hint} />
+        </span>
+      )}
     </>
   );
   if (tile.link === undefined) {

@@ -9,6 +9,7 @@ import { RecordForm } from '../forms/record-form.tsx';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { lowerFirst } from '../values/format.ts';
+import { Prose } from '../values/prose.tsx';
 import { Card } from './card.tsx';
 import { Way } from './record-page.tsx';
 
@@ -30,7 +31,9 @@ export function CreatePage({ resource }: { readonly resource: AdminResourceShape
       <Way resource={resource} />
       <PageTitle>{`New ${lowerFirst(resource.singular)}`}</PageTitle>
       {'refused' in resource.creation ? (
-        <Notice tone="info">{resource.creation.refused}</Notice>
+        <Notice tone="info">
+          <Prose text={resource.creation.refused} />
+        </Notice>
       ) : (
         <Card>
           <RecordForm

@@ -11,6 +11,7 @@ import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
+import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
 import { SectionBody } from './section.tsx';
@@ -70,7 +71,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           </Group>
           {record.state?.hint !== undefined && (
             <Text size="sm" c="dimmed" mt={4}>
-              {record.state.hint}
+              <Prose text={record.state.hint} />
             </Text>
           )}
         </div>

@@ -1,4 +1,5 @@
 import { Anchor } from '@mantine/core';
+import { clsx } from 'clsx';
 import type { AdminCellKind, AdminLink, AdminState } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
@@ -45,20 +46,28 @@ export function Value({ kind, value, label, whole = false }: ValueProps) {
     case 'url':
       return <WebLink text={plain(value)} whole={whole} />;
     case 'code':
-      return <span className={whole ? `${css['code']} ${css['whole']}` : `${css['code']} ${css['clamp']}`}>{plain(value)}</span>;
+      return <Text text={plain(value)} whole={whole} code />;
     case 'json':
       return whole ? (
         <JsonView value={value} label={label} />
       ) : (
-        <span className={`${css['code']} ${css['clamp']}`}>{typeof value === 'string' ? value : JSON.stringify(value)}</span>
+        <Text text={typeof value === 'string' ? value : JSON.stringify(value)} whole={false} code />
       );
     default:
       return <Text text={plain(value)} whole={whole} />;
   }
 }
 
-function Text({ text, whole }: { readonly text: string; readonly whole: boolean }) {
-  return <span className={css[whole ? 'whole' : 'clamp']}>{text}</span>;
+/** A word longer than this may break. */
+const WORD_LENGTH_MAX = 24;
+
+function Text({ text, whole, code = false }: { readonly text: string; readonly whole: boolean; readonly code?: boolean }) {
+  const isLong = text.split(/\s/).some((word) => word.length > WORD_LENGTH_MAX);
+  return (
+    <span className={clsx(css[whole ? 'whole' : 'clamp'], code && css['code'])} data-long={isLong ? '' : undefined}>
+      {text}
+    </span>
+  );
 }
 
 function Chips({ values, whole }: { readonly values: readonly string[]; readonly whole: boolean }) {
@@ -82,15 +91,15 @@ function Chips({ values, whole }: { readonly values: readonly string[]; readonly
 
 function RecordLink({ link }: { readonly link: AdminLink }) {
   return (
-    <Anchor href={hashOf({ page: 'record', resource: link.resource, id: link.id })} size="sm" className={css['clamp']}>
-      {link.text}
+    <Anchor href={hashOf({ page: 'record', resource: link.resource, id: link.id })} size="sm">
+      <Text text={link.text} whole={false} />
     </Anchor>
   );
 }
 
 function WebLink({ text, whole }: { readonly text: string; readonly whole: boolean }) {
   const address = webAddress(text);
-  const shown = <span className={`${css['code']} ${css[whole ? 'whole' : 'clamp']}`}>{text}</span>;
+  const shown = <Text text={text} whole={whole} code />;
   if (address === null || !whole) return shown;
   return (
     <Anchor href={address} target="_blank" rel="noreferrer noopener" size="sm" aria-label={`${text} (opens outside the site)`}>

@@ -1,0 +1,75 @@
+import { accounts, accountsService, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
+import { admin } from '../../../kit/src/admin/index.ts';
+import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
+import { audit } from '../../../kit/src/contrib/audit/index.ts';
+import { URLPolicy, webhooks, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
+import { fakeClock, type FakeClock } from '../../../kit/src/testing/fake-clock.ts';
+import { testApp, type TestApp, type TestAppOptions } from '../../../kit/src/testing/test-app.ts';
+import { memoryStorage } from '../../../kit/src/throttle/index.ts';
+import { products } from './products.ts';
+
+export const PASSWORD = 'correct horse battery';
+export const STAFF = 'olivia';
+
+/** A shop with every module and a product table of its own, served with its admin site. */
+export class Shop implements AsyncDisposable {
+  readonly test: TestApp;
+  readonly clock: FakeClock;
+  readonly address: string;
+
+  private constructor(test: TestApp, clock: FakeClock, address: string) {
+    this.test = test;
+    this.clock = clock;
+    this.address = address;
+  }
+
+  static async open(options: {
+    readonly now: string;
+    readonly transport?: Transport;
+    readonly database?: NonNullable<TestAppOptions['database']>;
+    readonly prefix?: `/${string}`;
+  }): Promise<Shop> {
+    const clock = fakeClock(options.now);
+    const { prefix = '/admin', transport, database } = options;
+    const test = await testApp({
+      ...(database === undefined ? {} : { database }),
+      title: 'Bean & Leaf',
+      version: '2.4.0',
+      clock,
+      throttleStorage: memoryStorage(),
+      mount: {},
+      modules: [
+        accounts({ secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
+        audit(),
+        apiKeys(),
+        webhooks({
+          jitter: false,
+          urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }),
+          ...(transport === undefined ? {} : { transport }),
+        }),
+        products(),
+        admin({ prefix }),
+      ],
+    });
+    const shop = new Shop(test, clock, `${await test.listen()}${prefix}/`);
+    await shop.newUser({ username: STAFF, email: 'olivia@beanleaf.example', is_staff: true });
+    return shop;
+  }
+
+  get app(): TestApp['app'] {
+    return this.test.app;
+  }
+
+  get db(): TestApp['app']['db'] {
+    return this.test.app.db;
+  }
+
+  async newUser(user: Omit<NewUser, 'password'>): Promise<{ readonly id: string; readonly username: string }> {
+    const management = (await this.app.services.get(accountsService)).management('setup');
+    return createUser(this.db, { password: PASSWORD, ...user }, management);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.test.close();
+  }
+}
