@@ -64,6 +64,8 @@ export type PublishFault =
   | 'idempotency_key_reused'
   | 'no_transaction'
   | 'wrong_database'
+  | 'database_unsupported'
+  | 'not_synchronous'
   | 'not_installed'
   | 'no_commit_hook';
 

@@ -1,5 +1,16 @@
+export { betterSqlite3Transaction, type BetterSqlite3Database } from './adapters/better-sqlite3.ts';
+export {
+  drizzleTransaction,
+  type DrizzlePostgresTransaction,
+  type DrizzleSqliteTransaction,
+  type DrizzleSqlTag,
+} from './adapters/drizzle.ts';
+export { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from './adapters/kysely.ts';
+export { mikroOrmTransaction, type MikroOrmEntityManager } from './adapters/mikro-orm.ts';
 export { nodeSqliteTransaction } from './adapters/node-sqlite.ts';
 export { pgTransaction, type PgClient } from './adapters/pg.ts';
+export { prismaTransaction, type PrismaTransaction, type PrismaTransactionOptions } from './adapters/prisma.ts';
+export { typeOrmTransaction, type TypeOrmEntityManager } from './adapters/typeorm.ts';
 export { InvalidAudience, type Audience, type AudienceOptions } from './audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './create-endpoint.ts';
@@ -15,13 +26,13 @@ export { OnCommitTaskQueue } from './on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
 export { PING_EVENT } from './ping-event.ts';
 export { pingEndpoint } from './ping.ts';
-export { publish, type PublishedEvent, type PublishOptions } from './publish.ts';
+export { publish, publishSync, type PublishedEvent, type PublishOptions } from './publish.ts';
 export { recoverEndpoint, type Recovered } from './recover.ts';
 export type { DeliverySummary } from './result-writer.ts';
 export { retryDelivery } from './retry.ts';
 export { SecretUnavailable } from './secret-box.ts';
 export { generateKeyPair, generateSecret, publicKeyOf, type SigningKeyPair } from './signature.ts';
-export type { SqlExecutor, SqlParameter } from './sql-executor.ts';
+export type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './task-queue.ts';
 export { httpTransport, type HttpTransportOptions, type Transport, type TransportRequest, type TransportResult } from './transport.ts';

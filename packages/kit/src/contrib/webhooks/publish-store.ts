@@ -1,6 +1,6 @@
 import type { Dialect } from '../../db/dialect.ts';
 import type { Audience } from './audience.ts';
-import type { SqlExecutor, SqlParameter } from './sql-executor.ts';
+import type { SqlParameter, SqlSteps } from './sql-executor.ts';
 
 /** The channel on which new work wakes workers. */
 export const WAKE_CHANNEL = 'kit_webhooks';
@@ -74,30 +74,30 @@ function byAudience<V>(make: (kind: Audience['kind']) => V): Readonly<Record<Aud
 }
 
 /** Writes the event and one pending delivery per endpoint it is for, in the caller's transaction. */
-export async function writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): Promise<WrittenEvent> {
+export function* writeEvent(dialect: Dialect, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
   const { id, type, data, audience, orderingKey, idempotencyKey } = event;
   const owner = 'owner' in audience ? audience.owner : '';
   const tenant = 'tenantKey' in audience ? audience.tenantKey : '';
   const timestamp = event.timestamp.toISOString();
-  if (tx.dialect === 'postgres') {
+  if (dialect === 'postgres') {
     const parameters: SqlParameter[] = [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, textArray(patterns)];
-    const [row] = await tx.query<{ events: number; deliveries: number }>(PUBLISH_POSTGRES[audience.kind], parameters);
+    const [row] = (yield [PUBLISH_POSTGRES[audience.kind], parameters]) as { events: number; deliveries: number }[];
     return { created: row?.events === 1, deliveries: row?.deliveries ?? 0 };
   }
   const statements = PUBLISH_SQLITE[audience.kind];
-  const created = await tx.query(statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey]);
+  const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey]];
   if (created.length === 0) return { created: false, deliveries: 0 };
-  const deliveries = await tx.query(statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]);
+  const deliveries = yield [statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]];
   return { created: true, deliveries: deliveries.length };
 }
 
 /** The event that used the idempotency key first. */
-export async function findByIdempotencyKey(tx: SqlExecutor, event: NewEvent): Promise<{ id: string; data: string } | null> {
+export function* findByIdempotencyKey(event: NewEvent): SqlSteps<{ id: string; data: string } | null> {
   const { audience, type, idempotencyKey } = event;
-  const [row] = await tx.query<{ id: string; data: string }>(
+  const [row] = (yield [
     'select id, data from webhook_events where idempotency_key = $1 and type = $2 and owner_id = $3 and tenant_key = $4',
     [idempotencyKey, type, 'owner' in audience ? audience.owner : '', 'tenantKey' in audience ? audience.tenantKey : ''],
-  );
+  ]) as { id: string; data: string }[];
   return row ?? null;
 }
 

@@ -5,7 +5,7 @@ import { PublishRefused } from './errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from './models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from './options.ts';
 import { findByIdempotencyKey, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
-import type { SqlExecutor } from './sql-executor.ts';
+import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from './sql-executor.ts';
 import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from './subscription.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
 import { findWebhooks } from './webhooks.ts';
@@ -37,6 +37,28 @@ export interface PublishedEvent {
  * anything is written.
  */
 export async function publish(tx: SqlExecutor, type: string, data: object, options: PublishOptions): Promise<PublishedEvent> {
+  const call = checkedCall(tx, type, data, options);
+  return announced(tx, call, options, await runSteps(tx, storedOnce(tx, call.event)));
+}
+
+/**
+ * The same for synchronous libraries whose transactions are functions that return no promise, such as better-sqlite3:
+ * the event is written, or the refusal thrown, before it returns.
+ */
+export function publishSync(tx: SyncSqlExecutor, type: string, data: object, options: PublishOptions): PublishedEvent {
+  // The types say so; JavaScript does not.
+  if (!('sync' in tx)) throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
+  const call = checkedCall(tx, type, data, options);
+  return announced(tx, call, options, runSteps(tx, storedOnce(tx, call.event)) as PublishedEvent);
+}
+
+interface CheckedCall {
+  readonly event: NewEvent;
+  readonly database: SqlExecutor['database'];
+  readonly queue: TaskQueue | undefined;
+}
+
+function checkedCall(tx: SqlExecutor, type: string, data: object, options: PublishOptions): CheckedCall {
   const database = databaseOf(tx, options.using);
   const clock = tx.clock ?? database?.clock ?? systemClock;
   const webhooks = database === undefined ? undefined : findWebhooks(database);
@@ -49,15 +71,28 @@ export async function publish(tx: SqlExecutor, type: string, data: object, optio
     orderingKey: checkedKey('orderingKey', options.orderingKey),
     idempotencyKey: checkedKey('idempotencyKey', options.idempotencyKey),
   };
-  const queue = checkedQueue(tx, options);
+  return { event, database, queue: checkedQueue(tx, options) };
+}
 
-  const { created, deliveries } = await writeEvent(tx, event, candidatePatterns(type));
-  if (!created) return { id: await firstPublished(tx, event), created, deliveries };
+function* storedOnce(tx: SqlExecutor, event: NewEvent): SqlSteps<PublishedEvent> {
+  const { created, deliveries } = yield* writeEvent(tx.dialect, event, candidatePatterns(event.type));
+  if (created) return { id: event.id, created, deliveries };
+  const first = yield* findByIdempotencyKey(event);
+  if (first?.data === event.data) return { id: first.id, created, deliveries };
+  throw new PublishRefused('idempotency_key_reused', 'The idempotency key was used before for an event with other data.');
+}
+
+/** Registers what happens after the commit. */
+function announced(tx: SqlExecutor, { database, queue }: CheckedCall, { task }: PublishOptions, event: PublishedEvent): PublishedEvent {
+  if (!event.created || tx.afterCommit === undefined) return event;
   // PostgreSQL's notification is part of the statement.
-  if (deliveries > 0 && tx.dialect === 'sqlite' && database !== undefined && tx.afterCommit !== undefined)
-    await database.notify(tx as never, WAKE_CHANNEL);
-  if (queue !== undefined) tx.afterCommit?.(() => queue.enqueue(event.id, tx.using ?? 'default', { database, task: options.task }));
-  return { id: event.id, created, deliveries };
+  if (event.deliveries > 0 && tx.dialect === 'sqlite' && database !== undefined) void database.notify(tx as never, WAKE_CHANNEL);
+  if (queue !== undefined) tx.afterCommit(() => queue.enqueue(event.id, aliasOf(tx) ?? 'default', { database, task }));
+  return event;
+}
+
+function aliasOf(tx: SqlExecutor): string | undefined {
+  return tx.using ?? tx.database?.using;
 }
 
 function databaseOf(tx: SqlExecutor, using: string | undefined): SqlExecutor['database'] {
@@ -67,13 +102,19 @@ function databaseOf(tx: SqlExecutor, using: string | undefined): SqlExecutor['da
       'publish() writes in your own transaction and none is open: call it inside db.transaction(async (tx) => …) with that tx.',
     );
   }
-  if (using !== undefined && tx.using !== undefined && using !== tx.using) {
+  const alias = aliasOf(tx);
+  if (using !== undefined && alias !== undefined && using !== alias) {
     throw new PublishRefused(
       'wrong_database',
-      `The transaction belongs to the database "${tx.using}", not to "${using}": an event must be stored where the change is.`,
+      `The transaction belongs to the database "${alias}", not to "${using}": an event must be stored where the change is.`,
     );
   }
   const { database } = tx;
+  if (database !== undefined && database.dialect !== tx.dialect)
+    throw new PublishRefused(
+      'wrong_database',
+      `The transaction is on ${tx.dialect}, the database "${database.using}" on ${database.dialect}.`,
+    );
   if (database !== undefined && findWebhooks(database) === undefined) {
     throw new PublishRefused(
       'not_installed',
@@ -130,10 +171,4 @@ function checkedQueue(tx: SqlExecutor, { queue, task }: PublishOptions): TaskQue
     'no_commit_hook',
     'This transaction cannot tell when it commits, so a queue would run too early: leave queue and task out, and let a worker deliver.',
   );
-}
-
-async function firstPublished(tx: SqlExecutor, event: NewEvent): Promise<string> {
-  const first = await findByIdempotencyKey(tx, event);
-  if (first?.data === event.data) return first.id;
-  throw new PublishRefused('idempotency_key_reused', 'The idempotency key was used before for an event with other data.');
 }

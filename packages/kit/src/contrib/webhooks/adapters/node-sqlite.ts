@@ -1,17 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SqlExecutor } from '../sql-executor.ts';
+import { reorder, toPositional } from '../../../db/sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
 
-/** The open transaction of a `node:sqlite` database, for `publish`. */
-export function nodeSqliteTransaction(database: DatabaseSync, options: { readonly using?: string } = {}): SqlExecutor {
+/** The open transaction of a `node:sqlite` database, for `publish` and `publishSync`. */
+export function nodeSqliteTransaction(database: DatabaseSync, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
   return {
     dialect: 'sqlite',
-    isTransaction: database.isTransaction,
+    sync: true,
     ...options,
-    query: async <R>(text: string, parameters: readonly (string | number | null)[]) => {
-      const named = Object.fromEntries(parameters.map((value, index) => [`$${index + 1}`, value]));
-      const statement = database.prepare(text);
-      statement.setAllowUnknownNamedParameters(true);
-      return statement.all(named) as R[];
+    get isTransaction() {
+      return database.isTransaction;
+    },
+    query: <R>(text: string, parameters: readonly SqlParameter[]) => {
+      const positional = toPositional(text);
+      return database.prepare(positional.text).all(...(reorder(parameters, positional.order) as SqlParameter[])) as R[];
     },
   };
 }

@@ -1,5 +1,5 @@
 import { PublishRefused } from '../errors.ts';
-import type { SqlExecutor } from '../sql-executor.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from '../sql-executor.ts';
 
 /** What is used of a `pg` client. */
 export interface PgClient {
@@ -9,14 +9,15 @@ export interface PgClient {
 }
 
 /** The open transaction of a bare `pg` client, for `publish`. A pool is refused: each of its queries may use another connection. */
-export function pgTransaction(client: PgClient, options: { readonly using?: string } = {}): SqlExecutor {
+export function pgTransaction(client: PgClient, options: ForeignTransactionOptions = {}): SqlExecutor {
   if ('totalCount' in client)
     throw new PublishRefused('no_transaction', 'A pool has no transaction: pass the client of pool.connect() that ran BEGIN.');
-  const status = client.getTransactionStatus?.() ?? 'T';
   return {
     dialect: 'postgres',
-    isTransaction: status !== 'I',
     ...options,
+    get isTransaction() {
+      return (client.getTransactionStatus?.() ?? 'T') !== 'I';
+    },
     query: async <R>(text: string, parameters: readonly unknown[]) => (await client.query(text, [...parameters])).rows as R[],
   };
 }

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createEndpoint } from '../../src/contrib/webhooks/create-endpoint.ts';
+import { publish } from '../../src/contrib/webhooks/publish.ts';
+import { WAKE_CHANNEL } from '../../src/contrib/webhooks/publish-store.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from '../../src/contrib/webhooks/sql-executor.ts';
+import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
+import type { Dialect } from '../../src/db/index.ts';
+import { describeDatabases, type TestDatabase } from '../../src/testing/index.ts';
+import { LOOPBACK, migrateWebhooks } from './outbox.ts';
+
+export interface BusinessTransaction {
+  /** The library's own transaction as `publish` takes it. */
+  executor(options?: ForeignTransactionOptions): SqlExecutor;
+  /** A savepoint of the library inside the transaction; rolled back when `work` rejects. */
+  nested(work: (inner: BusinessTransaction) => Promise<unknown>): Promise<unknown>;
+}
+
+/** Another library with a connection of its own to the test's database. */
+export interface ForeignLibrary {
+  /** Stores an order in a transaction of the library and runs `work` in it; rolled back when `work` rejects. */
+  transact<T>(order: number, work: (tx: BusinessTransaction) => Promise<T>): Promise<T>;
+  /** The adapter on a handle that has no transaction open. */
+  outside(): SqlExecutor;
+  close(): unknown;
+}
+
+export interface ForeignLibraryOptions {
+  readonly open: (place: {
+    readonly dialect: Dialect;
+    readonly url: string;
+    readonly path: string;
+  }) => ForeignLibrary | Promise<ForeignLibrary>;
+  readonly dialects?: readonly Dialect[];
+  /** Whether the test's transactions have savepoints. */
+  readonly savepoints?: boolean;
+  /** Whether the library says when a transaction has committed. */
+  readonly commitHook?: boolean;
+}
+
+const REFUSED = new Error('the business change was refused');
+let orders = 0;
+
+/** What every adapter guarantees, tested with the library itself. */
+export function describeForeignLibrary(
+  name: string,
+  options: ForeignLibraryOptions,
+  more?: (open: () => ForeignLibrary, database: TestDatabase) => void,
+): void {
+  describeDatabases(
+    `publish in a transaction of ${name}`,
+    (database) => {
+      if (options.dialects?.includes(database.dialect) === false) {
+        test.runIf(false)(`${name} is not for ${database.dialect}`, () => undefined);
+        return;
+      }
+      let opened: ForeignLibrary | undefined;
+      const library = (): ForeignLibrary => {
+        if (opened === undefined) throw new Error('not opened yet');
+        return opened;
+      };
+      beforeAll(async () => {
+        useWebhooks(database.db, { urlPolicy: LOOPBACK });
+        await database.db.transaction((tx) => createEndpoint(tx, { owner: 'ada', url: 'http://127.0.0.1:9/', events: ['order.*'] }));
+        const path = database.url.replace(/^sqlite:/, '');
+        opened = await options.open({ dialect: database.dialect, url: database.url, path });
+      });
+      afterAll(async () => {
+        await opened?.close();
+        unbindWebhooks(database.db);
+      });
+      defineGuarantees(database, library, options);
+      more?.(library, database);
+    },
+    {
+      template: 'webhooks_and_orders',
+      prepare: async (db) => {
+        await migrateWebhooks(db);
+        await db.query('create table orders (id integer primary key, total text not null)');
+      },
+    },
+  );
+}
+
+export async function stored(database: TestDatabase, order: number): Promise<{ orders: number; events: number; deliveries: number }> {
+  const count = async (text: string) => Number((await database.db.query<{ n: number }>(text, [order]))[0]?.n);
+  const data = database.dialect === 'postgres' ? `cast(data as json) ->> 'order' = cast($1 as text)` : `data ->> 'order' = $1`;
+  return {
+    orders: await count('select count(*) as n from orders where id = $1'),
+    events: await count(`select count(*) as n from webhook_events where ${data}`),
+    deliveries: await count(`select count(*) as n from webhook_deliveries where event_id in (select id from webhook_events where ${data})`),
+  };
+}
+
+export function newOrder(): number {
+  return ++orders;
+}
+
+function defineGuarantees(database: TestDatabase, library: () => ForeignLibrary, options: ForeignLibraryOptions): void {
+  const { commitHook = false, savepoints = true } = options;
+  const announce = (tx: BusinessTransaction, order: number, settings: object = {}) =>
+    publish(tx.executor(), 'order.paid', { order }, { owner: 'ada', ...settings });
+
+  test('a committed transaction leaves its change, the event and the deliveries', async () => {
+    const order = newOrder();
+    const event = await library().transact(order, (tx) => announce(tx, order, { orderingKey: 'k' }));
+    expect(event).toMatchObject({ created: true, deliveries: 1 });
+    expect(await stored(database, order)).toEqual({ orders: 1, events: 1, deliveries: 1 });
+  });
+
+  test('a rolled-back transaction leaves nothing', async () => {
+    const order = newOrder();
+    const failing = library().transact(order, async (tx) => {
+      expect(await announce(tx, order)).toMatchObject({ created: true, deliveries: 1 });
+      throw REFUSED;
+    });
+    await expect(failing).rejects.toThrow(REFUSED.message);
+    expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+  });
+
+  test.runIf(savepoints)('a rolled-back savepoint takes its event with it and leaves the others', async () => {
+    const [outer, inner] = [newOrder(), newOrder()];
+    await library().transact(outer, async (tx) => {
+      await announce(tx, outer);
+      const nested = tx.nested(async (savepoint) => {
+        await announce(savepoint, inner);
+        throw REFUSED;
+      });
+      return expect(nested).rejects.toThrow(REFUSED.message);
+    });
+    expect(await stored(database, outer)).toEqual({ orders: 1, events: 1, deliveries: 1 });
+    expect(await stored(database, inner)).toMatchObject({ events: 0, deliveries: 0 });
+  });
+
+  test('the idempotency key holds across its transactions', async () => {
+    const order = newOrder();
+    const once = { idempotencyKey: `order-${order}` };
+    const first = await library().transact(order, (tx) => announce(tx, order, once));
+    const again = await library().transact(newOrder(), (tx) => announce(tx, order, once));
+    expect(again).toEqual({ id: first.id, created: false, deliveries: 0 });
+  });
+
+  test('without an open transaction nothing is written', async () => {
+    const order = newOrder();
+    const refused = (async () => publish(library().outside(), 'order.paid', { order }, { owner: 'ada' }))();
+    await expect(refused).rejects.toMatchObject({ code: 'no_transaction' });
+    expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+  });
+
+  test('an alias that is not the named database’s is refused', async () => {
+    const order = newOrder();
+    const refused = library().transact(order, (tx) =>
+      publish(tx.executor({ database: database.db }), 'order.paid', { order }, { owner: 'ada', using: 'reports' }),
+    );
+    await expect(refused).rejects.toMatchObject({ code: 'wrong_database' });
+    expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+  });
+
+  if (database.dialect === 'postgres' || commitHook) {
+    test('the commit wakes workers, a rollback does not', async () => {
+      const woken: string[] = [];
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const stop = await database.db.listen(WAKE_CHANNEL, () => {
+        woken.push('woken');
+        resolve();
+      });
+      const order = newOrder();
+      const wake = (tx: BusinessTransaction) => publish(tx.executor({ database: database.db }), 'order.paid', { order }, { owner: 'ada' });
+      const failing = library().transact(order, async (tx) => {
+        await wake(tx);
+        throw REFUSED;
+      });
+      await failing.catch(() => undefined);
+      await library().transact(order, wake);
+      await promise;
+      await stop();
+      expect(woken).toHaveLength(1);
+    });
+  }
+
+  if (commitHook) {
+    test('a queue runs after the commit and not after a rollback', async () => {
+      const order = newOrder();
+      const seen: unknown[] = [];
+      const queue = { enqueue: async (id: string, using: string) => void seen.push([id, using, (await stored(database, order)).events]) };
+      const failing = library().transact(order, async (tx) => {
+        await announce(tx, order, { queue });
+        throw REFUSED;
+      });
+      await failing.catch(() => undefined);
+      const { id } = await library().transact(order, async (tx) => {
+        const event = await announce(tx, order, { queue });
+        expect(seen).toEqual([]);
+        return event;
+      });
+      expect(seen).toEqual([[id, 'default', 1]]);
+    });
+
+    test('a queue that fails after the commit harms neither the caller nor the next', async () => {
+      const ran: string[] = [];
+      const broken = { enqueue: () => Promise.reject(new Error('the queue is down')) };
+      const warned = new Promise((resolve) => void process.once('warning', resolve));
+      await library().transact(newOrder(), async (tx) => {
+        await announce(tx, newOrder(), { queue: broken });
+        await announce(tx, newOrder(), { task: (id: string) => ran.push(id) });
+      });
+      expect(ran).toHaveLength(1);
+      expect(await warned).toMatchObject({ message: 'the queue is down' });
+    });
+  } else {
+    test('a queue is refused, because the library cannot tell when it commits', async () => {
+      const order = newOrder();
+      const refused = library().transact(order, (tx) => announce(tx, order, { task: () => undefined }));
+      await expect(refused).rejects.toMatchObject({ code: 'no_commit_hook' });
+      expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+    });
+  }
+}
