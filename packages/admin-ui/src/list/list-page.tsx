@@ -1,4 +1,5 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { DataTable, type DataTableColumn } from 'mantine-datatable';
 import { useMemo, useState, type MouseEvent } from 'react';
@@ -74,7 +75,11 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     }
   };
 
-  const columns = useMemo(() => resource.columns.map((column, index) => toColumn(resource, column, index === 0)), [resource]);
+  const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
+  const columns = useMemo(
+    () => columnsFor(resource.columns, isWide).map((column, index) => toColumn(resource, column, index === 0)),
+    [resource, isWide],
+  );
   const sort = query.sort.replace(/^-/, '');
 
   return (
@@ -194,13 +199,20 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   );
 }
 
+/** A phone shows few columns: what something is called comes first, how it is comes next, what is secondary not at all. */
+function columnsFor(columns: readonly AdminColumn[], isWide: boolean): readonly AdminColumn[] {
+  if (isWide) return columns;
+  const [first, ...others] = columns.filter((column, index) => index === 0 || column.secondary !== true);
+  const states = others.filter((column) => column.kind === 'state');
+  return [...(first === undefined ? [] : [first]), ...states, ...others.filter((column) => column.kind !== 'state')];
+}
+
 function toColumn(resource: AdminResourceShape, column: AdminColumn, isFirst: boolean): DataTableColumn<AdminRow> {
   return {
     accessor: column.name,
     title: column.label,
     sortable: column.sortable === true,
     textAlign: align(column.kind) === 'end' ? 'right' : 'left',
-    ...(column.secondary === true ? { visibleMediaQuery: WIDE } : {}),
     ...(isFirst && css['first'] !== undefined ? { cellsClassName: css['first'] } : {}),
     render: (row) => {
       const drawn = <Value kind={column.kind} value={row.values[column.name]} label={column.label} />;

@@ -8,6 +8,8 @@ import { isNarrowed } from './list-query.ts';
 import css from './list.module.css';
 
 const TYPING_MS = 250;
+/** The others wait behind a button, unless they are set. */
+const FILTERS_SHOWN = 3;
 
 interface ToolbarProps {
   readonly resource: AdminResourceShape;
@@ -20,10 +22,12 @@ interface ToolbarProps {
 }
 
 export function Toolbar({ resource, query, onChange, live, onLive, busy, onRefresh }: ToolbarProps) {
+  const [open, setOpen] = useState(false);
   const setFilter = (name: string, value: string, typing: boolean): void => {
     const { [name]: _, ...others } = query.filters;
     onChange({ filters: value === '' ? others : { ...others, [name]: value } }, { typing });
   };
+  const shown = resource.filters.filter(({ name }, index) => open || index < FILTERS_SHOWN || query.filters[name] !== undefined);
   return (
     <div className={css['toolbar']} role="search">
       {resource.searches !== undefined && (
@@ -36,9 +40,14 @@ export function Toolbar({ resource, query, onChange, live, onLive, busy, onRefre
           onChange={(search) => onChange({ search }, { typing: true })}
         />
       )}
-      {resource.filters.map((filter) => (
+      {shown.map((filter) => (
         <Filter key={filter.name} filter={filter} value={query.filters[filter.name] ?? ''} onChange={setFilter} />
       ))}
+      {shown.length < resource.filters.length && (
+        <Button variant="subtle" px="xs" onClick={() => setOpen(true)}>
+          More filters
+        </Button>
+      )}
       {isNarrowed(query) && (
         <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
           Clear
