@@ -55,10 +55,18 @@ export class AdminConditions {
     this.conditions.push(condition);
   }
 
-  /** Any of the expressions contains the text, whatever its case. */
-  contains(expressions: readonly string[], text: string): void {
+  /** Any of the expressions contains the text, whatever its case, or one of the alternatives holds. */
+  contains(expressions: readonly string[], text: string, alternatives: readonly string[] = []): void {
     const parameter = this.parameter(text);
-    this.add(`(${expressions.map((sql) => containsSql(sql, parameter, this.#dialect)).join(' or ')})`);
+    this.add(`(${[...expressions.map((sql) => containsSql(sql, parameter, this.#dialect)), ...alternatives].join(' or ')})`);
+  }
+
+  /** Any of the columns is this id; text that is no id finds nothing. */
+  uuid(column: string, text: string, ...more: readonly string[]): void {
+    const id = text.toLowerCase();
+    if (!isUuid(id)) return this.add('1 = 0');
+    const parameter = this.parameter(id);
+    return this.add(`(${[column, ...more].map((each) => `${each} = ${parameter}`).join(' or ')})`);
   }
 }
 

@@ -11,7 +11,7 @@ import { migrateApp } from '../../src/app/migration-modules.ts';
 import { accounts, accountsService, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import type { Database } from '../../src/db/db.ts';
-import { fakeClock } from '../../src/testing/fake-clock.ts';
+import { fakeClock, type FakeClock } from '../../src/testing/fake-clock.ts';
 import { memoryStorage } from '../../src/throttle/index.ts';
 
 export const PASSWORD = 'correct horse battery';
@@ -32,9 +32,12 @@ export interface Answer {
   readonly headers: LightMyRequestResponse['headers'];
 }
 
+/** `clock` must be the database's own where the database makes times. */
+export type AdminAppOptions = Partial<Omit<AppOptions, 'clock'>> & { readonly clock?: FakeClock };
+
 /** An application with the admin site on a given database, over HTTP. */
 export class AdminApp {
-  readonly clock = fakeClock();
+  readonly clock: FakeClock;
   readonly logged: string[] = [];
   /** Every answer so far: what must never leave is looked for in all of them. */
   readonly answers: string[] = [];
@@ -42,7 +45,8 @@ export class AdminApp {
   readonly #folder = mkdtempSync(join(tmpdir(), 'kit-admin-'));
   #people = 0;
 
-  constructor(database: Database, modules: readonly Module[] = [], options: Partial<AppOptions> = {}) {
+  constructor(database: Database, modules: readonly Module[] = [], { clock = fakeClock(), ...options }: AdminAppOptions = {}) {
+    this.clock = clock;
     mkdirSync(join(this.#folder, 'assets'));
     writeFileSync(
       join(this.#folder, 'index.html'),

@@ -29,6 +29,12 @@ export const webhookErrors = defineErrors('webhooks', {
     detail: 'There is no such delivery.',
     remedy: 'List the deliveries of the endpoint; old ones are pruned.',
   },
+  event_not_found: { status: 404, detail: 'There is no such event.', remedy: 'List the events; old ones are pruned.' },
+  audience_assigned: {
+    status: 409,
+    detail: 'The event has an audience already.',
+    remedy: 'An audience is assigned once; publish the event again to reach somebody else.',
+  },
   delivery_claimed: {
     status: 409,
     detail: 'A worker is sending this delivery.',

@@ -1,11 +1,10 @@
 import type { Command as CommanderCommand } from 'commander';
 import type { CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
+import { assignAudience } from './assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } from './audience.ts';
 import { databaseNamed, time, uuid, wholeNumber } from './command-options.ts';
 import { encryptSecrets, prune, replay } from './maintain.ts';
-import { setAudience } from './maintenance-store.ts';
-import { WAKE_CHANNEL } from './publish-store.ts';
 import { webhooksOf } from './webhooks.ts';
 
 type Context = CommandContext<App>;
@@ -89,11 +88,7 @@ function addAssignAudience(command: CommanderCommand, context: Context): void {
       const id = uuid(context, '--event-id', options.eventId);
       const audience = readAudience(context, { owner, tenantKey, broadcast });
       const db = await databaseNamed(context, options.database);
-      const assigned = await db.transaction(async (tx) => {
-        const done = await setAudience(tx, id, audience, webhooksOf(db).clock.now());
-        if (done) await db.notify(tx, WAKE_CHANNEL);
-        return done;
-      });
+      const assigned = await db.transaction((tx) => assignAudience(tx, id, audience));
       if (!assigned) context.fail(`There is no event ${id} without an audience: it does not exist or has one already.`);
       context.print(context.json ? JSON.stringify({ id, audience: audience.kind }) : `Event ${id} is for: ${audience.kind}.`);
     });

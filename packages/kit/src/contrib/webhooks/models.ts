@@ -77,7 +77,15 @@ export const webhookEndpoints = model(
     schedule: t.array(t.float()).nullable(),
     ...timestamps(),
   },
-  { indexes: [{ columns: ['owner_id', 'tenant_key', 'id'] }, { columns: ['tenant_key', 'id'] }] },
+  {
+    indexes: [
+      { columns: ['owner_id', 'tenant_key', 'id'] },
+      { columns: ['tenant_key', 'id'] },
+      // What operators look for among many healthy ones.
+      { columns: ['id'], where: 'failing_since is not null', name: 'webhook_endpoints_failing' },
+      { columns: ['id'], where: 'not is_active', name: 'webhook_endpoints_disabled' },
+    ],
+  },
 );
 
 /**
@@ -122,6 +130,7 @@ export const webhookDeliveries = model(
     indexes: [
       { columns: ['event_id', 'endpoint_id'], unique: true },
       { columns: ['endpoint_id', 'id'] },
+      { columns: ['id'], where: "status = 'failed'", name: 'webhook_deliveries_failed' },
       // Only work that is left is in these three, so a million finished deliveries do not slow a claim down.
       { columns: ['next_attempt_at'], where: "status = 'pending' and ordering_key is null", name: 'webhook_deliveries_due' },
       {

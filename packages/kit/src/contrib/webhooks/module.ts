@@ -1,5 +1,7 @@
 import type { Module } from '../../app/module.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
+import { webhooksAdmin } from './admin.ts';
 import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
@@ -18,6 +20,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
   const given = readWebhookOptions(options);
   const bound: Database[] = [];
   const workers: DeliveryWorker[] = [];
+  let users: UserDirectory | null = null;
   return {
     name: 'webhooks',
     models: webhookModels,
@@ -25,7 +28,9 @@ export function webhooks(options: WebhookOptions = {}): Module {
     databases: given.databases,
     errors: webhookErrors,
     commands: [webhooksCommand],
-    install({ registry }) {
+    admin: webhooksAdmin(given.databases, () => users),
+    install({ registry, users: directory }) {
+      users = directory;
       registry.events = { publish: (tx, type, data, audience) => publish(tx, type, data, audience) };
     },
     setup({ databases, settings: app, clock, log, registry }) {

@@ -22,7 +22,7 @@ export interface SendReport {
 
 const BODY_CACHE_BYTES_MAX = 4 * 1024 * 1024;
 const KEYS_MAX = 10_000;
-const USER_AGENT = `kit-webhooks/${VERSION}`;
+export const USER_AGENT = `kit-webhooks/${VERSION}`;
 /** A transport of the application's own that forgets its timeout is given up well before the lease ends. */
 const FOREIGN_TRANSPORT_MARGIN_MS = LEASE_MARGIN_MS / 2;
 

@@ -1,4 +1,5 @@
 import { initial } from './0001_initial.ts';
+import { operators } from './0002_operators.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial];
+export const webhookMigrations = [initial, operators];

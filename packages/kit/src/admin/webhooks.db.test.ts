@@ -1,0 +1,392 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { createEndpoint, publish, signingSecret, webhooks } from '../contrib/webhooks/index.ts';
+import { findEndpoint, type WebhookDelivery } from '../contrib/webhooks/store.ts';
+import { uuidv7 } from '../db/uuidv7.ts';
+import { describeDatabases, type TestDatabase } from '../testing/databases.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+
+const KEY = 'cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=';
+let hosts = 0;
+
+const clock = fakeClock();
+
+const define = (database: TestDatabase): void => {
+  let site: AdminApp;
+  let staff: Browser;
+
+  beforeAll(async () => {
+    site = await new AdminApp(database.db, [webhooks({ secretKeys: [KEY] })], { clock }).ready();
+    staff = await site.browser();
+  });
+  afterAll(() => site.close());
+
+  const newEndpoint = async (given: { owner?: string; url?: string; events?: string[]; tenantKey?: string } = {}) => {
+    hosts += 1;
+    const owner = given.owner ?? (await site.newUser()).id;
+    const input = { url: `https://host${hosts}.example.com/hook?token=hidden`, events: ['order.*'], ...given, owner };
+    return (await database.db.transaction((tx) => createEndpoint(tx, input))).endpoint;
+  };
+  const newDelivery = async (type = 'order.paid', endpoint?: { id: string; owner_id: string }) => {
+    const target = endpoint ?? (await newEndpoint({ events: ['*'] }));
+    const event = await database.db.transaction((tx) => publish(tx, type, { total: 12 }, { owner: target.owner_id }));
+    const [delivery] = await database.db.query<WebhookDelivery>(
+      'select * from webhook_deliveries where event_id = $1 and endpoint_id = $2',
+      [event.id, target.id],
+    );
+    if (delivery === undefined) throw new Error('the event reached nobody');
+    return delivery;
+  };
+  const finish = async (delivery: WebhookDelivery, status: 'succeeded' | 'failed', excerpt = 'ok') => {
+    const failed = status === 'failed';
+    await database.db.query(
+      `update webhook_deliveries set status = $2, attempts = 1, next_attempt_at = null, failure_reason = $3, last_error = $4, last_status_code = $5 where id = $1`,
+      [delivery.id, status, failed ? 'http_status' : null, failed ? 'The receiver answered 500.' : null, failed ? 500 : 200],
+    );
+    await database.db.query(
+      `insert into webhook_attempts (delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [
+        delivery.id,
+        uuidv7(site.clock),
+        site.clock.now(),
+        failed ? 900 : 30,
+        failed ? 500 : 200,
+        failed ? 'http_status' : null,
+        failed ? 'The receiver answered 500.' : null,
+        excerpt,
+        'worker-1',
+      ],
+    );
+  };
+  const list = async (resource: string, query = ''): Promise<{ id: string; title: string; values: Record<string, unknown> }[]> =>
+    (await site.get(staff, `resources/${resource}?${query}`)).body.items;
+  const ids = async (resource: string, query: string) => (await list(resource, query)).map((item) => item.id);
+  const read = async (resource: string, id: string) => (await site.get(staff, `resources/${resource}/${id}`)).body;
+  const history = (record: { sections: { title: string; rows: { values: { entry: { text: string } } }[] }[] }) =>
+    record.sections.at(-1)?.rows.map((row) => row.values.entry.text);
+
+  describe('endpoints', () => {
+    test('are found by URL, description and owner, and filtered by state, owner and tenant', async () => {
+      const owner = await site.newUser({ username: 'hookowner' });
+      const one = await newEndpoint({ owner: owner.id, url: 'https://findme.example.com/a' });
+      const two = await newEndpoint({ owner: owner.id, url: 'https://findme.example.com/b', tenantKey: 'acme' });
+      expect(await ids('endpoints', 'search=FINDME')).toEqual([two.id, one.id]);
+      expect(await ids('endpoints', 'search=hookown')).toEqual([two.id, one.id]);
+      expect(await ids('endpoints', 'filter.owner=hookowner&filter.tenant=acme')).toEqual([two.id]);
+      expect((await list('endpoints', 'search=findme'))[0]?.values).toMatchObject({
+        owner: { resource: 'users', id: owner.id, text: 'hookowner' },
+        tenant_key: 'acme',
+        events: ['order.*'],
+        state: { value: 'active', tone: 'good' },
+      });
+      await site.act(staff, 'endpoints', 'disable', [one.id]);
+      await database.db.query('update webhook_endpoints set failing_since = $2, consecutive_failures = 3 where id = $1', [
+        two.id,
+        site.clock.now(),
+      ]);
+      expect(await ids('endpoints', 'search=findme&filter.state=disabled')).toEqual([one.id]);
+      expect(await ids('endpoints', 'search=findme&filter.state=failing')).toEqual([two.id]);
+      expect(await ids('endpoints', 'search=findme&filter.state=active')).toEqual([]);
+    });
+
+    test('creating one shows its signing secret once and never again', async () => {
+      const owner = await site.newUser();
+      const answer = await site.send(staff, 'POST', 'resources/endpoints', {
+        owner: owner.username,
+        url: 'https://new.example.com/hook',
+        events: ['order.paid'],
+        description: 'Shipping',
+      });
+      expect(answer.status).toBe(201);
+      expect(answer.headers['cache-control']).toBe('no-store');
+      const { id, secret } = answer.body;
+      expect(secret.value).toMatch(/^whsec_/);
+      const stored = await findEndpoint(database.db, id);
+      expect(stored?.owner_id).toBe(owner.id);
+      expect(signingSecret(database.db, stored as never)).toBe(secret.value);
+      const record = await site.get(staff, `resources/endpoints/${id}`);
+      expect(record.text).not.toContain(secret.value.slice(6));
+      expect(record.text).not.toContain('fernet:');
+      expect(history(record.body)).toEqual(['webhook_endpoint.created']);
+    });
+
+    test.each([
+      ['url', { url: 'http://plain.example.com/' }, /policy says: .*https/],
+      ['url', { url: 'https://127.0.0.1/' }, /policy says: .*address/],
+      ['url', { url: '' }, /Required/],
+      ['events', { events: ['not a pattern!'] }, /./],
+      ['events', { events: [] }, /Required/],
+      ['owner', { owner: 'nobody-at-all' }, /no such user/],
+      ['description', { description: 'x'.repeat(201) }, /200/],
+      ['secret', { secret: 'whsec_mine' }, /no such field/],
+    ])('a faulty %s is a 422 at the field', async (field, given, message) => {
+      const owner = await site.newUser();
+      const body = { owner: owner.id, url: 'https://fine.example.com/', events: ['*'], ...given };
+      const answer = await site.send(staff, 'POST', 'resources/endpoints', body);
+      expect(answer.status).toBe(422);
+      expect(answer.body.errors[0]).toMatchObject({ location: ['body', field], message: expect.stringMatching(message) });
+      expect(await ids('endpoints', `filter.owner=${owner.id}`)).toEqual([]);
+    });
+
+    test('are edited, and a refused URL changes nothing', async () => {
+      const endpoint = await newEndpoint();
+      const refused = await site.send(staff, 'PATCH', `resources/endpoints/${endpoint.id}`, {
+        url: 'https://localhost/',
+        description: 'new',
+      });
+      expect(refused).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'url'] }] } });
+      expect((await findEndpoint(database.db, endpoint.id))?.description).toBe('');
+      await site.send(staff, 'PATCH', `resources/endpoints/${endpoint.id}`, {
+        events: ['invoice.*'],
+        description: 'new',
+        is_active: false,
+      });
+      const record = await read('endpoints', endpoint.id);
+      expect(record).toMatchObject({
+        state: { value: 'disabled' },
+        form: { values: { events: ['invoice.*'], description: 'new', is_active: false } },
+      });
+      expect(history(record)).toEqual(['webhook_endpoint.updated']);
+    });
+
+    test('"Rotate the signing secret" shows the new one once', async () => {
+      const endpoint = await newEndpoint();
+      const answer = await site.act(staff, 'endpoints', 'rotate-secret', [endpoint.id]);
+      expect(answer.body.secret.value).toMatch(/^whsec_/);
+      expect(answer.body.message).toContain('signs too until');
+      const record = await site.get(staff, `resources/endpoints/${endpoint.id}`);
+      expect(record.text).not.toContain(answer.body.secret.value.slice(6));
+      expect(history(record.body)).toEqual(['webhook_endpoint.secret_rotated']);
+      expect((await site.act(staff, 'endpoints', 'rotate-secret', [endpoint.id, (await newEndpoint()).id])).status).toBe(422);
+    });
+
+    test('"Enable and clear failures" enables, clears and records', async () => {
+      const endpoint = await newEndpoint();
+      await site.act(staff, 'endpoints', 'disable', [endpoint.id]);
+      await database.db.query('update webhook_endpoints set failing_since = $2, consecutive_failures = 9 where id = $1', [
+        endpoint.id,
+        site.clock.now(),
+      ]);
+      const shape = (await site.get(staff, 'session')).body.site.resources.find((each: { name: string }) => each.name === 'endpoints');
+      expect(shape.actions.map((action: { label: string }) => action.label)).toEqual(
+        expect.arrayContaining(['Enable and clear failures', 'Rotate the signing secret', 'Send a ping']),
+      );
+      await site.act(staff, 'endpoints', 'enable', [endpoint.id]);
+      expect(await findEndpoint(database.db, endpoint.id)).toMatchObject({
+        is_active: true,
+        failing_since: null,
+        consecutive_failures: 0,
+        disabled_reason: null,
+      });
+      expect(history(await read('endpoints', endpoint.id))).toEqual(['webhook_endpoint.updated', 'webhook_endpoint.updated']);
+    });
+
+    test('a ping is queued for the endpoint, and refused for a disabled one with the reason', async () => {
+      const [active, disabled] = [await newEndpoint(), await newEndpoint()];
+      await site.act(staff, 'endpoints', 'disable', [disabled.id]);
+      const answer = await site.act(staff, 'endpoints', 'ping', [active.id, disabled.id]);
+      expect(answer.body).toMatchObject({
+        message: '1 endpoint pinged; 1 could not be.',
+        failures: [{ id: disabled.id, message: expect.stringContaining('disabled') }],
+      });
+      expect((await list('deliveries', `filter.endpoint=${active.id}`)).map((item) => item.title)).toEqual([
+        expect.stringContaining('webhook.ping to host'),
+      ]);
+    });
+
+    test('"Send what was missed" queues failures since a time', async () => {
+      const delivery = await newDelivery();
+      await finish(delivery, 'failed');
+      const since = new Date(site.clock.now().getTime() - 3_600_000).toISOString();
+      expect((await site.act(staff, 'endpoints', 'recover', [delivery.endpoint_id])).body.errors[0].location).toEqual([
+        'body',
+        'fields',
+        'since',
+      ]);
+      expect((await site.act(staff, 'endpoints', 'recover', [delivery.endpoint_id], { since })).body.message).toBe(
+        '1 deliveries are queued.',
+      );
+      expect(history(await read('endpoints', delivery.endpoint_id))).toEqual(['webhook_endpoint.recovered']);
+    });
+
+    test('the record shows health by hour, recent deliveries and the last errors', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      for (const status of ['succeeded', 'failed', 'succeeded'] as const) await finish(await newDelivery('order.paid', endpoint), status);
+      const [facts, health, recent, errors] = (await read('endpoints', endpoint.id)).sections;
+      expect(facts.values.id).toBe(endpoint.id);
+      expect(health.chart.buckets).toHaveLength(24);
+      expect(health.chart.series.map((series: { values: number[] }) => series.values.at(-1))).toEqual([2, 1]);
+      expect(recent.rows).toHaveLength(3);
+      expect(recent.more).toEqual({ resource: 'deliveries', filters: { endpoint: endpoint.id } });
+      expect(errors.rows).toHaveLength(1);
+    });
+  });
+
+  describe('deliveries', () => {
+    test('are filtered by status, type, endpoint, event, failure and time, newest first', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      const [pending, good, bad] = [
+        await newDelivery('order.paid', endpoint),
+        await newDelivery('order.sent', endpoint),
+        await newDelivery('order.lost', endpoint),
+      ];
+      await finish(good, 'succeeded');
+      await finish(bad, 'failed');
+      const of = (query: string) => ids('deliveries', `filter.endpoint=${endpoint.id}&${query}`);
+      expect(new Set(await of(''))).toEqual(new Set([pending.id, good.id, bad.id]));
+      expect(await of('filter.status=pending')).toEqual([pending.id]);
+      expect(await of('filter.status=succeeded')).toEqual([good.id]);
+      expect(await of('filter.status=failed')).toEqual([bad.id]);
+      expect(await of('filter.reason=http_status')).toEqual([bad.id]);
+      expect(await of('filter.reason=timeout')).toEqual([]);
+      expect(await of('filter.event_type=order.sent')).toEqual([good.id]);
+      expect(await of(`filter.event=${good.event_id}`)).toEqual([good.id]);
+      expect(await of(`search=msg_${good.event_id}`)).toEqual([good.id]);
+      expect(await of(`search=${good.id}`)).toEqual([good.id]);
+      expect(await of('search=nonsense')).toEqual([]);
+      expect(await of('filter.since=2025-01-01T00:00:00Z&filter.until=2025-02-01T00:00:00Z')).toEqual([]);
+      expect(await of('filter.since=2025-01-01T00:00:00Z')).toHaveLength(3);
+      expect(await ids('deliveries', 'filter.endpoint=nonsense')).toEqual([]);
+    });
+
+    test('the record shows request, body and attempts with the response excerpt, and no secret, signature or claim', async () => {
+      const delivery = await newDelivery();
+      await finish(delivery, 'failed', '<script>alert(1)</script>');
+      await database.db.query('update webhook_deliveries set claim_token = $2, claimed_until = $3 where id = $1', [
+        delivery.id,
+        'claim-token-of-a-worker',
+        site.clock.now(),
+      ]);
+      const answer = await site.get(staff, `resources/deliveries/${delivery.id}`);
+      const [, request, body, attempts] = answer.body.sections;
+      expect(request.text).toContain(`webhook-id: msg_${delivery.event_id}`);
+      expect(request.text).toMatch(/^POST host\d+\.example\.com\/hook\?…$/m);
+      expect(body.value).toMatchObject({ type: 'order.paid', data: { total: 12 } });
+      expect(attempts.rows[0]).toMatchObject({ values: { status_code: 500, duration: 900, worker: 'worker-1' } });
+      expect(attempts.rows[0].details.at(-1).text).toBe('<script>alert(1)</script>');
+      for (const hidden of ['claim-token-of-a-worker', 'token=hidden', 'v1,', 'whsec_', 'fernet:'])
+        expect(answer.text).not.toContain(hidden);
+    });
+
+    test('"Send again" queues a selection, also what has succeeded, records each, and reports what it could not', async () => {
+      const [good, bad, held, off] = [await newDelivery(), await newDelivery(), await newDelivery(), await newDelivery()];
+      await finish(good, 'succeeded');
+      await finish(bad, 'failed');
+      await database.db.query('update webhook_deliveries set claim_token = $2, claimed_until = $3 where id = $1', [
+        held.id,
+        'x',
+        new Date(site.clock.now().getTime() + 60_000),
+      ]);
+      await site.act(staff, 'endpoints', 'disable', [off.endpoint_id]);
+      const answer = await site.act(staff, 'deliveries', 'send-again', [good.id, bad.id, held.id, off.id, 'nonsense']);
+      expect(answer.body.message).toBe('2 deliveries queued again; 3 could not be.');
+      expect(answer.body.failures.map((failure: { id: string }) => failure.id)).toEqual([held.id, off.id, 'nonsense']);
+      for (const { id } of [good, bad]) {
+        const record = await read('deliveries', id);
+        expect(record.state.value).toBe('pending');
+        expect(history(record)).toEqual(['webhook_delivery.sent_again']);
+      }
+    });
+  });
+
+  describe('events', () => {
+    const legacy = async () => {
+      const delivery = await newDelivery('order.old');
+      await database.db.query(`update webhook_events set audience = null, owner_id = '' where id = $1`, [delivery.event_id]);
+      await database.db.query('update webhook_deliveries set next_attempt_at = null where id = $1', [delivery.id]);
+      return delivery;
+    };
+
+    test('are found by id, webhook-id and type, and filtered by audience, owner and tenant', async () => {
+      const delivery = await newDelivery('invoice.sent');
+      const old = await legacy();
+      for (const search of [delivery.event_id, `msg_${delivery.event_id}`])
+        expect(await ids('events', `search=${search}`)).toEqual([delivery.event_id]);
+      expect(await ids('events', 'search=invoice.s')).toContain(delivery.event_id);
+      expect(await ids('events', 'filter.type=invoice.sent')).toContain(delivery.event_id);
+      const endpoint = await findEndpoint(database.db, delivery.endpoint_id);
+      expect(await ids('events', `filter.audience=owner&filter.owner=${endpoint?.owner_id}`)).toEqual([delivery.event_id]);
+      expect(await ids('events', 'filter.audience=none')).toContain(old.event_id);
+      expect(await ids('events', 'filter.tenant=nowhere')).toEqual([]);
+    });
+
+    test('the record shows the payload and the deliveries', async () => {
+      const delivery = await newDelivery('invoice.sent');
+      const record = await read('events', delivery.event_id);
+      expect(record.sections[1]).toMatchObject({ kind: 'json', value: { total: 12 } });
+      expect(record.sections[2].rows.map((row: { id: string }) => row.id)).toEqual([delivery.id]);
+      expect(record.actions).toEqual([]);
+    });
+
+    test('an audience is assigned to an event without one, once, and what waits becomes due', async () => {
+      const delivery = await legacy();
+      const owner = await site.newUser();
+      expect((await read('events', delivery.event_id)).actions).toEqual(['assign-audience']);
+      const answer = await site.act(staff, 'events', 'assign-audience', [delivery.event_id], { audience: 'owner', owner: owner.username });
+      expect(answer.status).toBe(200);
+      const [event] = await database.db.query('select audience, owner_id from webhook_events where id = $1', [delivery.event_id]);
+      expect(event).toEqual({ audience: 'owner', owner_id: owner.id });
+      expect(history(await read('events', delivery.event_id))).toEqual(['webhook_event.audience_assigned']);
+      expect(await site.act(staff, 'events', 'assign-audience', [delivery.event_id], { audience: 'broadcast' })).toMatchObject({
+        status: 409,
+        body: { code: 'audience_assigned' },
+      });
+    });
+
+    test.each([
+      ['owner', { audience: 'owner' }, 'required'],
+      ['owner', { audience: 'owner', owner: 'nobody-here' }, 'unknown_user'],
+      ['tenant_key', { audience: 'tenant' }, 'required'],
+      ['tenant_key', { audience: 'broadcast', tenant_key: 'acme' }, 'not_allowed'],
+      ['audience', { audience: 'everyone' }, 'enum'],
+      ['audience', {}, 'required'],
+    ])('a faulty %s in %j is a 422 at the field, and nothing is assigned', async (field, fields, code) => {
+      const delivery = await legacy();
+      const answer = await site.act(staff, 'events', 'assign-audience', [delivery.event_id], fields);
+      expect(answer).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'fields', field], code }] } });
+      expect((await read('events', delivery.event_id)).state.value).toBe('none');
+    });
+
+    test('events cannot be marked in bulk', async () => {
+      const [one, two] = [await legacy(), await legacy()];
+      const answer = await site.act(staff, 'events', 'assign-audience', [one.event_id, two.event_id], { audience: 'broadcast' });
+      expect(answer).toMatchObject({ status: 422, body: { code: 'one_record_only' } });
+    });
+  });
+
+  test('the overview counts events, deliveries, success, latency, what waits and who fails', async () => {
+    site.clock.advance(40 * 24 * 3_600_000);
+    staff = await site.browser();
+    const endpoint = await newEndpoint({ events: ['*'] });
+    for (const status of ['succeeded', 'succeeded', 'succeeded', 'failed'] as const)
+      await finish(await newDelivery('order.paid', endpoint), status);
+    site.clock.advance(60_000);
+    for (const [range, length] of [
+      ['1h', 12],
+      ['24h', 24],
+      ['7d', 28],
+      ['30d', 30],
+    ] as const) {
+      const { body } = await site.get(staff, `overview?range=${range}`);
+      const part = body.parts.find((each: { title: string }) => each.title === 'Webhooks');
+      const tiles = Object.fromEntries(part.tiles.map((tile: { label: string; value: unknown }) => [tile.label, tile.value]));
+      expect(tiles).toMatchObject({ Events: 4, Deliveries: 4, 'Success rate': 75, Failed: 1, 'Latency p50': 30, 'Latency p99': 900 });
+      expect(tiles['Oldest waiting']).toBeGreaterThan(39 * 24 * 3_600_000);
+      expect(tiles['Disabled endpoints']).toBeGreaterThan(0);
+      expect(part.charts.map((chart: { buckets: string[] }) => chart.buckets.length)).toEqual([length, length, length]);
+      expect(part.tables[0].rows.length).toBeGreaterThan(0);
+    }
+  });
+
+  test('no secret was in any answer but the two that show one', async () => {
+    const rows = await database.db.query<{ secret: string }>('select secret from webhook_endpoints');
+    const everything = site.answers.join('\n');
+    for (const { secret } of rows) expect(everything).not.toContain(secret);
+    const shown = site.answers.filter((answer) => answer.includes('whsec_'));
+    expect(shown.every((answer) => answer.includes('"secret":{"label":"Signing secret"'))).toBe(true);
+    expect(everything).not.toContain('fernet:');
+  });
+};
+
+describeDatabases('webhooks in the admin site', define, { database: { clock } });
