@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { readSettings } from './config.ts';
 
 test('an empty environment gives the documented defaults', () => {
@@ -66,4 +69,23 @@ test('secrets are there and never printed', () => {
   expect([settings.apiKeyPepper, settings.webhookSecretKeys]).toEqual(['hunter2', 'hunter3']);
   expect(settings.databaseUrl).toContain('hunter4');
   expect(JSON.stringify(settings) + inspect(settings)).not.toMatch(/hunter/);
+});
+
+test('a secret may come from the file its _FILE variable names; a fault names the file and never its content', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kit-settings-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [url, empty, gone] = [join(folder, 'url'), join(folder, 'empty'), join(folder, 'gone')];
+  writeFileSync(url, 'postgres://app:canary@db/app\n');
+  writeFileSync(empty, '\n');
+  const { settings, faults } = readSettings({}, { DATABASE_URL_FILE: url });
+  expect([settings.databaseUrl, faults]).toEqual(['postgres://app:canary@db/app', []]);
+  expect(inspect(settings)).not.toContain('canary');
+  expect(
+    readSettings({}, { DATABASE_URL: 'sqlite:x', DATABASE_URL_FILE: url, API_KEY_PEPPER_FILE: empty, WEBHOOK_SECRET_KEYS_FILE: gone })
+      .faults,
+  ).toEqual([
+    'DATABASE_URL and DATABASE_URL_FILE are both set; remove one of them.',
+    `API_KEY_PEPPER_FILE names ${empty}, which is empty.`,
+    `WEBHOOK_SECRET_KEYS_FILE names ${gone}, which cannot be read (ENOENT).`,
+  ]);
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { ErrorFormat } from '../errors/render.ts';
 import { parseRate, rateFault } from '../throttle/rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
@@ -5,7 +6,7 @@ import { didYouMean } from '../http/did-you-mean.ts';
 
 /** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
 export interface Settings {
-  /** DATABASE_URL. It may hold a password, so it is never printed: not enumerable. */
+  /** DATABASE_URL, or the file DATABASE_URL_FILE names. It may hold a password, so it is never printed: not enumerable. */
   readonly databaseUrl: string | undefined;
   /** ERROR_FORMAT: `problem+json` (default) or `detail`. */
   readonly errorFormat: ErrorFormat;
@@ -19,9 +20,9 @@ export interface Settings {
   readonly logDestination: string;
   /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes. */
   readonly shutdownTimeoutMs: number;
-  /** API_KEY_PEPPER. Never printed: not enumerable. */
+  /** API_KEY_PEPPER, or the file API_KEY_PEPPER_FILE names. Never printed: not enumerable. */
   readonly apiKeyPepper: string | undefined;
-  /** WEBHOOK_SECRET_KEYS, as given. Never printed: not enumerable. */
+  /** WEBHOOK_SECRET_KEYS, as given, or the file WEBHOOK_SECRET_KEYS_FILE names. Never printed: not enumerable. */
   readonly webhookSecretKeys: string | undefined;
 }
 
@@ -42,6 +43,11 @@ export interface SettingsReading {
 export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.ProcessEnv = process.env): SettingsReading {
   const faults: string[] = [];
   const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
+  const secret = (name: string) => text(name) ?? secretFile(name, text(`${name}_FILE`), faults);
+  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'WEBHOOK_SECRET_KEYS']) {
+    if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
+      faults.push(`${name} and ${name}_FILE are both set; remove one of them.`);
+  }
   const oneOf = (source: string, value: string, allowed: readonly string[]) => {
     if (!allowed.includes(value))
       faults.push(`${source} is ${JSON.stringify(value)}; use one of ${allowed.join(', ')}.${didYouMean(value, allowed)}`);
@@ -57,15 +63,15 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     if (!settingNames.includes(name)) faults.push(`settings.${name} is not a setting.${didYouMean(name, settingNames)}`);
   }
   const settings: Record<keyof Settings, unknown> = {
-    databaseUrl: overrides.databaseUrl ?? text('DATABASE_URL'),
+    databaseUrl: overrides.databaseUrl ?? secret('DATABASE_URL'),
     errorFormat: oneOf('ERROR_FORMAT', overrides.errorFormat ?? text('ERROR_FORMAT') ?? 'problem+json', errorFormats),
     throttleRates: readRates(overrides.throttleRates ?? text('THROTTLE_RATES'), faults),
     warnBlockingMs: milliseconds('WARN_BLOCKING_MS', overrides.warnBlockingMs ?? text('WARN_BLOCKING_MS'), 100),
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
     logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
-    apiKeyPepper: overrides.apiKeyPepper ?? text('API_KEY_PEPPER'),
-    webhookSecretKeys: overrides.webhookSecretKeys ?? text('WEBHOOK_SECRET_KEYS'),
+    apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
+    webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
   };
   for (const name of secretNames) Object.defineProperty(settings, name, { enumerable: false });
   return { settings: Object.freeze(settings) as unknown as Settings, faults };
@@ -82,6 +88,19 @@ const settingNames: readonly string[] = [
   'apiKeyPepper',
   'webhookSecretKeys',
 ];
+
+/** A mounted secret: the file's text without the line break an editor leaves at its end. */
+function secretFile(name: string, path: string | undefined, faults: string[]): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const content = readFileSync(path, 'utf8').trimEnd();
+    if (content === '') faults.push(`${name}_FILE names ${path}, which is empty.`);
+    return content === '' ? undefined : content;
+  } catch (error) {
+    faults.push(`${name}_FILE names ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    return undefined;
+  }
+}
 
 function readRates(source: string | Readonly<Record<string, string>> | undefined, faults: string[]): ThrottleRates {
   const pairs = source === undefined ? [] : typeof source === 'string' ? splitRates(source, faults) : Object.entries(source);
