@@ -10,6 +10,7 @@ async function run(outbox: Outbox, args: readonly string[]): Promise<string[]> {
     app: async () => ({ databases: { default: outbox.db } }) as unknown as App,
     print: (text: string) => void printed.push(text),
     json: false,
+    stderr: { write: () => undefined },
     fail(message: string): never {
       throw new Error(message);
     },

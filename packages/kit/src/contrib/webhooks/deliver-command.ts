@@ -30,9 +30,12 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
         context.fail(`There is no database "${flags.database}". The app has ${Object.keys(databases).join(', ')}.`);
       if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
       const worker = await startWorker(database, optionsOf(flags));
-      await new Promise((resolve) => {
+      const stopped = new Promise((resolve) => {
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
       });
+      context.stderr.write(`Delivering from the database "${flags.database}" until SIGTERM.\n`);
+      await stopped;
+      context.stderr.write('Stopping: requests under way are being finished.\n');
       await worker.stop();
       context.print(line(worker.summary, context.json));
     });
