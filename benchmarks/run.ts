@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Benchmark, BenchmarkContext } from './harness/benchmark.ts';
 import { passes, ratioLine } from './harness/ratio.ts';
+import { loadOfTheLastMinute, saveRun, sourceState, thisMachine, withVerdicts } from './harness/saved-run.ts';
 
 const folder = import.meta.dirname;
 
@@ -17,6 +18,7 @@ async function load(): Promise<Benchmark[]> {
 
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
+const save = args.includes('--save');
 const name = args.find((arg) => !arg.startsWith('-'));
 const known = await load();
 
@@ -28,15 +30,41 @@ const chosen = known.find((benchmark) => benchmark.name === name);
 if (chosen === undefined) {
   console.error(
     name === undefined
-      ? 'usage: npm run bench -- <name> [--quick] | --list'
+      ? 'usage: npm run bench -- <name> [--quick | --save] | --list'
       : `no benchmark named ${name}; npm run bench -- --list shows them`,
   );
   process.exit(2);
 }
+if (quick && save) {
+  console.error('A quick run is no evidence, so it is not saved: leave out --quick or --save.');
+  process.exit(2);
+}
 
-const context: BenchmarkContext = { quick, rounds: quick ? 2 : 7, roundSeconds: quick ? 1 : 4, print: (line) => console.log(line) };
+const output: string[] = [];
+const print = (line: string): void => {
+  console.log(line);
+  output.push(...line.split('\n'));
+};
+const context: BenchmarkContext = { quick, rounds: quick ? 2 : 7, roundSeconds: quick ? 1 : 4, print };
+const state = save ? sourceState(folder) : undefined;
+const [began, loadBefore] = [new Date(), loadOfTheLastMinute()];
 console.log(`${chosen.name}: ${chosen.question}${quick ? ' (quick: no evidence)' : ''}\n`);
 const ratios = await chosen.run(context);
 console.log('');
 for (const ratio of ratios) console.log(ratioLine(ratio));
+if (state !== undefined) {
+  saveRun({
+    name: chosen.name,
+    question: chosen.question,
+    date: began.toISOString(),
+    ...state,
+    command: `npm run bench -- ${chosen.name} --save`,
+    machine: thisMachine(),
+    loadBefore,
+    seconds: Math.round((Date.now() - began.getTime()) / 1000),
+    ratios: withVerdicts(ratios),
+    output,
+  });
+  console.log(`\nsaved as benchmarks/results/${chosen.name}.json; npm run docs:reference puts it on the page`);
+}
 process.exit(ratios.every(passes) ? 0 : 1);

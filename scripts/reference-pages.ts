@@ -2,6 +2,7 @@ import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkDescriptions } from '../packages/kit/src/app/checks.ts';
+import { benchmarksPage } from './benchmarks-page.ts';
 import { errorCatalogs, type ErrorDefinition } from '../packages/kit/src/errors/catalog.ts';
 
 export const root = resolve(import.meta.dirname, '..');
@@ -16,6 +17,7 @@ export async function referencePages(): Promise<readonly ReferencePage[]> {
   return [
     { path: 'docs/reference/errors.md', text: await errorsPage() },
     { path: 'docs/reference/checks.md', text: checksPage() },
+    { path: 'docs/benchmarks.md', text: benchmarksPage() },
   ];
 }
 
