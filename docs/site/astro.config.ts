@@ -17,7 +17,11 @@ export default defineConfig({
       lastUpdated: false,
       credits: false,
       tableOfContents: { minHeadingLevel: 2, maxHeadingLevel: 3 },
-      expressiveCode: { themes: ['github-dark', 'github-light'], styleOverrides: { borderRadius: '0.375rem', codeFontSize: '0.84rem' } },
+      expressiveCode: {
+        themes: ['github-dark', 'github-light'],
+        defaultProps: { frame: 'none' },
+        styleOverrides: { borderRadius: '0.375rem', codeFontSize: '0.84rem', frames: { shadowColor: 'transparent' } },
+      },
     }),
   ],
 });

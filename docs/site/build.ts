@@ -28,7 +28,8 @@ fill(
 );
 cpSync(join(folder, 'public'), join(folder, '.public'), { recursive: true });
 
-await build({ root: folder, logLevel: 'error' });
+// Pages kept from an earlier build would name its style sheets.
+await build({ root: folder, force: true, logLevel: 'error' });
 console.log(`${pages.length} pages in docs/site/dist`);
 
 if (process.argv.includes('--serve')) {

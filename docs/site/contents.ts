@@ -40,6 +40,7 @@ export const groups: readonly Group[] = [
       'di',
       'openapi',
       'cli',
+      'settings',
       'testing',
       'errors',
       'checks',

@@ -114,7 +114,7 @@ function landing(page: SitePage, body: string): string {
   const hero = {
     tagline: tagline.replaceAll('\n', ' '),
     actions: [
-      { text: 'Five-minute tour', link: '/tour/', icon: 'right-arrow' },
+      { text: 'Five-minute tour', link: '/tour/' },
       { text: 'A first API', link: '/guide/first-api/', variant: 'minimal' },
     ],
   };

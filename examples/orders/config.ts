@@ -1,28 +1,29 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AppOptions } from 'kit';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
-/** Everything the example writes: databases, logs, the files of the demo's configuration server. */
-export const dataFolder = join(import.meta.dirname, '.data');
+/** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
+export const dataFolder = process.env['DATA_FOLDER'] ?? join(import.meta.dirname, '.data');
 
-/** SQLite unless DATABASE_URL names a PostgreSQL database: the only change between the two. */
-export function databaseUrl(): string {
-  const given = process.env['DATABASE_URL'];
-  if (given !== undefined && given !== '') return given;
+/** SQLite unless DATABASE_URL, or the file DATABASE_URL_FILE names, holds another address: the toolkit reads those itself. */
+export function database(): Pick<AppOptions, 'database'> {
+  if (process.env['DATABASE_URL'] || process.env['DATABASE_URL_FILE']) return {};
   mkdirSync(dataFolder, { recursive: true });
-  return `sqlite:${join(dataFolder, 'orders.db')}`;
+  return { database: `sqlite:${join(dataFolder, 'orders.db')}` };
 }
 
-export interface ConfigServerAddress {
+export interface ConfigSection {
   readonly url: string;
   readonly token: string;
+  readonly profile: string;
 }
 
-/** Where the settings come from; without both variables the defaults in settings.ts hold. */
-export function configServer(): ConfigServerAddress | undefined {
-  const [url, token] = [process.env['CONFIG_URL'], process.env['CONFIG_TOKEN']];
-  return url === undefined || token === undefined ? undefined : { url, token };
+/** Where the settings come from; without an address the defaults in settings.ts hold. */
+export function configSection(): ConfigSection | undefined {
+  const { CONFIG_URL: url, CONFIG_TOKEN: given, CONFIG_TOKEN_FILE: file, CONFIG_PROFILE: profile = 'development' } = process.env;
+  const token = given ?? (file === undefined ? undefined : readFileSync(file, 'utf8').trimEnd());
+  return url === undefined || token === undefined ? undefined : { url, token, profile };
 }
 
 /** JSON lines on standard output; in the file LOG_FILE names, if it is set: the demo keeps its panel readable that way. */

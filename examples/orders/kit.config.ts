@@ -6,7 +6,7 @@ import { audit, AuditController } from 'kit/contrib/audit';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { databaseUrl, log, webhookOptions } from './config.ts';
+import { database, log, webhookOptions } from './config.ts';
 import { OrderController } from './orders/controller.ts';
 import { orders } from './orders/module.ts';
 import { liveSettings } from './settings.ts';
@@ -15,7 +15,7 @@ export default createApp({
   title: 'Orders',
   version: '1.0.0',
   description: 'Takes orders, hands out API keys, tells others by webhook, and reads its own settings from the configuration server.',
-  database: databaseUrl(),
+  ...database(),
   log: log(),
   modules: [accounts(), audit(), apiKeys(), webhooks(webhookOptions()), orders(), admin()],
   services: [liveSettings],

@@ -2,7 +2,7 @@ import { followGenerations, RemoteSource } from '@kit/config-server/client';
 import { service, singleton } from 'kit/di';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { configServer, dataFolder } from './config.ts';
+import { configSection, dataFolder } from './config.ts';
 
 const Settings = z.object({
   currency: z.string().length(3).default('EUR'),
@@ -24,9 +24,9 @@ export interface LiveSettings {
 export const settings = service<LiveSettings>('settings');
 
 async function open(): Promise<LiveSettings> {
-  const server = configServer();
-  if (server === undefined) return { current: Settings.parse({}), stop: () => undefined };
-  const section = { ...server, application: 'orders', profile: 'development' };
+  const given = configSection();
+  if (given === undefined) return { current: Settings.parse({}), stop: () => undefined };
+  const section = { ...given, application: 'orders' };
   const source = new RemoteSource({ ...section, cacheFile: join(dataFolder, 'settings.cache') });
   await source.refresh();
   const live = { current: Settings.parse(source.current ?? {}), stop: () => stopped.abort() };
