@@ -3,25 +3,26 @@ import type { Db } from '../../db/db.ts';
 import type { Claim } from './claim-store.ts';
 import type { WebhookDelivery } from './store.ts';
 
-/** What came of a claim, as the database stores it. */
+/** What came of a claim, as the database stores it. What is left out is null there: most results leave most of it out. */
 export interface Finalised {
   readonly id: string;
   readonly token: string;
   readonly endpoint_id: string;
   readonly status: WebhookDelivery['status'];
   readonly attempts: number;
-  readonly next_attempt_at: Date | null;
-  readonly status_code: number | null;
-  readonly error: string | null;
-  readonly reason: WebhookDelivery['failure_reason'];
-  readonly delivered_at: Date | null;
-  /** The row of the attempt history; null when nothing was sent. */
-  readonly attempt_id: string | null;
+  readonly next_attempt_at?: Date | undefined;
+  readonly status_code?: number | undefined;
+  readonly error?: string | undefined;
+  readonly reason?: NonNullable<WebhookDelivery['failure_reason']> | undefined;
+  readonly delivered_at?: Date | undefined;
+  /** The row of the attempt history; left out when nothing was sent. */
+  readonly attempt_id?: string | undefined;
   readonly started_at: Date;
   readonly duration_ms: number;
-  readonly excerpt: string | null;
-  readonly worker: string;
+  readonly excerpt?: string | undefined;
 }
+
+export type WrittenResult = Pick<WebhookDelivery, 'id' | 'status'>;
 
 // A retry of an endpoint that was disabled while the request was under way fails like its other pending deliveries.
 const OUTCOME = `status = case when r.status = 'pending' and not p.is_active then 'failed' else r.status end,
@@ -30,12 +31,12 @@ const OUTCOME = `status = case when r.status = 'pending' and not p.is_active the
   attempts = r.attempts, last_status_code = r.status_code, last_error = r.error, delivered_at = r.delivered_at,
   claim_token = null, claimed_until = null`;
 const ATTEMPT_COLUMNS = 'delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker';
-const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, r.worker';
+const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, $2';
 
 const FINALISE_POSTGRES = `with r as (
   select * from json_to_recordset(cast($1 as json)) as r(id uuid, token text, endpoint_id uuid, status text, attempts integer,
     next_attempt_at timestamptz, status_code integer, error text, reason text, delivered_at timestamptz, attempt_id uuid,
-    started_at timestamptz, duration_ms integer, excerpt text, worker text)
+    started_at timestamptz, duration_ms integer, excerpt text)
 ), finalised as (
   update webhook_deliveries d set ${OUTCOME} from r join webhook_endpoints p on p.id = r.endpoint_id
   where d.id = r.id and d.claim_token = r.token returning d.id, d.status
@@ -51,29 +52,37 @@ from (select ${['id', 'token', 'endpoint_id', 'status', 'attempts', 'next_attemp
   from json_each($1)) r join webhook_endpoints p on p.id = r.endpoint_id
 where webhook_deliveries.id = r.id and webhook_deliveries.claim_token = r.token returning webhook_deliveries.id, webhook_deliveries.status`;
 const ATTEMPTS_SQLITE = `insert into webhook_attempts (${ATTEMPT_COLUMNS})
-select ${ATTEMPT_VALUES} from (select ${['id', 'attempt_id', 'started_at', 'duration_ms', 'status_code', 'reason', 'error', 'excerpt', 'worker'].map(member).join(', ')}
+select ${ATTEMPT_VALUES} from (select ${['id', 'attempt_id', 'started_at', 'duration_ms', 'status_code', 'reason', 'error', 'excerpt'].map(member).join(', ')}
   from json_each($1)) r where r.attempt_id is not null`;
 
 /** Writes results and attempts. Rows whose claim is no longer ours are left alone and missing from the answer. */
-export async function finalise(db: Db, results: readonly Finalised[]): Promise<Pick<WebhookDelivery, 'id' | 'status'>[]> {
-  type Row = Pick<WebhookDelivery, 'id' | 'status'>;
-  if (db.dialect === 'postgres') return db.query<Row>(FINALISE_POSTGRES, [JSON.stringify(results)]);
+export async function finalise(db: Db, results: readonly Finalised[], worker: string): Promise<WrittenResult[]> {
+  if (db.dialect === 'postgres') return db.query<WrittenResult>(FINALISE_POSTGRES, [JSON.stringify(results), worker]);
   return db.transaction(async (tx) => {
-    const rows = await tx.query<Row>(FINALISE_SQLITE, [JSON.stringify(results)]);
+    const rows = await tx.query<WrittenResult>(FINALISE_SQLITE, [JSON.stringify(results)]);
     const ours = new Set(rows.map(({ id }) => id));
-    const attempts = results.filter(({ id, attempt_id }) => attempt_id !== null && ours.has(id));
-    if (attempts.length > 0) await tx.query(ATTEMPTS_SQLITE, [JSON.stringify(attempts)]);
+    const attempts = results.filter(({ id, attempt_id }) => attempt_id !== undefined && ours.has(id));
+    if (attempts.length > 0) await tx.query(ATTEMPTS_SQLITE, [JSON.stringify(attempts), worker]);
     return rows;
   });
 }
 
-/** Which of the deliveries still exist. */
-export async function existing(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const source = db.dialect === 'postgres' ? '= any(cast($1 as uuid[]))' : 'in (select value from json_each($1))';
-  const rows = await db.query<{ id: string }>(`select id from webhook_deliveries where id ${source}`, [
-    db.dialect === 'postgres' ? ids : JSON.stringify(ids),
-  ]);
-  return new Set(rows.map(({ id }) => id));
+/** The deliveries whose results were not written, as far as they still exist. */
+export async function unwritten(
+  db: Db,
+  results: readonly Pick<Finalised, 'id' | 'attempt_id'>[],
+): Promise<(WrittenResult & { readonly is_ours: boolean })[]> {
+  const source =
+    db.dialect === 'postgres'
+      ? 'json_to_recordset(cast($1 as json)) as r(id uuid, attempt_id uuid)'
+      : `(select ${member('id')}, ${member('attempt_id')} from json_each($1)) r`;
+  const rows = await db.query<WrittenResult & { attempt: string | null }>(
+    // Ours after all: the statement did its work, and the connection was lost before it could say so.
+    `select d.id, d.status, a.id as attempt from ${source} join webhook_deliveries d on d.id = r.id
+     left join webhook_attempts a on a.delivery_id = r.id and a.id = r.attempt_id`,
+    [JSON.stringify(results)],
+  );
+  return rows.map(({ id, status, attempt }) => ({ id, status, is_ours: attempt !== null }));
 }
 
 /** What the results of a batch mean for an endpoint's health. */

@@ -4,7 +4,7 @@ import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { disableEndpoint } from './disable.ts';
 import { ERROR_LENGTH_MAX } from './models.ts';
 import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
-import { changeHealth, existing, finalise, releaseClaims, type Finalised, type HealthChange } from './result-store.ts';
+import { changeHealth, finalise, releaseClaims, unwritten, type Finalised, type HealthChange, type WrittenResult } from './result-store.ts';
 import type { SendReport } from './sender.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -21,10 +21,21 @@ export interface DeliverySummary {
 interface Result {
   readonly report: SendReport;
   readonly outcome: Outcome;
+  /** Made once, however often it takes to write it; null when nothing is decided. */
+  readonly row: Finalised | null;
+}
+
+/** Results stored together. */
+interface Batch {
+  readonly results: Result[];
+  readonly stored: PromiseWithResolvers<void>;
 }
 
 /** Results written by one statement. */
 const BATCH_MAX = 200;
+/** While one batch waits for the disk, the next is written too once it is worth a statement of its own. */
+const WRITERS_MAX = 2;
+const SECOND_BATCH_MIN = 50;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 5000;
 
@@ -34,8 +45,10 @@ export class ResultWriter {
   readonly #workerName: string;
   readonly #counters = { succeeded: 0, retrying: 0, failed: 0, disabled_endpoints: 0, lost_claims: 0 };
   readonly #schedules = new WeakMap<readonly number[], RetrySchedule>();
-  #waiting: Result[] = [];
-  #writing: Promise<void> | undefined;
+  /** The last of them still takes results. */
+  readonly #waiting: Batch[] = [];
+  readonly #unstored = new Set<Promise<void>>();
+  #writers = 0;
   #abandoned = false;
 
   constructor(webhooks: Webhooks, workerName: string) {
@@ -49,15 +62,21 @@ export class ResultWriter {
 
   /** Resolves when this report, or the batch it is part of, is stored. Never rejects. */
   add(report: SendReport): Promise<void> {
-    if (report.result === null) this.#waiting.push({ report, outcome: NO_OUTCOME });
-    else this.#waiting.push({ report, outcome: this.#decide(report, report.result) });
-    return this.flush();
+    let batch = this.#waiting.at(-1);
+    if (batch === undefined || batch.results.length >= BATCH_MAX) {
+      batch = { results: [], stored: Promise.withResolvers<void>() };
+      this.#waiting.push(batch);
+      this.#unstored.add(batch.stored.promise);
+    }
+    const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
+    batch.results.push({ report, outcome, row: report.result === null ? null : this.#row(report, outcome) });
+    if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= SECOND_BATCH_MIN)) void this.#write();
+    return batch.stored.promise;
   }
 
   /** Resolves when everything added so far is stored, or given up. */
   async flush(): Promise<void> {
-    this.#writing ??= this.#write();
-    await this.#writing;
+    await Promise.all(this.#unstored);
   }
 
   /** From now on a batch that cannot be written is dropped: its claims run out and the deliveries are sent again. */
@@ -89,13 +108,16 @@ export class ResultWriter {
   }
 
   async #write(): Promise<void> {
+    this.#writers++;
     // Whatever else ends in this turn of the event loop joins the batch.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH_MAX);
-      await this.#persist(batch);
+    for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
+      await this.#persist(batch.results);
+      batch.stored.resolve();
+      this.#unstored.delete(batch.stored.promise);
     }
-    this.#writing = undefined;
+    // In the same turn as the last look: what is added from here on finds no writer and starts one.
+    this.#writers--;
   }
 
   async #persist(batch: readonly Result[]): Promise<void> {
@@ -116,18 +138,15 @@ export class ResultWriter {
     const { database } = this.#webhooks;
     const parked = batch.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
     await releaseClaims(database, parked, { park: true });
-    const decided = batch.filter(({ report }) => report.result !== null);
+    const decided = batch.filter(({ row }) => row !== null);
     if (decided.length === 0) return;
-    const written = await finalise(
-      database,
-      decided.map((result) => this.#row(result)),
-    );
-    await this.#count(decided, new Map(written.map(({ id, status }) => [id, status])));
+    const rows = decided.flatMap(({ row }) => (row === null ? [] : [row]));
+    await this.#count(rows, await finalise(database, rows, this.#workerName));
     await changeHealth(database, healthChanges(decided));
     await this.#disable(decided);
   }
 
-  #row({ report, outcome }: Result): Finalised {
+  #row(report: SendReport, outcome: Outcome): Finalised {
     const { claim, startedAt, durationMs, excerpt, result } = report;
     const { delivery } = outcome;
     return {
@@ -136,28 +155,33 @@ export class ResultWriter {
       endpoint_id: claim.endpoint.id,
       status: delivery.status,
       attempts: delivery.attempts,
-      next_attempt_at: delivery.nextAttemptAt,
-      status_code: delivery.lastStatusCode,
-      error: delivery.lastError === null ? null : delivery.lastError.slice(0, ERROR_LENGTH_MAX).toWellFormed(),
-      reason: delivery.failureReason,
-      delivered_at: delivery.deliveredAt,
-      attempt_id: result?.kind === 'refused' ? null : uuidv7(this.#webhooks.clock),
+      next_attempt_at: delivery.nextAttemptAt ?? undefined,
+      status_code: delivery.lastStatusCode ?? undefined,
+      error: delivery.lastError?.slice(0, ERROR_LENGTH_MAX).toWellFormed(),
+      reason: delivery.failureReason ?? undefined,
+      delivered_at: delivery.deliveredAt ?? undefined,
+      attempt_id: result?.kind === 'refused' ? undefined : uuidv7(this.#webhooks.clock),
       started_at: startedAt,
       duration_ms: durationMs,
-      excerpt,
-      worker: this.#workerName,
+      excerpt: excerpt ?? undefined,
     };
   }
 
-  async #count(batch: readonly Result[], written: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed'>): Promise<void> {
-    for (const status of written.values()) this.#counters[status === 'pending' ? 'retrying' : status]++;
-    const missing = batch.map(({ report }) => report.claim.id).filter((id) => !written.has(id));
-    if (missing.length === 0) return;
+  async #count(rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
+    for (const { status } of written) this.#counters[status === 'pending' ? 'retrying' : status]++;
+    if (written.length === rows.length) return;
+    const ids = new Set(written.map(({ id }) => id));
     // Deleted with its endpoint or event while the request was under way: nothing left to write, nothing lost.
-    const lost = await existing(this.#webhooks.database, missing);
-    this.#counters.lost_claims += lost.size;
-    for (const id of lost)
-      this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
+    for (const { id, status, is_ours } of await unwritten(
+      this.#webhooks.database,
+      rows.filter((row) => !ids.has(row.id)),
+    )) {
+      if (is_ours) this.#counters[status === 'pending' ? 'retrying' : status]++;
+      else {
+        this.#counters.lost_claims++;
+        this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
+      }
+    }
   }
 
   async #disable(batch: readonly Result[]): Promise<void> {

@@ -143,9 +143,9 @@ export class DeliveryWorker {
     }
   }
 
-  /** None while a whole round of results is waiting: a worker that cannot write must not go on claiming. */
+  /** None while two rounds of results are waiting: a worker that cannot write must not go on claiming. */
   #free(): number {
-    return this.#unstored >= this.#concurrency ? 0 : this.#concurrency - this.#inFlight;
+    return this.#unstored >= 2 * this.#concurrency ? 0 : this.#concurrency - this.#inFlight;
   }
 
   async #claim(max: number, eventId?: string): Promise<Claim[]> {
