@@ -1,12 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { deliverDue } from '../../src/contrib/webhooks/deliver.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/create-endpoint.ts';
-import type { DeliverySummary } from '../../src/contrib/webhooks/result-writer.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';
+import { Processes } from './processes.ts';
 import { startReceiver, type Receiver } from './receiver.ts';
 
 export interface CrashLoopOptions {
@@ -34,9 +32,11 @@ export interface Reconciliation {
   readonly unpromised: number;
   /** Deliveries that are neither succeeded nor failed at the end: must be 0. */
   readonly stuck: number;
-  /** Deliveries that killed workers held: their requests may have arrived before the kill. */
+  /** Accepted requests whose results nobody stored, because their worker was killed first. */
   readonly interrupted: number;
-  /** Results that came too late, as the surviving workers counted them. */
+  /** Accepted requests whose results nobody stored although their worker went on. */
+  readonly unstored: number;
+  /** Results that came too late, as workers that were not killed counted them: explains every one of `unstored`. */
   readonly lost_claims: number;
 }
 
@@ -44,22 +44,32 @@ const OWNER = 'crash-loop';
 const PATHS = ['/1', '/2', '/3'];
 /** Longer than any lease. */
 const AFTER_LEASES_MS = 5 * 60_000;
+const TIMEOUT_MS = 5000;
+/** The name of the worker that finishes what is left. */
+const LAST = 'last';
+
+/** A request that was answered with 200. */
+interface Accepted {
+  readonly key: string;
+  readonly worker: string;
+}
 
 /** Kills workers and publishers under load, then lets one worker finish and compares what was committed with what arrived. */
 export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconciliation> {
   const { url, kills, restart, restarts = 0 } = options;
   const receiver = await startReceiver();
-  const accepted: string[] = [];
+  const accepted: Accepted[] = [];
   for (const path of PATHS) {
-    receiver.answer(path, ({ body }, response) => {
+    receiver.answer(path, ({ body, headers }, response) => {
       // One of them fails now and then, so that retries are part of it.
       const fails = path === '/2' && Math.random() < 0.2;
-      if (!fails) accepted.push(`${path} ${(JSON.parse(body) as { data: { id: string } }).data.id}`);
+      const { data } = JSON.parse(body) as { data: { id: string } };
+      if (!fails) accepted.push({ key: `${path} ${data.id}`, worker: String(headers['x-worker'] ?? LAST) });
       response.writeHead(fails ? 503 : 200).end();
     });
   }
   await prepare(url, receiver);
-  const processes = new Processes(url);
+  const processes = new Processes({ worker: [url, String(TIMEOUT_MS)], publisher: [url, OWNER] });
   try {
     for (let n = 0; n < options.workers; n++) await processes.start('worker');
     for (let n = 0; n < options.publishers; n++) await processes.start('publisher');
@@ -73,7 +83,7 @@ export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconcili
     await processes.end('publisher');
     await pause(500);
     await processes.end('worker');
-    return { kills, restarts, ...(await reconcile(url, accepted, processes.summaries)) };
+    return { kills, restarts, ...(await reconcile(url, accepted, processes)) };
   } finally {
     await processes.killAll();
     await receiver.close();
@@ -103,81 +113,30 @@ async function using<R>(url: string, offsetMs: number, work: (database: Database
 
 type Comparison = Omit<Reconciliation, 'kills' | 'restarts'>;
 
-async function reconcile(url: string, accepted: readonly string[], summaries: readonly DeliverySummary[]): Promise<Comparison> {
+async function reconcile(url: string, accepted: readonly Accepted[], { summaries, killed }: Processes): Promise<Comparison> {
   return using(url, AFTER_LEASES_MS, async (database) => {
-    const count = async (where: string): Promise<number> =>
-      (await database.query<{ count: number }>(`select count(*) as count from webhook_deliveries where ${where}`))[0]?.count ?? 0;
-    const interrupted = await count('claim_token is not null');
-    const last = await deliverDue(database);
-    const stuck = await count(`status = 'pending'`);
+    const last = await deliverDue(database, { name: LAST });
+    const [pending] = await database.query<{ count: number }>(`select count(*) as count from webhook_deliveries where status = 'pending'`);
     const rows = await database.query<{ id: string }>('select id from business_rows');
     const promised = new Set(rows.flatMap(({ id }) => PATHS.map((path) => `${path} ${id}`)));
-    const received = new Set(accepted);
+    const received = new Set(accepted.map(({ key }) => key));
+    // Each worker has sent so many more than it has stored: the one number that tells whose results were lost.
+    const unstored = new Map<string, number>();
+    for (const { worker } of accepted) unstored.set(worker, (unstored.get(worker) ?? 0) + 1);
+    for (const { worker } of await database.query<{ worker: string }>('select worker from webhook_attempts where status_code = 200'))
+      unstored.set(worker, (unstored.get(worker) ?? 0) - 1);
+    const sumOf = (isCounted: (worker: string) => boolean): number =>
+      [...unstored].reduce((sum, [worker, count]) => sum + (isCounted(worker) ? count : 0), 0);
     return {
       published: promised.size,
       received: received.size,
       duplicates: accepted.length - received.size,
       lost: [...promised].filter((key) => !received.has(key)).length,
       unpromised: [...received].filter((key) => !promised.has(key)).length,
-      stuck,
-      interrupted,
-      lost_claims: [...summaries, last].reduce((sum, each) => sum + each.lost_claims, 0),
+      stuck: pending?.count ?? -1,
+      interrupted: sumOf((worker) => killed.has(worker)),
+      unstored: sumOf((worker) => !killed.has(worker)),
+      lost_claims: [...summaries.values(), last].reduce((sum, each) => sum + each.lost_claims, 0),
     };
-  });
-}
-
-type Kind = 'worker' | 'publisher';
-
-class Processes {
-  readonly summaries: DeliverySummary[] = [];
-  readonly #url: string;
-  readonly #running = new Map<ChildProcess, Kind>();
-
-  constructor(url: string) {
-    this.#url = url;
-  }
-
-  async start(kind: Kind): Promise<void> {
-    const script = fileURLToPath(new URL(`./${kind}-process.ts`, import.meta.url));
-    const child = fork(script, [this.#url, kind === 'worker' ? '0' : OWNER], {
-      execArgv: ['--conditions=source'],
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
-    this.#running.set(child, kind);
-    child.on('exit', () => this.#running.delete(child));
-    child.on('message', (message: { summary?: DeliverySummary }) => {
-      if (message.summary !== undefined) this.summaries.push(message.summary);
-    });
-    await new Promise<void>((resolve) => {
-      child.once('message', () => resolve());
-      child.once('exit', () => resolve());
-    });
-  }
-
-  /** Kills any of them, wherever it is, and starts another in its place. */
-  async killOne(): Promise<void> {
-    const all = [...this.#running];
-    const chosen = all[Math.floor(Math.random() * all.length)];
-    if (chosen === undefined) return this.start('worker');
-    const [child, kind] = chosen;
-    await ended(child, 'SIGKILL');
-    await this.start(kind);
-  }
-
-  async end(kind: Kind): Promise<void> {
-    const children = [...this.#running].filter(([, each]) => each === kind).map(([child]) => child);
-    await Promise.all(children.map((child) => ended(child, 'SIGTERM')));
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all([...this.#running.keys()].map((child) => ended(child, 'SIGKILL')));
-  }
-}
-
-function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    child.kill(signal);
   });
 }

@@ -1,0 +1,72 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { createEndpoint } from '../../src/contrib/webhooks/create-endpoint.ts';
+import { publish } from '../../src/contrib/webhooks/publish.ts';
+import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
+import type { Database } from '../../src/db/index.ts';
+import { LOOPBACK, migrateWebhooks } from './outbox.ts';
+import { Processes } from './processes.ts';
+import { startReceiver } from './receiver.ts';
+
+export interface Sent {
+  /** Requests that arrived. */
+  readonly sent: number;
+  /** Deliveries among them. */
+  readonly received: number;
+  readonly succeeded: number;
+  /** Rows of the attempt history. */
+  readonly attempts: number;
+  readonly lost_claims: number;
+  readonly workers_that_sent: number;
+  readonly seconds: number;
+}
+
+const OWNER = 'exactly-once';
+const ENDPOINTS = 20;
+const EVENTS_PER_TRANSACTION = 50;
+/** Far beyond what a busy machine makes of a request on loopback: nothing is to fail here. */
+const TIMEOUT_MS = 60_000;
+
+/** Publishes, and lets worker processes send it all side by side. */
+export async function sendWithWorkers(options: {
+  readonly database: Database;
+  readonly url: string;
+  readonly workers: number;
+  readonly deliveries: number;
+}): Promise<Sent> {
+  const { database, url, deliveries } = options;
+  const receiver = await startReceiver();
+  await migrateWebhooks(database);
+  useWebhooks(database, { urlPolicy: LOOPBACK });
+  const processes = new Processes({ worker: [url, String(TIMEOUT_MS)], publisher: [] });
+  try {
+    await database.transaction(async (tx) => {
+      for (let n = 0; n < ENDPOINTS; n++) await createEndpoint(tx, { owner: OWNER, url: receiver.url(`/${n}`), events: ['*'] });
+    });
+    for (let n = 0; n < deliveries / ENDPOINTS; n += EVENTS_PER_TRANSACTION) {
+      const events = Math.min(EVENTS_PER_TRANSACTION, deliveries / ENDPOINTS - n);
+      await database.transaction(async (tx) => {
+        for (let each = 0; each < events; each++) await publish(tx, 'order.paid', { n: n + each }, { owner: OWNER });
+      });
+    }
+    const start = performance.now();
+    await Promise.all(Array.from({ length: options.workers }, () => processes.start('worker')));
+    const count = async (where: string): Promise<number> =>
+      (await database.query<{ count: number }>(`select count(*) as count from ${where}`))[0]?.count ?? -1;
+    while ((await count(`webhook_deliveries where status = 'pending'`)) > 0) await pause(200);
+    const seconds = Math.round((performance.now() - start) / 100) / 10;
+    await processes.end('worker');
+    return {
+      sent: receiver.received.length,
+      received: new Set(receiver.received.map(({ path, headers }) => `${path} ${headers['webhook-id'] as string}`)).size,
+      succeeded: await count(`webhook_deliveries where status = 'succeeded'`),
+      attempts: await count('webhook_attempts'),
+      lost_claims: [...processes.summaries.values()].reduce((sum, each) => sum + each.lost_claims, 0),
+      workers_that_sent: new Set(receiver.received.map(({ headers }) => headers['x-worker'])).size,
+      seconds,
+    };
+  } finally {
+    await processes.killAll();
+    unbindWebhooks(database);
+    await receiver.close();
+  }
+}
