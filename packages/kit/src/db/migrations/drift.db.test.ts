@@ -83,6 +83,26 @@ describeDatabases('drift', (database) => {
     });
   });
 
+  test('columns named like keywords may be in keys and indexes', async () => {
+    const table = model(
+      'drift_keywords',
+      { user: t.text(20), timestamp: t.timestamp(), order: t.int(), note: t.text() },
+      {
+        primaryKey: ['user', 'order'],
+        indexes: [{ columns: ['timestamp', '-order'] }, { columns: ['user'], unique: true, where: 'note is not null' }],
+      },
+    );
+    const first = proposeMigration([table], new Map(), '0001_initial');
+    const modules = [{ name: 'keywords', models: [table], migrations: [migration('0001_initial', [first?.operations ?? []])] }];
+    await migrate(database.db, modules);
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    await database.db.query('drop index drift_keywords_timestamp_order_index');
+    await database.db.query('create index drift_keywords_timestamp_order_index on drift_keywords (lower(note))');
+    expect((await checkDrift(modules, database.db)).database).toEqual([
+      'Index "drift_keywords_timestamp_order_index" of "drift_keywords" is different in the database.',
+    ]);
+  });
+
   test('what was changed by hand in the database is named', async () => {
     const table = model(
       'drift_hands',

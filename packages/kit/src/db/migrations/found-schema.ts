@@ -71,10 +71,12 @@ async function findPostgresTable(db: Db, table: string): Promise<FoundTable | un
     [table],
   );
   if (columns.length === 0) return undefined;
+  // A column's own name, as pg_get_indexdef would quote a keyword such as "timestamp"; only expressions have none.
   const parts = await db.query<{ name: string; unique: boolean; partial: boolean; primary: boolean; column: string; desc: boolean }>(
     `select c.relname as name, i.indisunique as unique, i.indpred is not null as partial, i.indisprimary as primary,
-            pg_get_indexdef(i.indexrelid, k.n::int, true) as column, i.indoption[k.n - 1] & 1 = 1 as desc
-     from pg_index i join pg_class c on c.oid = i.indexrelid, generate_series(1, i.indnkeyatts) as k(n)
+            coalesce(a.attname::text, pg_get_indexdef(i.indexrelid, k.n::int, true)) as column, i.indoption[k.n - 1] & 1 = 1 as desc
+     from pg_index i join pg_class c on c.oid = i.indexrelid cross join generate_series(1, i.indnkeyatts) as k(n)
+     left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[k.n - 1] and a.attnum > 0
      where i.indrelid = to_regclass(quote_ident($1)) order by c.relname, k.n`,
     [table],
   );
