@@ -1,4 +1,5 @@
 import type { Database } from '../../db/db.ts';
+import { firstIdFrom } from './event-id.ts';
 import {
   countSecrets,
   findReplayable,
@@ -30,7 +31,7 @@ export async function prune(db: Database, before: Date, limit: number): Promise<
 /** Sends finished deliveries again. Goes from id to id, so what a worker finishes meanwhile is not sent twice. */
 export async function replay(db: Database, filter: ReplayFilter, { dryRun = false } = {}): Promise<number> {
   const { clock } = webhooksOf(db);
-  let [count, after] = [0, FIRST_ID];
+  let [count, after] = [0, firstIdFrom(filter.since)];
   for (;;) {
     const ids = await findReplayable(db, filter, after, BATCH);
     const last = ids.at(-1);

@@ -1,6 +1,7 @@
 // SQL of the maintenance commands: bounded batches, each in a transaction of its own.
 import type { Db } from '../../db/db.ts';
 import type { Audience } from './audience.ts';
+import { endIdBefore } from './event-id.ts';
 import type { WebhookEndpoint } from './store.ts';
 
 export interface WebhookStats {
@@ -67,10 +68,10 @@ const UNFINISHED = `(d.status = 'pending' or d.claim_token is not null)`;
 export async function pruneEvents(tx: Db, before: Date, limit: number): Promise<number> {
   const lock = tx.dialect === 'postgres' ? ' for update skip locked' : '';
   const chosen = await tx.query<{ id: string }>(
-    `select e.id from webhook_events e where e.timestamp < $1 and e.audience is not null
+    `select e.id from webhook_events e where e.id < $3 and e.timestamp < $1 and e.audience is not null
        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and ${UNFINISHED})
      order by e.id limit $2${lock}`,
-    [before, limit],
+    [before, limit, endIdBefore(before)],
   );
   if (chosen.length === 0) return 0;
   const ids = chosen.map(({ id }) => id);
@@ -96,14 +97,14 @@ export interface ReplayFilter {
   readonly endpointId?: string | undefined;
 }
 
-/** Finished deliveries of active endpoints, by id after the cursor. */
+/** Finished deliveries of active endpoints, by id after the cursor. The first cursor is `firstIdFrom(filter.since)`. */
 export async function findReplayable(db: Db, filter: ReplayFilter, after: string, limit: number): Promise<string[]> {
-  const parameters: unknown[] = [after, filter.since, filter.until];
+  const parameters: unknown[] = [after, filter.since, filter.until, endIdBefore(filter.until)];
   const type = filter.type === undefined ? '' : ` and d.event_type = $${parameters.push(filter.type)}`;
   const endpoint = filter.endpointId === undefined ? '' : ` and d.endpoint_id = $${parameters.push(filter.endpointId)}`;
   const rows = await db.query<{ id: string }>(
     `select d.id from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id
-     where d.id > $1 and d.created_at >= $2 and d.created_at < $3 and d.status in ('succeeded', 'failed') and p.is_active${type}${endpoint}
+     where d.id > $1 and d.id < $4 and d.created_at >= $2 and d.created_at < $3 and d.status in ('succeeded', 'failed') and p.is_active${type}${endpoint}
      order by d.id limit $${parameters.push(limit)}`,
     parameters,
   );

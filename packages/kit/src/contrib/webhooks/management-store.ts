@@ -1,5 +1,6 @@
 // SQL of the management routes. Everything about endpoints starts from their owner and tenant.
 import type { Db } from '../../db/db.ts';
+import { firstIdFrom } from './event-id.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 
@@ -129,8 +130,7 @@ export async function requeueFailedOf(tx: Db, endpointId: string, { since, now, 
   return count;
 }
 
-// What `publish` would have written had the endpoint been active: subscription and audience as they are now. Keys of events
-// begin with their time, so the range is read from the primary key; the minute covers clocks that differ between processes.
+// What `publish` would have written had the endpoint been active: subscription and audience as they are now.
 function missedStatement(dialect: Db['dialect']): string {
   const at = dialect === 'postgres' ? 'cast($3 as timestamptz)' : '$3';
   const id =
@@ -154,14 +154,9 @@ function missedStatement(dialect: Db['dialect']): string {
 }
 
 const MISSED = { postgres: missedStatement('postgres'), sqlite: missedStatement('sqlite') };
-const CLOCK_DIFFERENCE_MS = 60_000;
 
 /** Deliveries of events that were published while the endpoint was disabled, oldest first. */
 export async function insertMissedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
-  const time = Math.max(0, since.getTime() - CLOCK_DIFFERENCE_MS)
-    .toString(16)
-    .padStart(12, '0');
-  const first = `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
-  const { count } = await tx.execute(MISSED[tx.dialect], [endpointId, since, now, limit, first]);
+  const { count } = await tx.execute(MISSED[tx.dialect], [endpointId, since, now, limit, firstIdFrom(since)]);
   return count;
 }
