@@ -9,7 +9,7 @@ import { LOOPBACK } from '../../../test/webhooks/outbox.ts';
 import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { createEndpoint } from './create-endpoint.ts';
-import { parseFernetKey } from './fernet.ts';
+import { generateFernetKey, parseFernetKey } from './fernet.ts';
 import { publish } from './publish.ts';
 import { generateSecret, signedHeaders, signingKey } from './signature.ts';
 import { findEndpoint } from './store.ts';
@@ -144,14 +144,63 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await once(child, 'close')).toEqual([0, null]);
   });
 
+  test('listen --status answers it to genuine deliveries, so that retries can be seen', async () => {
+    const secret = generateSecret();
+    const child = start(['--json', 'listen', '--port', '0', '--status', '503']);
+    child.stdin.end(`${secret}\n`);
+    const url = await output(child, /Listening on (\S+?)["\s]/);
+    const body = '{"type":"order.paid"}';
+    const headers = signedHeaders([signingKey(secret)], { id: 'msg_1', timestamp: Math.floor(Date.now() / 1000), body });
+    expect((await fetch(url, { method: 'POST', body, headers })).status).toBe(503);
+    expect(JSON.parse(await output(child, /\{"verified":.*\}/))).toEqual({ verified: true, id: 'msg_1', body });
+    expect((await fetch(url, { method: 'POST', body: 'forged', headers })).status).toBe(401);
+    expect(JSON.parse(await output(child, /\{"verified":false.*\}/))).toEqual({ verified: false, reason: 'no_matching_signature' });
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  // What is printed does not depend on the database, and every line of this test is a process.
+  test.runIf(database.dialect === 'sqlite')('--json makes every command print one line of JSON', async () => {
+    const json = async (...args: string[]) => {
+      const { code, stdout } = await run(['--json', ...args], { WEBHOOK_SECRET_KEYS: key });
+      expect(code).toBe(0);
+      return JSON.parse(stdout) as Record<string, unknown>;
+    };
+    const key = generateFernetKey();
+    await database.db.query('delete from webhook_endpoints');
+    const { event, endpoint } = await deliverable('/json');
+    expect(await json('generate-key')).toEqual({ key: expect.stringMatching(/^[\w-]{43}=$/) });
+    expect(await json('deliver')).toMatchObject({ succeeded: 1, retrying: 0, failed: 0, disabled_endpoints: 0, lost_claims: 0 });
+    expect(await json('stats')).toMatchObject({ pending: expect.any(Number), oldest_pending_age_seconds: null });
+    const id = (await deliveryOf(event))?.id ?? '';
+    const since = ['--since', '2020-01-01', '--endpoint', endpoint.id];
+    expect(await json('replay', ...since, '--dry-run')).toEqual({ deliveries: 1, dry_run: true });
+    expect(await json('replay', ...since)).toEqual({ deliveries: 1, dry_run: false });
+    expect(await json('deliver')).toMatchObject({ succeeded: 1 });
+    expect(await json('retry', '--delivery-id', id, '--force')).toEqual({
+      id,
+      status: 'pending',
+      event_type: 'order.paid',
+      endpoint_id: endpoint.id,
+    });
+    await database.db.query('update webhook_events set audience = null where id = $1', [event]);
+    expect(await json('assign-audience', '--event-id', event, '--broadcast')).toEqual({ id: event, audience: 'broadcast' });
+    expect(await json('encrypt-secrets')).toEqual({ encrypted: 1, unchanged: 0, unavailable: [] });
+    await run(['deliver'], { WEBHOOK_SECRET_KEYS: key });
+    expect(await json('prune', '--days', '0')).toEqual({ removed: expect.any(Number), before: expect.stringMatching(/^2\d{3}-/) });
+  });
+
   test.each([
     [['deliver', '--timeout', '0'], 2, '--timeout'],
+    [['deliver', '--loop', '--limit', '5'], 2, "option '--limit <count>' cannot be used with option '--loop'"],
     [['deliver', '--database', 'other'], 1, 'There is no database "other"'],
     [['retry', '--delivery-id', 'x'], 1, '--delivery-id'],
     [['retry', '--delivery-id', UNKNOWN_ID], 1, 'no such delivery'],
     [['replay', '--since', 'yesterday'], 1, '--since'],
     [['prune', '--days', '-1'], 1, '--days'],
     [['prune'], 2, '--days'],
+    [['listen', '--status', '99'], 1, '--status'],
+    [['listen', '--status', '600'], 1, '--status'],
   ])('%j is refused with a sentence', async (args, code, words) => {
     expect(await run(args)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(words) });
   });

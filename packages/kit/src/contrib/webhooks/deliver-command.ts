@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command as CommanderCommand } from 'commander';
+import { InvalidArgumentError, Option, type Command as CommanderCommand } from 'commander';
 import type { App, CommandContext } from '../../app/index.ts';
 import { deliverDue, startWorker, type DeliverOptions } from './deliver.ts';
 import type { DeliverySummary } from './result-writer.ts';
@@ -19,7 +19,7 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
     .description('send what is due: once, or with --loop until stopped')
     .option('--loop', 'go on until SIGTERM; what is under way then is finished')
     .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', positive)
-    .option('--limit <count>', 'without --loop: send at most this many', positive)
+    .addOption(new Option('--limit <count>', 'without --loop: send at most this many').argParser(positive).conflicts('loop'))
     .option('--concurrency <count>', 'requests under way at a time', positive)
     .option('--timeout <seconds>', 'deadline of one request', positive)
     .option('--database <alias>', 'the database to deliver from', 'default')

@@ -71,6 +71,34 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
     await call(user, 'DELETE', `/hooks/${id}`);
   });
 
+  test('the list counts up to 10,000 deliveries and says null above', async () => {
+    const { user, id } = await endpoint();
+    const numbers = (from: number, to: number) =>
+      app.db.dialect === 'postgres'
+        ? `select to_char(n, 'FM000000000000') as suffix from generate_series(${from}, ${to}) as n`
+        : `with recursive numbers (n) as (select ${from} union all select n + 1 from numbers where n < ${to}) select printf('%012d', n) as suffix from numbers`;
+    const uuid =
+      app.db.dialect === 'postgres' ? `cast('01890000-0000-7000-8000-' || suffix as uuid)` : `'01890000-0000-7000-8000-' || suffix`;
+    const add = async (from: number, to: number) => {
+      await app.db.query(
+        `insert into webhook_events (id, type, data, timestamp, audience) select ${uuid}, 'order.paid', '{}', $1, 'owner' from (${numbers(from, to)}) s`,
+        [clock.now()],
+      );
+      await app.db.query(
+        `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, created_at)
+         select ${uuid}, ${uuid}, $2, 'order.paid', 'succeeded', $1 from (${numbers(from, to)}) s`,
+        [clock.now(), id],
+      );
+    };
+    await add(1, 10_000);
+    expect(await list(user, id, '?limit=1')).toMatchObject({ count: 10_000, items: [{ status: 'succeeded' }] });
+    await add(10_001, 10_001);
+    const page = await list(user, id, '?limit=1');
+    expect(page).toMatchObject({ count: null, next: page.items[0].id });
+    expect(await list(user, id, '?status=failed')).toMatchObject({ count: 0, items: [] });
+    await call(user, 'DELETE', `/hooks/${id}`);
+  });
+
   test('the detail shows the payload as it is sent and every attempt', async () => {
     const { user, id, path } = await endpoint();
     receiver.answer(path, (_request, response) => response.writeHead(503).end('try later'));

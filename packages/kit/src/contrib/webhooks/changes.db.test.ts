@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
+import { migrateWebhooks } from '../../../test/webhooks/outbox.ts';
+import type { User } from '../../auth/index.ts';
+import { migrate } from '../../db/index.ts';
+import { describeDatabases } from '../../testing/databases.ts';
+import { initial as auditTables } from '../audit/migrations/index.ts';
+import { audit } from '../audit/module.ts';
+import { verifyChain } from '../audit/verify-chain.ts';
+import { WebhookEndpointController } from './controller.ts';
+import { webhooks } from './module.ts';
+
+interface Entry {
+  readonly action: string;
+  readonly before: Record<string, unknown> | null;
+  readonly after: Record<string, unknown> | null;
+  readonly request_id: unknown;
+}
+
+describeDatabases('audit entries of webhook endpoints', (database) => {
+  let kit: KeyApp;
+  let ada: User;
+  beforeAll(async () => {
+    await prepareAccountsAndKeys(database.db);
+    await migrateWebhooks(database.db);
+    await migrate(database.db, [{ name: 'audit', migrations: [auditTables] }]);
+    const mount = { '/v2': { '/hooks': WebhookEndpointController } };
+    kit = await startKeyApp(database.db, { modules: [audit(), webhooks()], app: { mount } });
+    ada = await kit.user('ada');
+  });
+  afterAll(() => kit.app.close());
+
+  const call = (method: string, path: string, payload?: object) => kit.call(method, `/v2/hooks${path}`, { 'x-act-as': 'ada' }, payload);
+  const create = () => call('POST', '', { url: 'https://hooks.example.com/a', events: ['order.*'], description: 'first' });
+  const entriesOf = (id: string) => database.db.query<Entry>('select * from audit_entries where target_id = $1 order by seq', [id]);
+
+  test('create, change, rotate, disable, enable and delete each leave one entry that says who, what and in which request', async () => {
+    const { body: created } = await create();
+    const { id } = created;
+    await call('PATCH', `/${id}`, { description: 'second', events: ['*'] });
+    const { body: rotated } = await call('POST', `/${id}/rotate-secret`);
+    await call('PATCH', `/${id}`, { is_active: false });
+    await call('PUT', `/${id}`, { is_active: true });
+    await call('DELETE', `/${id}`);
+    const entries = await entriesOf(id);
+    expect(entries.map(({ action }) => action)).toEqual([
+      'webhook_endpoint.created',
+      'webhook_endpoint.updated',
+      'webhook_endpoint.secret_rotated',
+      'webhook_endpoint.updated',
+      'webhook_endpoint.updated',
+      'webhook_endpoint.deleted',
+    ]);
+    for (const entry of entries) {
+      expect(entry).toMatchObject({
+        actor_id: ada.id,
+        actor_name: 'ada',
+        actor_scheme: 'session',
+        target_type: 'webhook_endpoint',
+        metadata: { owner_id: ada.id },
+      });
+      expect(entry.request_id).toBeTypeOf('string');
+    }
+    const [made, changed, turned, disabled, enabled, deleted] = entries;
+    expect(made).toMatchObject({ before: null, after: { url: 'https://hooks.example.com/a', events: ['order.*'], description: 'first' } });
+    expect(changed).toMatchObject({
+      before: { description: 'first', events: ['order.*'] },
+      after: { description: 'second', events: ['*'] },
+    });
+    // The name says secret, so the value is masked, as every such value is.
+    expect([turned?.before?.['previous_secret_expires_at'], turned?.after?.['previous_secret_expires_at']]).toEqual([null, '[masked]']);
+    expect(disabled).toMatchObject({ before: { is_active: true }, after: { is_active: false, disabled_reason: 'manual' } });
+    expect(enabled).toMatchObject({ before: { is_active: false }, after: { is_active: true, disabled_reason: null } });
+    expect(deleted).toMatchObject({ before: { description: 'second' }, after: null });
+    const told = JSON.stringify(entries.map((entry) => ({ ...entry, seq: null })));
+    for (const { secret } of [created, rotated]) expect(told).not.toContain(String(secret).slice('whsec_'.length));
+    expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+  });
+
+  test('what was refused leaves no entry, and an entry that cannot be written leaves no change', async () => {
+    const { body } = await create();
+    expect((await call('PATCH', `/${body.id}`, { url: 'https://127.0.0.1/' })).status).toBe(422);
+    expect(await entriesOf(body.id)).toHaveLength(1);
+    await database.db.query('alter table audit_entries rename to gone');
+    for (const [method, path, payload] of [
+      ['POST', '', { url: 'https://hooks.example.com/b', events: ['*'] }],
+      ['PATCH', `/${body.id}`, { description: 'lost' }],
+      ['POST', `/${body.id}/rotate-secret`],
+      ['DELETE', `/${body.id}`],
+    ] as const)
+      expect((await call(method, path, payload)).status).toBe(500);
+    await database.db.query('alter table gone rename to audit_entries');
+    expect((await call('GET', '')).body).toMatchObject({
+      items: [{ id: body.id, description: 'first', previous_secret_expires_at: null }],
+      count: 1,
+    });
+  });
+});
