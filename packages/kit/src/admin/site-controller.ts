@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { coreErrors } from '../errors/index.ts';
-import { Controller, raw, route, type HandlerContext } from '../http/index.ts';
+import { Controller, jsonSchema, raw, route, type HandlerContext } from '../http/index.ts';
 import { allowAny } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';
 import type { SiteFile } from './site-files.ts';
 import { ADMIN_STYLE_NONCE } from './wire.ts';
 
 const YEAR_SECONDS = 31_536_000;
+/** Links are passed through programs that add parameters of their own. */
+const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
 
 /** Scripts and styles are the build's own files; the nonce is for the style elements the component library makes. */
 function policy(nonce: string): string {
@@ -18,7 +20,7 @@ type Context = Pick<HandlerContext, 'request' | 'reply'>;
 
 /** The page and its files. They hold no data, so anyone may load them: whoever is not logged in sees the login form. */
 export function siteController(site: AdminSite): Controller {
-  const facts = { permission: allowAny, auth: [], hidden: true, metadata: { admin: true } } as const;
+  const facts = { permission: allowAny, auth: [], hidden: true, query: AnyQuery, metadata: { admin: true } } as const;
 
   // The name is part of the operation ids: an application may have an AdminController of its own.
   class KitAdminSiteController extends Controller {

@@ -7,7 +7,7 @@ import type { AdminListQuery } from './admin-declaration.ts';
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
 
-type KeyKind = 'uuid' | 'bigint';
+type KeyKind = 'uuid' | 'bigint' | 'text';
 
 /** How a list is ordered besides its key: SQL over the tables of `from`, and what its values are. */
 export interface AdminOrder {
@@ -156,6 +156,7 @@ function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyK
 }
 
 function keyOf(text: string, kind: KeyKind): string | bigint | null {
+  if (kind === 'text') return text;
   if (kind === 'uuid') return isUuid(text) ? text : null;
   return /^\d{1,18}$/.test(text) ? BigInt(text) : null;
 }

@@ -11,6 +11,8 @@ export interface ConstraintViolation {
 const POSTGRES_KINDS: Readonly<Record<string, ConstraintViolation['kind']>> = {
   23505: 'unique',
   23503: 'foreign_key',
+  // A row that others refer to under RESTRICT, from PostgreSQL 18 on.
+  23001: 'foreign_key',
   23502: 'not_null',
   23514: 'check',
 };
@@ -29,6 +31,8 @@ export function constraintViolation(error: unknown): ConstraintViolation | undef
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   if (typeof errcode === 'number' && SQLITE_KINDS[errcode] !== undefined)
     return fromSqlite(SQLITE_KINDS[errcode], (error as unknown as Error).message);
+  // RESTRICT is checked by a trigger of SQLite's own.
+  if (errcode === 1811 && (error as unknown as Error).message.includes('FOREIGN KEY')) return { kind: 'foreign_key' };
   if (typeof code === 'string' && POSTGRES_KINDS[code] !== undefined) return fromPostgres(POSTGRES_KINDS[code], error);
   return undefined;
 }

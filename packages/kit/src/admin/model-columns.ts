@@ -1,0 +1,136 @@
+import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin-shapes.ts';
+import type { AdminOrder } from '../app/index.ts';
+import type { ColumnSettings, Dialect, Model } from '../db/index.ts';
+import { resolveReference } from '../db/column.ts';
+import { quoteName } from '../db/names.ts';
+
+/** A longer text gets a larger field. */
+const SHORT_TEXT_MAX = 200;
+
+export interface ModelColumn {
+  readonly name: string;
+  readonly settings: ColumnSettings;
+}
+
+/** What may be shown: sensitive columns never are, and bytes say nothing. */
+export function shownColumns({ columns }: Model): readonly ModelColumn[] {
+  return settingsOf(columns).filter(({ settings }) => !settings.sensitive && settings.kind !== 'bytes');
+}
+
+/** What a form may set: neither what the application sets itself nor what must not be shown. */
+export function writableColumns(model: Model): readonly ModelColumn[] {
+  return shownColumns(model).filter(
+    ({ settings }) => !settings.readOnly && settings.touch === undefined && !(settings.primaryKey && settings.default !== undefined),
+  );
+}
+
+/** Columns a new row needs and a form cannot give: the application has to make such rows. */
+export function unfillableColumns(model: Model): readonly string[] {
+  const writable = new Set(writableColumns(model).map(({ name }) => name));
+  return settingsOf(model.columns)
+    .filter(({ name, settings }) => isRequired(settings) && !writable.has(name))
+    .map(({ name }) => name);
+}
+
+function settingsOf(columns: Model['columns']): ModelColumn[] {
+  return Object.entries(columns).map(([name, { settings }]) => ({ name, settings: resolveReference(settings) }));
+}
+
+function isRequired({ nullable, default: made, dbDefault }: ColumnSettings): boolean {
+  return !nullable && made === undefined && dbDefault === undefined;
+}
+
+const CELLS: Readonly<Record<ColumnSettings['kind'], AdminCellKind>> = {
+  uuid: 'code',
+  text: 'text',
+  enum: 'state',
+  int: 'number',
+  bigint: 'text',
+  decimal: 'text',
+  float: 'number',
+  bool: 'bool',
+  timestamp: 'time',
+  date: 'date',
+  bytes: 'text',
+  array: 'json',
+  json: 'json',
+};
+
+export function adminColumn({ name, settings }: ModelColumn, secondary: boolean): AdminColumn {
+  const kind = settings.reference !== undefined ? 'link' : isTexts(settings) ? 'chips' : CELLS[settings.kind];
+  const sortable = orderOf({ name, settings }, 'sqlite') !== null;
+  return { name, label: labelOf(name), kind, ...(sortable ? { sortable } : {}), ...(secondary ? { secondary } : {}) };
+}
+
+/** How the list is ordered by a column; null for those without an order worth having. */
+export function orderOf({ name, settings }: ModelColumn, dialect: Dialect): AdminOrder | null {
+  const sql = `t.${quoteName(name)}`;
+  const nullable = settings.nullable ? { nullable: true } : {};
+  switch (settings.kind) {
+    case 'text':
+    case 'enum':
+    case 'date':
+      return { sql, kind: 'text', ...nullable };
+    case 'int':
+    case 'float':
+      return { sql, kind: 'number', ...nullable };
+    case 'timestamp':
+      return { sql, kind: 'time', ...nullable };
+    case 'decimal':
+      // SQLite keeps decimals as text; as doubles they are in order to 15 digits.
+      return dialect === 'sqlite' ? { sql: `cast(${sql} as real)`, kind: 'number', ...nullable } : { sql, kind: 'text', ...nullable };
+    default:
+      return null;
+  }
+}
+
+export function adminField({ name, settings }: ModelColumn, isNew: boolean): AdminField {
+  const { kind, max, values, nullable, description } = settings;
+  const required = isNew ? isRequired(settings) : !nullable && kind !== 'bool' && kind !== 'json' && kind !== 'array' && kind !== 'text';
+  return {
+    name,
+    label: labelOf(name),
+    ...fieldKind(settings),
+    ...(required && !(kind === 'text' && (settings.min ?? 0) === 0) && kind !== 'bool' ? { required: true } : {}),
+    ...(nullable ? { nullable: true } : {}),
+    ...(description === undefined ? {} : { help: description }),
+    ...(kind === 'text' && max !== undefined ? { maxLength: max } : {}),
+    ...(values === undefined ? {} : { choices: values.map((value) => ({ value, label: value })) }),
+  };
+}
+
+function fieldKind(settings: ColumnSettings): Pick<AdminField, 'kind' | 'placeholder'> {
+  switch (settings.kind) {
+    case 'text':
+      return { kind: settings.max !== undefined && settings.max <= SHORT_TEXT_MAX ? 'text' : 'long_text' };
+    case 'enum':
+      return { kind: 'select' };
+    case 'int':
+    case 'float':
+      return { kind: 'number' };
+    case 'bool':
+      return { kind: 'bool' };
+    case 'timestamp':
+      return { kind: 'time' };
+    case 'date':
+      return { kind: 'date' };
+    case 'decimal':
+      return { kind: 'text', placeholder: (0).toFixed(settings.scale ?? 0) };
+    case 'array':
+      return { kind: isTexts(settings) ? 'strings' : 'json' };
+    case 'json':
+      return { kind: 'json' };
+    default:
+      return { kind: 'text' };
+  }
+}
+
+function isTexts({ kind, of }: ColumnSettings): boolean {
+  return kind === 'array' && (of?.kind === 'text' || of?.kind === 'enum');
+}
+
+/** `owner_id` → `Owner`. */
+export function labelOf(name: string): string {
+  const words = name.replace(/(?<=.)_id$/, '').replaceAll('_', ' ');
+  return words === 'id' ? 'Id' : `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
