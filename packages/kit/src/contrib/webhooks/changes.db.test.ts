@@ -72,7 +72,7 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
     expect(disabled).toMatchObject({ before: { is_active: true }, after: { is_active: false, disabled_reason: 'manual' } });
     expect(enabled).toMatchObject({ before: { is_active: false }, after: { is_active: true, disabled_reason: null } });
     expect(deleted).toMatchObject({ before: { description: 'second' }, after: null });
-    const told = JSON.stringify(entries.map((entry) => ({ ...entry, seq: null })));
+    const told = JSON.stringify(entries.map(({ before, after }) => [before, after]));
     for (const { secret } of [created, rotated]) expect(told).not.toContain(String(secret).slice('whsec_'.length));
     expect(await verifyChain(database.db)).toMatchObject({ ok: true });
   });
