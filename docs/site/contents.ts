@@ -20,6 +20,7 @@ export const groups: readonly Group[] = [
       'accounts',
       'api-keys',
       'webhooks',
+      'webhooks-publishing',
       'webhooks-receiving',
       'config-server',
       'config-server-client',

@@ -53,7 +53,7 @@ export function siteContent(pages: readonly SitePage[] = sitePages()): SiteConte
     pages: pages.map((page) => {
       const body = page.text.replace(/^# .+\n+/m, '').replaceAll(/<!--[\s\S]*?-->\n*/g, '');
       const linked = outsideCode(body, (prose) => relink(prose, page.path, slugs, files));
-      return { slug: page.slug, markdown: page.slug === '' ? landing(page, linked) : `${frontMatter(page, linked)}${linked}` };
+      return { slug: page.slug, markdown: page.slug === '' ? landing(page, linked, files) : `${frontMatter(page, linked)}${linked}` };
     }),
     files,
   };
@@ -109,7 +109,8 @@ function summary(body: string): string {
     .slice(0, 300);
 }
 
-function landing(page: SitePage, body: string): string {
+/** The landing page: its first paragraph as the hero, a picture under it when docs/images has one. */
+function landing(page: SitePage, body: string, files: Set<string>): string {
   const [tagline = '', ...rest] = body.split(/\n{2,}/);
   const hero = {
     tagline: tagline.replaceAll('\n', ' '),
@@ -119,6 +120,11 @@ function landing(page: SitePage, body: string): string {
     ],
   };
   const head = { title: page.title, description: hero.tagline, template: 'splash', hero };
+  const [picture] = globSync('docs/images/*.png', { cwd: root }).sort();
+  if (picture !== undefined) {
+    files.add(picture);
+    rest.unshift(`![What npm start shows](${fileAddress(picture)})`);
+  }
   // JSON is YAML.
   return `---\n${JSON.stringify(head)}\n---\n\n${rest.join('\n\n')}`;
 }

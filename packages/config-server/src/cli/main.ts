@@ -47,7 +47,7 @@ async function check(path: string): Promise<number> {
   const warning = config.tls?.warning(Date.now());
   if (warning !== undefined) print(`config-server: WARNING: ${warning}\n`);
   return print(
-    `config-server: ${config.path} is valid: ${config.sections.length} sections, ${config.clients.length} clients, ${posture(config)}\n`,
+    `config-server: ${config.path} is valid: ${counted(config.sections.length, 'section')}, ${counted(config.clients.length, 'client')}, ${posture(config)}\n`,
   );
 }
 
@@ -106,3 +106,7 @@ function fatal(error: unknown): void {
 process.on('uncaughtException', fatal);
 const code = await main(process.argv.slice(2));
 if (code !== undefined) process.exitCode = code;
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
