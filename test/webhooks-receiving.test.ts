@@ -110,7 +110,7 @@ describe.each(receivers)('the %s handler of the guide', (_name, start) => {
 });
 
 test('the deduplication of the guide runs work once per id, and again when the work failed', async () => {
-  const block = blocks.find(({ text }) => text.includes('received_webhooks'));
+  const block = blocks.find(({ text }) => text.includes('node:sqlite'));
   writeFileSync(join(folder, 'once.ts'), (block?.text ?? '').replace("'receiver.db'", "':memory:'"));
   const { once } = (await import(join(folder, 'once.ts'))) as { once: (id: string, work: () => void) => void };
   let runs = 0;

@@ -21,6 +21,7 @@ export const groups: readonly Group[] = [
       'api-keys',
       'webhooks',
       'webhooks-publishing',
+      'webhooks-operating',
       'webhooks-receiving',
       'config-server',
       'config-server-client',

@@ -146,6 +146,21 @@ describeOutbox('maintenance', (outbox) => {
     expect(await replay(outbox.db, { ...window, endpointId: one.id }, { dryRun: true })).toBe(0);
   });
 
+  test('replay of failed deliveries leaves out what succeeded', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const since = clock.now();
+    const [lost] = [await publish('order.paid', { owner: mine }), await publish('order.paid', { owner: mine })];
+    await deliverDue(outbox.db);
+    await outbox.db.query(`update webhook_deliveries set status = 'failed' where event_id = $1`, [lost]);
+    clock.advance(1000);
+    const filter = { since, until: clock.now(), endpointId: target.id, failedOnly: true };
+    expect(await replay(outbox.db, filter)).toBe(1);
+    expect(await deliveries({ event: lost })).toMatchObject([{ status: 'pending', attempts: 0 }]);
+    expect(await replay(outbox.db, filter)).toBe(0);
+    await deliverDue(outbox.db);
+  });
+
   test('an event without an audience is sent once it has one, and only to that audience', async () => {
     const [mine, other] = [owner(), owner()];
     const [target, foreign] = [await endpoint({ owner: mine }), await endpoint({ owner: other })];

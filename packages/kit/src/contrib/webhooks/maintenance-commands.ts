@@ -23,6 +23,7 @@ interface ReplayChoice {
   readonly until?: string;
   readonly type?: string;
   readonly endpoint?: string;
+  readonly failed?: boolean;
   readonly dryRun?: boolean;
   readonly database: string;
 }
@@ -35,6 +36,7 @@ function addReplay(command: CommanderCommand, context: Context): void {
     .option('--until <time>', 'published before; now unless given')
     .option('--type <type>', 'only this event type')
     .option('--endpoint <id>', 'only this endpoint')
+    .option('--failed', 'only those that failed')
     .option('--dry-run', 'only count')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: ReplayChoice) => {
@@ -43,7 +45,7 @@ function addReplay(command: CommanderCommand, context: Context): void {
       const endpointId = options.endpoint === undefined ? undefined : uuid(context, '--endpoint', options.endpoint);
       const db = await databaseNamed(context, options.database);
       const dryRun = options.dryRun === true;
-      const filter = { since, until: until ?? webhooksOf(db).clock.now(), type: options.type, endpointId };
+      const filter = { since, until: until ?? webhooksOf(db).clock.now(), type: options.type, endpointId, failedOnly: options.failed };
       const count = await replay(db, filter, { dryRun });
       const words = dryRun ? 'would be sent again' : 'are queued again';
       context.print(context.json ? JSON.stringify({ deliveries: count, dry_run: dryRun }) : `${count} deliveries ${words}.`);

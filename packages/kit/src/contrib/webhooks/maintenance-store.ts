@@ -95,6 +95,8 @@ export interface ReplayFilter {
   readonly until: Date;
   readonly type?: string | undefined;
   readonly endpointId?: string | undefined;
+  /** Leaves out what succeeded. */
+  readonly failedOnly?: boolean | undefined;
 }
 
 /** Finished deliveries of active endpoints, by id after the cursor. The first cursor is `firstIdFrom(filter.since)`. */
@@ -102,9 +104,10 @@ export async function findReplayable(db: Db, filter: ReplayFilter, after: string
   const parameters: unknown[] = [after, filter.since, filter.until, endIdBefore(filter.until)];
   const type = filter.type === undefined ? '' : ` and d.event_type = $${parameters.push(filter.type)}`;
   const endpoint = filter.endpointId === undefined ? '' : ` and d.endpoint_id = $${parameters.push(filter.endpointId)}`;
+  const finished = filter.failedOnly === true ? `d.status = 'failed'` : `d.status in ('succeeded', 'failed')`;
   const rows = await db.query<{ id: string }>(
     `select d.id from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id
-     where d.id > $1 and d.id < $4 and d.created_at >= $2 and d.created_at < $3 and d.status in ('succeeded', 'failed') and p.is_active${type}${endpoint}
+     where d.id > $1 and d.id < $4 and d.created_at >= $2 and d.created_at < $3 and ${finished} and p.is_active${type}${endpoint}
      order by d.id limit $${parameters.push(limit)}`,
     parameters,
   );
