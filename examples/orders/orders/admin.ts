@@ -1,0 +1,13 @@
+import { modelResource, type AdminDeclaration } from 'kit/admin';
+import { orders } from './models.ts';
+
+/** Staff look at orders; they change through the API alone, so that every change is announced. */
+export const orderAdmin: AdminDeclaration = {
+  resources: [
+    modelResource(orders, {
+      label: 'Orders',
+      columns: ['item', 'quantity', 'total', 'currency', 'status', 'owner_id', 'created_at'],
+      readOnly: true,
+    }),
+  ],
+};
