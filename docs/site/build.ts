@@ -5,6 +5,8 @@ import { build, preview } from 'astro';
 import { fileAddress, root, siteContent } from './pages.ts';
 
 process.env['ASTRO_TELEMETRY_DISABLED'] = '1';
+// Where the shell says development, Astro would build the pages of a development server, whose search is only a notice.
+process.env['NODE_ENV'] = 'production';
 
 const folder = import.meta.dirname;
 const { pages, files } = siteContent();

@@ -1,19 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { extname, join } from 'node:path';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { launchChromium } from '../../test/provision/chromium.ts';
 
 const dist = join(import.meta.dirname, 'dist');
 
 beforeAll(() => {
-  const built = spawnSync(process.execPath, ['build.ts'], { cwd: import.meta.dirname, encoding: 'utf8', env: withoutVitest() });
+  // Vitest's own variables (DEV, MODE, …) would make it a development build.
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] };
+  const built = spawnSync(process.execPath, ['build.ts'], { cwd: import.meta.dirname, encoding: 'utf8', env });
   if (built.status !== 0) throw new Error(`the site did not build:\n${built.stdout}${built.stderr}`);
 }, 180_000);
-
-/** Astro behaves differently where it believes to be inside a test. */
-function withoutVitest(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITEST|VITE_|NODE_ENV|TEST$)/.test(name)));
-}
 
 const pages = () => globSync('**/*.html', { cwd: dist });
 const html = (path: string) => readFileSync(join(dist, path), 'utf8');
@@ -62,4 +62,49 @@ test('every page has a title and a description of its own', () => {
   expect(new Set(titles).size).toBe(titles.length);
   const bare = pages().filter((page) => page !== '404.html' && !/<meta name="description" content="[^"]{20,}/.test(html(page)));
   expect(bare).toEqual([]);
+});
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+};
+
+/** Serves the built files and nothing else. */
+async function serve(): Promise<string> {
+  const server = createServer((request, response) => {
+    const target = served(decodeURIComponent(new URL(request.url ?? '/', 'http://site').pathname));
+    if (target === undefined) response.writeHead(404).end();
+    else
+      response
+        .writeHead(200, { 'content-type': TYPES[extname(target)] ?? 'application/octet-stream' })
+        .end(readFileSync(join(dist, target)));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('in a browser no page is wider than a phone, and search finds a page by its words', { timeout: 180_000 }, async () => {
+  const address = await serve();
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage({ viewport: { width: 375, height: 800 } });
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  for (const path of pages().filter((path) => path !== '404.html')) {
+    await page.goto(`${address}/${path.replace(/index\.html$/, '')}`, { waitUntil: 'load' });
+    const wider = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    if (wider > 0) faults.push(`${path} is ${wider} px too wide`);
+  }
+  expect(faults).toEqual([]);
+
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.locator('.pagefind-ui__search-input').fill('LoadCredential');
+  await page.locator('.pagefind-ui__result-link', { hasText: 'Deployment' }).first().click();
+  await page.waitForURL('**/guide/deployment/**');
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Deployment');
+  expect(await page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
 });
