@@ -118,16 +118,10 @@ export async function claimByIds(db: Db, ids: readonly string[], { now, until }:
   return readClaims(db, await db.query<{ id: string }>(CLAIM_BY_ID_SQLITE, [now, until, JSON.stringify(ids)]));
 }
 
-/** A delivery that may be claimed. `cursor` is where to go on looking. */
+/** A delivery that may be claimed. */
 export interface Candidate {
   readonly id: string;
   readonly endpoint_id: string;
-}
-
-export interface Candidates {
-  readonly found: readonly Candidate[];
-  /** Null: the end was reached, begin again. */
-  readonly cursor: string | null;
 }
 
 // From endpoint to endpoint by index, whatever the length of the queues between them: `claimDue` sees only the head of the
@@ -140,25 +134,72 @@ const ENDPOINTS = `recursive visited(endpoint_id, place) as (
   from visited v where v.endpoint_id is not null and v.place < ${VISITED_MAX}
 )`;
 
-const OF_ENDPOINT = `select x.id from webhook_deliveries x where x.endpoint_id = v.endpoint_id and x.status = 'pending' and x.ordering_key is null
-  and x.next_attempt_at <= $1 and (x.claimed_until is null or x.claimed_until <= $1) order by x.next_attempt_at limit $3`;
+const OF_ENDPOINT = `select x.id, x.next_attempt_at from webhook_deliveries x where x.endpoint_id = v.endpoint_id and x.status = 'pending' and x.ordering_key is null
+  and x.next_attempt_at <= $1 and (x.claimed_until is null or x.claimed_until <= $1) order by x.next_attempt_at`;
 
-const BY_ENDPOINT = {
-  postgres: `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v left join lateral (${OF_ENDPOINT}) due on true where v.endpoint_id is not null order by v.place`,
-  sqlite: `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v left join webhook_deliveries due on due.id in (${OF_ENDPOINT}) where v.endpoint_id is not null order by v.place`,
-};
+// Finding and claiming in one statement: an endpoint that is full contributes nothing. The left join answers with the cursor also when
+// nothing could be claimed.
+const CLAIM_BY_ENDPOINT_POSTGRES = `with ${ENDPOINTS}, chosen as (
+  select due.id from visited v
+  left join unnest(cast($6 as uuid[]), cast($7 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = v.endpoint_id
+  cross join lateral (${OF_ENDPOINT} limit greatest($4 - coalesce(b.requests, 0), 0)) due
+  where v.endpoint_id is not null order by due.next_attempt_at limit $5
+), d as (
+  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $3
+  from (
+    select id from webhook_deliveries where id in (select id from chosen) and status = 'pending' and ${UNCLAIMED} for update skip locked
+  ) free
+  where w.id = free.id returning w.*
+)
+select at.cursor, claimed.* from (select (select endpoint_id from visited where place = ${VISITED_MAX}) as cursor) at
+left join (select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}) claimed on true`;
+
+const BY_ENDPOINT_SQLITE = `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v
+left join webhook_deliveries due on due.id in (select id from (${OF_ENDPOINT} limit $3)) where v.endpoint_id is not null order by v.place`;
 
 /** Smaller than every key. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-/** Up to `perEndpoint` due deliveries without an ordering key of each of the next endpoints after the cursor. */
-export async function dueByEndpoint(db: Db, now: Date, perEndpoint: number, cursor: string | null): Promise<Candidates> {
-  const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT[db.dialect], [now, cursor ?? FIRST_ID, perEndpoint]);
+export interface ClaimedOfEndpoints {
+  readonly claims: readonly Claim[];
+  /** Where to go on looking; null: the end was reached, begin again. */
+  readonly cursor: string | null;
+}
+
+/** Takes hold of due deliveries without an ordering key of the next endpoints after the cursor, of each as many as it may still have. */
+export async function claimByEndpoint(db: Db, limits: ClaimLimits, cursor: string | null): Promise<ClaimedOfEndpoints> {
+  const { now, until, free, perEndpoint, busy } = limits;
+  const after = cursor ?? FIRST_ID;
+  if (db.dialect === 'postgres') {
+    const parameters = [now, after, until, perEndpoint, free, [...busy.keys()], [...busy.values()]];
+    const rows = await db.query<{ cursor: string | null } & (ClaimRow | { id: null })>(CLAIM_BY_ENDPOINT_POSTGRES, parameters);
+    const claims = rows.flatMap(({ cursor: _cursor, ...row }) => (row.id === null ? [] : [toClaim(row)]));
+    return { claims, cursor: rows[0]?.cursor ?? null };
+  }
+  const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT_SQLITE, [now, after, perEndpoint]);
   const visited = new Set(rows.map((row) => row.endpoint_id));
+  const found = rows.flatMap(({ id, endpoint_id }) => (id === null ? [] : [{ id, endpoint_id }]));
   return {
-    found: rows.flatMap(({ id, endpoint_id }) => (id === null ? [] : [{ id, endpoint_id }])),
+    claims: await claimByIds(
+      db,
+      fitting(found, limits).map(({ id }) => id),
+      limits,
+    ),
     cursor: visited.size < VISITED_MAX ? null : (rows.at(-1)?.endpoint_id ?? null),
   };
+}
+
+/** The candidates, in their order, that fit into the free slots, in all and per endpoint. */
+export function fitting(candidates: readonly Candidate[], { free, perEndpoint, busy }: ClaimLimits): Candidate[] {
+  const planned = new Map(busy);
+  const chosen: Candidate[] = [];
+  for (const candidate of candidates) {
+    const requests = planned.get(candidate.endpoint_id) ?? 0;
+    if (chosen.length >= free || requests >= perEndpoint) continue;
+    planned.set(candidate.endpoint_id, requests + 1);
+    chosen.push(candidate);
+  }
+  return chosen;
 }
 
 // Only the oldest pending delivery of an endpoint and ordering key may be sent: the others wait until it has succeeded or

@@ -1,10 +1,11 @@
 import type { Db } from '../../db/db.ts';
 import {
+  claimByEndpoint,
   claimByIds,
   claimDue,
-  dueByEndpoint,
   dueInOrder,
   dueOfEvent,
+  fitting,
   type Candidate,
   type Claim,
   type ClaimLimits,
@@ -13,6 +14,8 @@ import {
 
 /** Where nothing has an ordering key, looking for it with every claim would cost a round trip each. */
 const ORDERED_EVERY = 10;
+/** How many claims pass before the head of the queue is looked at again, once it was found full of what cannot be sent yet. */
+const HEAD_EVERY = 10;
 
 /** Finds due deliveries and takes hold of as many as there are slots. Keeps only where it was looking. */
 export class Claimer {
@@ -22,6 +25,8 @@ export class Claimer {
   /** Whether the last look found work with ordering keys. */
   #mayBeOrdered = true;
   #claims = 0;
+  /** Claims for which the head of the queue is left alone: it is the backlog of endpoints that are full. */
+  #withoutHead = 0;
 
   constructor(db: Db) {
     this.#db = db;
@@ -29,75 +34,69 @@ export class Claimer {
 
   async claim(limits: ClaimLimits): Promise<Claim[]> {
     const slots = new Slots(limits);
-    const claims: Claim[] = [];
-    const add = (taken: readonly Claim[]): void => {
-      slots.occupy(taken);
-      claims.push(...taken);
-    };
     // Ordered deliveries wait for one another: half of the slots is theirs at most while others are due too.
-    if (this.#mayBeOrdered || ++this.#claims % ORDERED_EVERY === 0) add(await this.#ordered(slots, Math.ceil(limits.free / 2), limits));
-    if (slots.free > 0) add(await claimDue(this.#db, { ...limits, free: slots.free, busy: slots.busy }));
+    if (this.#mayBeOrdered || ++this.#claims % ORDERED_EVERY === 0) slots.occupy(await this.#ordered(slots, Math.ceil(limits.free / 2)));
+    this.#withoutHead = slots.someEndpointIsFull ? Math.max(0, this.#withoutHead - 1) : 0;
+    if (slots.free > 0 && this.#withoutHead === 0) slots.occupy(await claimDue(this.#db, slots.limits));
     // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
-    if (slots.free > 0 && !this.#mayBeOrdered) add(await this.#ordered(slots, slots.free, limits));
     if (slots.free > 0 && slots.someEndpointIsFull) {
-      const { found, cursor } = await dueByEndpoint(this.#db, limits.now, limits.perEndpoint, this.#endpointCursor);
+      const { claims, cursor } = await claimByEndpoint(this.#db, slots.limits, this.#endpointCursor);
       this.#endpointCursor = cursor;
-      add(await this.#take(slots.choose(found, slots.free), limits));
+      slots.occupy(claims);
+      if (this.#withoutHead === 0 && claims.length > 0) this.#withoutHead = HEAD_EVERY;
     }
-    return claims;
+    if (slots.free > 0 && !this.#mayBeOrdered) slots.occupy(await this.#ordered(slots, slots.free));
+    return slots.claims;
   }
 
-  async #ordered(slots: Slots, max: number, limits: ClaimLimits): Promise<Claim[]> {
+  async #ordered(slots: Slots, max: number): Promise<Claim[]> {
+    const { limits } = slots;
     const { found, cursor } = await dueInOrder(this.#db, limits.now, this.#orderedCursor);
     this.#orderedCursor = cursor;
     this.#mayBeOrdered = found.length > 0 || cursor !== null;
-    return this.#take(slots.choose(found, max), limits);
+    return this.#take(found, { ...limits, free: Math.min(max, limits.free) });
   }
 
   async claimEvent(eventId: string, limits: ClaimLimits): Promise<Claim[]> {
-    const found = await dueOfEvent(this.#db, eventId, limits.now);
-    return this.#take(new Slots(limits).choose(found, limits.free), limits);
+    return this.#take(await dueOfEvent(this.#db, eventId, limits.now), limits);
   }
 
   #take(candidates: readonly Candidate[], limits: ClaimLimits): Promise<Claim[]> {
     return claimByIds(
       this.#db,
-      candidates.map(({ id }) => id),
+      fitting(candidates, limits).map(({ id }) => id),
       limits,
     );
   }
 }
 
-/** Which candidates fit into the free slots, in all and per endpoint. */
+/** The slots of one claim, as they fill up. */
 class Slots {
-  readonly busy: Map<string, number>;
-  free: number;
-  readonly #perEndpoint: number;
+  readonly claims: Claim[] = [];
+  readonly #limits: ClaimLimits;
+  readonly #busy: Map<string, number>;
 
-  constructor({ free, perEndpoint, busy }: ClaimLimits) {
-    this.free = free;
-    this.busy = new Map(busy);
-    this.#perEndpoint = perEndpoint;
+  constructor(limits: ClaimLimits) {
+    this.#limits = limits;
+    this.#busy = new Map(limits.busy);
+  }
+
+  get free(): number {
+    return this.#limits.free - this.claims.length;
+  }
+
+  /** What is left of the limits. */
+  get limits(): ClaimLimits {
+    return { ...this.#limits, free: this.free, busy: this.#busy };
   }
 
   get someEndpointIsFull(): boolean {
-    return [...this.busy.values()].some((requests) => requests >= this.#perEndpoint);
-  }
-
-  choose(candidates: readonly Candidate[], max: number): Candidate[] {
-    const planned = new Map(this.busy);
-    const chosen: Candidate[] = [];
-    for (const candidate of candidates) {
-      const requests = planned.get(candidate.endpoint_id) ?? 0;
-      if (chosen.length >= Math.min(max, this.free) || requests >= this.#perEndpoint) continue;
-      planned.set(candidate.endpoint_id, requests + 1);
-      chosen.push(candidate);
-    }
-    return chosen;
+    for (const requests of this.#busy.values()) if (requests >= this.#limits.perEndpoint) return true;
+    return false;
   }
 
   occupy(claims: readonly Claim[]): void {
-    for (const { endpoint } of claims) this.busy.set(endpoint.id, (this.busy.get(endpoint.id) ?? 0) + 1);
-    this.free -= claims.length;
+    for (const { endpoint } of claims) this.#busy.set(endpoint.id, (this.#busy.get(endpoint.id) ?? 0) + 1);
+    this.claims.push(...claims);
   }
 }
