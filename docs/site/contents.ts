@@ -22,6 +22,7 @@ export const groups: readonly Group[] = [
       'webhooks',
       'webhooks-publishing',
       'webhooks-operating',
+      'webhooks-operating',
       'webhooks-receiving',
       'config-server',
       'config-server-client',
