@@ -1,7 +1,9 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from '../../../test/provision/chromium.ts';
 import { PASSWORD, STAFF, type Shop } from './shop/shop.ts';
+
+const STEP_MS = 8000;
 
 export type StoredSession = Exclude<BrowserContextOptions['storageState'], string | undefined>;
 
@@ -35,6 +37,8 @@ export class AdminBrowser {
       ...(anonymous ? {} : { storageState: await this.#stored() }),
       ...rest,
     });
+    // Long for a person; a step that needs longer has gone wrong, and says which one.
+    context.setDefaultTimeout(STEP_MS);
     return this.#watched(await context.newPage());
   }
 
@@ -108,6 +112,7 @@ export function row(page: Page, title: string): ReturnType<Page['locator']> {
   return page.getByRole('row').filter({ has: page.getByRole('link', { name: title, exact: true }) });
 }
 
-export async function closePage(page: Page | BrowserContext): Promise<void> {
-  await ('context' in page ? page.context() : page).close();
+/** What a page shows a moment later. */
+export function soon<T>(read: () => Promise<T>): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(read, { timeout: STEP_MS });
 }

@@ -17,6 +17,7 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 export function Field({ field, value, error, onChange }: FieldProps) {
   const text = typeof value === 'string' ? value : '';
   const base = {
+    id: fieldId(field.name),
     name: field.name,
     label: field.label,
     description: describe(field),
@@ -38,6 +39,7 @@ export function Field({ field, value, error, onChange }: FieldProps) {
       }
       return (
         <Checkbox
+          id={fieldId(field.name)}
           name={field.name}
           label={field.label}
           description={describe(field)}
@@ -110,6 +112,11 @@ export function Field({ field, value, error, onChange }: FieldProps) {
     default:
       return <TextInput {...base} {...limited} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
   }
+}
+
+/** One form at a time is open, so the name is enough. */
+export function fieldId(name: string): string {
+  return `field-${name}`;
 }
 
 function describe(field: AdminField): ReactNode {

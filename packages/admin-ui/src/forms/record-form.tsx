@@ -1,10 +1,10 @@
 import { Button, Group, Stack } from '@mantine/core';
-import { useRef, useState, type FormEvent } from 'react';
+import { useState, type FormEvent } from 'react';
 import { toFault } from '../api/fault.ts';
 import type { AdminField } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
-import { Field } from './field.tsx';
+import { Field, fieldId } from './field.tsx';
 import { toInputs, toSubmission, type InputValue } from './form-values.ts';
 
 interface RecordFormProps {
@@ -24,7 +24,6 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
   const [general, setGeneral] = useState<unknown>(null);
   const [unchanged, setUnchanged] = useState(false);
   const [busy, setBusy] = useState(false);
-  const form = useRef<HTMLFormElement>(null);
 
   const change = (name: string, value: InputValue): void => {
     setInputs({ ...inputs, [name]: value });
@@ -36,7 +35,7 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
   const show = (found: Readonly<Record<string, string>>): void => {
     setFaults(found);
     const first = fields.find((field) => found[field.name] !== undefined);
-    if (first !== undefined) window.requestAnimationFrame(() => focusField(form.current, first.name));
+    if (first !== undefined) window.requestAnimationFrame(() => document.getElementById(fieldId(first.name))?.focus());
   };
 
   const submit = async (event: FormEvent): Promise<void> => {
@@ -61,7 +60,7 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
   };
 
   return (
-    <form ref={form} onSubmit={(event) => void submit(event)} noValidate>
+    <form onSubmit={(event) => void submit(event)} noValidate>
       <Stack gap="md">
         {general !== null && <FaultNotice error={general} />}
         {unchanged && <Notice tone="info">Nothing was changed, so there is nothing to save.</Notice>}
@@ -85,9 +84,4 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
       </Stack>
     </form>
   );
-}
-
-function focusField(form: HTMLFormElement | null, name: string): void {
-  const input = form?.elements.namedItem(name);
-  if (input instanceof HTMLElement) input.focus();
 }

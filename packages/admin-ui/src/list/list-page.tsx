@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Group, Stack, Switch, Text, Tooltip } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { DataTable, type DataTableColumn } from 'mantine-datatable';
@@ -16,7 +16,7 @@ import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { formatNumber, lowerFirst } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
-import { Value } from '../values/value.tsx';
+import { plain, Value } from '../values/value.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
 import { isNarrowed, listParams, readListQuery } from './list-query.ts';
 import css from './list.module.css';
@@ -35,8 +35,16 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   const [selected, setSelected] = useState<ReadonlyMap<string, Target>>(new Map());
   const [gathering, setGathering] = useState(false);
   const [running, setRunning] = useState<AdminActionShape | null>(null);
-  // The cursors of the pages before this one; the server only knows the way forward.
-  const [trail, setTrail] = useState<readonly string[]>([]);
+  // By the cursor of a page, the one of the page before it: the server only knows the way forward.
+  const [before, setBefore] = useState<ReadonlyMap<string, string>>(new Map());
+
+  // Another set of records, however it was asked for: what was selected may not be among them.
+  const narrowing = JSON.stringify([query.search, query.filters]);
+  const [shownNarrowing, setShownNarrowing] = useState(narrowing);
+  if (shownNarrowing !== narrowing) {
+    setShownNarrowing(narrowing);
+    setSelected(new Map());
+  }
 
   const list = useQuery({
     queryKey: ['list', resource.name, query],
@@ -46,11 +54,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   });
 
   const show = (change: Partial<ListRequest>, { typing = false } = {}): void => {
-    const next = { ...query, cursor: '', ...change };
-    if (change.cursor === undefined) setTrail([]);
-    // Another set of records: what was selected may not be among them.
-    if (change.search !== undefined || change.filters !== undefined) setSelected(new Map());
-    navigate({ page: 'list', resource: resource.name }, listParams(next), { replace: typing });
+    navigate({ page: 'list', resource: resource.name }, listParams({ ...query, cursor: '', ...change }), { replace: typing });
   };
 
   const actions = resource.actions.filter((action) => action.on === 'selection');
@@ -77,8 +81,9 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
 
   const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
   const columns = useMemo(
-    () => columnsFor(resource.columns, isWide).map((column, index) => toColumn(resource, column, index === 0)),
-    [resource, isWide],
+    () =>
+      columnsFor(resource.columns, isWide).map((column, index) => toColumn(resource, column, { isFirst: index === 0, sort: query.sort })),
+    [resource, isWide, query.sort],
   );
   const sort = query.sort.replace(/^-/, '');
 
@@ -93,26 +98,32 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             </Text>
           )}
         </div>
-        {'fields' in resource.creation && (
-          <Button component="a" href={hashOf({ page: 'create', resource: resource.name })} leftSection={<Icon name="plus" size={16} />}>
-            New {lowerFirst(resource.singular)}
-          </Button>
-        )}
+        <Group gap="sm">
+          {resource.live === true && <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />}
+          <Tooltip label="Load again" withArrow>
+            <ActionIcon
+              variant="default"
+              size={36}
+              loading={list.isFetching && !live}
+              aria-label="Load the list again"
+              onClick={() => void list.refetch()}
+            >
+              <Icon name="refresh" />
+            </ActionIcon>
+          </Tooltip>
+          {'fields' in resource.creation && (
+            <Button component="a" href={hashOf({ page: 'create', resource: resource.name })} leftSection={<Icon name="plus" size={16} />}>
+              New {lowerFirst(resource.singular)}
+            </Button>
+          )}
+        </Group>
       </Group>
       {'refused' in resource.creation && resource.creation.refused !== '' && (
         <Notice tone="info">
           <Prose text={resource.creation.refused} />
         </Notice>
       )}
-      <Toolbar
-        resource={resource}
-        query={query}
-        onChange={show}
-        live={live}
-        onLive={setLive}
-        busy={list.isFetching && !live}
-        onRefresh={() => void list.refetch()}
-      />
+      <Toolbar resource={resource} query={query} onChange={show} />
       {list.error !== null && <FaultNotice error={list.error} onRetry={() => void list.refetch()} />}
       {(list.data !== undefined || list.error === null) && (
         <div className={css['table']}>
@@ -120,7 +131,8 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             idAccessor="id"
             records={[...rows]}
             columns={columns}
-            fetching={list.isPending}
+            // Rows of the list before are on their way out: nothing is selected among them.
+            fetching={list.isPending || list.isPlaceholderData}
             minHeight={rows.length === 0 ? 220 : 0}
             verticalSpacing={7}
             fz="sm"
@@ -147,17 +159,11 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
               size={query.limit}
               isFirst={query.cursor === ''}
               onFirst={() => show({})}
-              onPrevious={
-                trail.length === 0
-                  ? undefined
-                  : () => {
-                      setTrail(trail.slice(0, -1));
-                      show({ cursor: trail.at(-1) ?? '' });
-                    }
-              }
+              onPrevious={before.has(query.cursor) ? () => show({ cursor: before.get(query.cursor) ?? '' }) : undefined}
               onNext={() => {
-                setTrail([...trail, query.cursor]);
-                show({ cursor: list.data.next ?? '' });
+                const next = list.data.next ?? '';
+                setBefore(new Map(before).set(next, query.cursor));
+                show({ cursor: next });
               }}
               onSize={(limit) => show({ limit })}
             />
@@ -207,28 +213,42 @@ function columnsFor(columns: readonly AdminColumn[], isWide: boolean): readonly 
   return [...(first === undefined ? [] : [first]), ...states, ...others.filter((column) => column.kind !== 'state')];
 }
 
-function toColumn(resource: AdminResourceShape, column: AdminColumn, isFirst: boolean): DataTableColumn<AdminRow> {
+interface ColumnPlace {
+  readonly isFirst: boolean;
+  readonly sort: string;
+}
+
+function toColumn(resource: AdminResourceShape, column: AdminColumn, { isFirst, sort }: ColumnPlace): DataTableColumn<AdminRow> {
   return {
     accessor: column.name,
-    title: column.label,
+    title: sort.replace(/^-/, '') === column.name ? <SortedTitle label={column.label} isDescending={sort.startsWith('-')} /> : column.label,
     sortable: column.sortable === true,
     textAlign: align(column.kind) === 'end' ? 'right' : 'left',
     ...(isFirst && css['first'] !== undefined ? { cellsClassName: css['first'] } : {}),
     render: (row) => {
-      const drawn = <Value kind={column.kind} value={row.values[column.name]} label={column.label} />;
-      if (!isFirst) return drawn;
+      const value = row.values[column.name];
+      if (!isFirst) return <Value kind={column.kind} value={value} label={column.label} />;
+      // What leads elsewhere on other columns leads to the row's own record in the first.
+      const text = value === undefined || value === null || value === '' ? row.title : plain(value);
+      const isText = column.kind === 'link' || text === row.title;
       return (
-        <Anchor
-          className={css['rowLink'] ?? ''}
-          fz="sm"
-          href={hashOf({ page: 'record', resource: resource.name, id: row.id })}
-          aria-label={row.title}
-        >
-          {column.kind === 'link' || row.values[column.name] === undefined || row.values[column.name] === null ? row.title : drawn}
+        <Anchor className={css['rowLink'] ?? ''} fz="sm" href={hashOf({ page: 'record', resource: resource.name, id: row.id })}>
+          <Value kind={isText ? 'text' : column.kind} value={isText ? text : value} label={column.label} />
+          {text !== row.title && <span className="visually-hidden">, {row.title}</span>}
         </Anchor>
       );
     },
   };
+}
+
+/** The arrow says it to the eye. */
+function SortedTitle({ label, isDescending }: { readonly label: string; readonly isDescending: boolean }) {
+  return (
+    <>
+      {label}
+      <span className="visually-hidden">, sorted {isDescending ? 'descending' : 'ascending'}</span>
+    </>
+  );
 }
 
 /** The whole row leads to its record, except where something else was clicked or text is being selected. */

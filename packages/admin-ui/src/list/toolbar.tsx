@@ -1,4 +1,4 @@
-import { ActionIcon, Button, NativeSelect, Switch, TextInput, Tooltip } from '@mantine/core';
+import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import type { ListRequest } from '../api/client.ts';
 import type { AdminFilter, AdminResourceShape } from '../api/shapes.ts';
@@ -15,13 +15,9 @@ interface ToolbarProps {
   readonly resource: AdminResourceShape;
   readonly query: ListRequest;
   readonly onChange: (change: Partial<ListRequest>, how: { readonly typing: boolean }) => void;
-  readonly live: boolean;
-  readonly onLive: (live: boolean) => void;
-  readonly busy: boolean;
-  readonly onRefresh: () => void;
 }
 
-export function Toolbar({ resource, query, onChange, live, onLive, busy, onRefresh }: ToolbarProps) {
+export function Toolbar({ resource, query, onChange }: ToolbarProps) {
   const [open, setOpen] = useState(false);
   const setFilter = (name: string, value: string, typing: boolean): void => {
     const { [name]: _, ...others } = query.filters;
@@ -53,21 +49,6 @@ export function Toolbar({ resource, query, onChange, live, onLive, busy, onRefre
           Clear
         </Button>
       )}
-      {resource.live === true && (
-        <Switch className={css['push']} mb={8} label="Live" checked={live} onChange={(event) => onLive(event.currentTarget.checked)} />
-      )}
-      <Tooltip label="Load again" withArrow>
-        <ActionIcon
-          className={resource.live === true ? undefined : css['push']}
-          variant="default"
-          size={36}
-          loading={busy}
-          aria-label="Load the list again"
-          onClick={onRefresh}
-        >
-          <Icon name="refresh" />
-        </ActionIcon>
-      </Tooltip>
     </div>
   );
 }

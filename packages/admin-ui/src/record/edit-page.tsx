@@ -35,6 +35,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
   return (
     <Stack gap="md" maw={720}>
       <Way resource={resource} />
+      {query.data === undefined && query.error !== null && <PageTitle>{resource.label}</PageTitle>}
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data === undefined && query.error === null && <Skeleton height={240} />}
       {query.data !== undefined && (

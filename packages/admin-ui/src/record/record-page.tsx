@@ -27,6 +27,7 @@ export function RecordPage({ resource, id }: { readonly resource: AdminResourceS
   return (
     <Stack gap="md">
       <Way resource={resource} />
+      {query.data === undefined && query.error !== null && <PageTitle>{resource.label}</PageTitle>}
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data !== undefined && <RecordView resource={resource} record={query.data} />}
       {query.data === undefined && query.error === null && (

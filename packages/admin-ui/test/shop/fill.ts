@@ -95,6 +95,8 @@ export async function fill(shop: Shop): Promise<void> {
     }
     await deliverDue(db, { name: 'worker-1' });
   }
+  clock.set(new Date(Date.parse(NOW) - MINUTE_MS));
+  await deliverDue(db, { name: 'worker-1' });
   clock.set(NOW);
   await later(shop, roll);
 }

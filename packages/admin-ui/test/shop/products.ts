@@ -1,3 +1,4 @@
+import { modelResource } from '../../../kit/src/admin/index.ts';
 import type { Module } from '../../../kit/src/app/index.ts';
 import { createTable, migration, model, t, timestamps } from '../../../kit/src/db/index.ts';
 
@@ -17,5 +18,10 @@ const columns = {
 export const productTable = model('products', columns);
 
 export function products(): Module {
-  return { name: 'products', models: [productTable], migrations: [migration('0001_initial', [createTable('products', columns)])] };
+  return {
+    name: 'products',
+    models: [productTable],
+    migrations: [migration('0001_initial', [createTable('products', columns)])],
+    admin: { resources: [modelResource(productTable, { singular: 'Product', group: 'Shop', title: 'name' })] },
+  };
 }

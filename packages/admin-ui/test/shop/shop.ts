@@ -41,12 +41,12 @@ export class Shop implements AsyncDisposable {
       modules: [
         accounts({ secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
-        apiKeys(),
         webhooks({
           jitter: false,
           urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }),
           ...(transport === undefined ? {} : { transport }),
         }),
+        apiKeys(),
         products(),
         admin({ prefix }),
       ],

@@ -1,0 +1,464 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { deliverDue } from '../../kit/src/contrib/webhooks/index.ts';
+import { AdminBrowser, go, row, soon } from './admin-browser.ts';
+import { fill, OPENED, receivers } from './shop/fill.ts';
+import { Shop, STAFF } from './shop/shop.ts';
+
+let shop: Shop;
+let admin: AdminBrowser;
+// One page for all: going to another place is what people do, and a fresh load of everything is not.
+let page: Page;
+
+beforeAll(async () => {
+  shop = await Shop.open({ now: OPENED, transport: receivers(() => shop) });
+  await fill(shop);
+  admin = await AdminBrowser.open(shop);
+  page = await admin.at('#/');
+});
+afterAll(async () => {
+  await admin.close();
+  await shop[Symbol.asyncDispose]();
+});
+afterEach(() => admin.expectQuiet());
+
+const at = (hash: string): Promise<void> => go(page, shop, hash);
+const dialog = () => page.getByRole('dialog');
+const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
+const heading = (name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
+const one = async <T>(sql: string, values: unknown[] = []): Promise<T | undefined> => (await shop.db.query<T & object>(sql, values))[0];
+
+describe('overview', () => {
+  test('shows events, deliveries, success rate, latency and failing endpoints for the chosen range', async () => {
+    await at('#/');
+    for (const title of ['Webhooks', 'API keys']) await page.getByRole('main').getByRole('heading', { name: title, level: 2 }).waitFor();
+    for (const tile of ['Events', 'Deliveries', 'Success rate', 'Oldest waiting', 'Failing endpoints', 'Active keys'])
+      await page.getByRole('main').getByText(tile, { exact: true }).first().waitFor();
+    const events = page.getByRole('main').getByText('Events', { exact: true }).first().locator('..');
+    const day = await events.innerText();
+    await page.getByText('7 days', { exact: true }).click();
+    await soon(() => events.innerText()).not.toBe(day);
+    expect(new URL(page.url()).hash).toBe('#/?range=7d');
+    await page.goBack();
+    await soon(() => events.innerText()).toBe(day);
+  });
+
+  test('a chart is read by keyboard, and its numbers are there as a table', async () => {
+    await at('#/');
+    const chart = page.getByRole('slider').first();
+    await chart.focus();
+    const last = await chart.getAttribute('aria-valuetext');
+    await page.keyboard.press('ArrowLeft');
+    expect(await chart.getAttribute('aria-valuetext')).not.toBe(last);
+    await page.keyboard.press('Home');
+    expect(await chart.getAttribute('aria-valuenow')).toBe('0');
+    await page.getByRole('button', { name: 'Show as a table' }).first().click();
+    expect(
+      await page
+        .getByRole('region', { name: /as a table/ })
+        .getByRole('row')
+        .count(),
+    ).toBeGreaterThan(10);
+  });
+
+  test('a tile leads to the list behind its number', async () => {
+    await at('#/');
+    await page.getByRole('link', { name: /Failing endpoints/ }).click();
+    await heading('Endpoints');
+    expect(new URL(page.url()).hash).toContain('filter.');
+    expect(await page.getByRole('row').count()).toBe(2);
+  });
+});
+
+describe('API keys', () => {
+  test('are found by name, prefix and owner, and by state; the address is the list', async () => {
+    await at('#/api-keys');
+    const key = await one<{ prefix: string }>("select prefix from api_keys where name = 'Nightly export'");
+    for (const search of ['nightly', key?.prefix ?? '']) {
+      await page.getByRole('searchbox', { name: 'Search' }).fill(search);
+      await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+      expect(await row(page, 'Nightly export').isVisible()).toBe(true);
+    }
+    await page.getByRole('searchbox', { name: 'Search' }).fill('margaret');
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(3);
+    await page.getByLabel('State').selectOption('expired');
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    expect(new URL(page.url()).hash).toBe('#/api-keys?search=margaret&filter.state=expired');
+    await page.reload();
+    await row(page, 'Trial').waitFor();
+    await page.getByRole('button', { name: 'Clear', exact: true }).click();
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(12);
+    await page.getByRole('searchbox', { name: 'Search' }).fill('nothing like this');
+    await page.getByText('No API keys match. Change the search or clear the filters.').waitFor();
+  });
+
+  test('are sorted by a column, and the way back undoes it', async () => {
+    await at('#/api-keys');
+    const first = () => page.locator('tbody').getByRole('link').first().innerText();
+    const usual = await first();
+    await page.locator('thead').getByText('Name', { exact: true }).click();
+    await soon(first).toBe('CRM sync');
+    await page.goBack();
+    await soon(first).toBe(usual);
+  });
+
+  test('cannot be created here, and the page says why', async () => {
+    await at('#/api-keys');
+    expect(await page.getByRole('link', { name: /^New/ }).count()).toBe(0);
+    await page.getByRole('note').filter({ hasText: 'A key is shown once' }).waitFor();
+    await at('#/api-keys/-/new');
+    await page.getByRole('note').filter({ hasText: 'A key is shown once' }).waitFor();
+    expect(await page.getByRole('textbox').count()).toBe(0);
+  });
+
+  test('are edited: name, scopes, rate limit and expiry; a fault stands at its field', async () => {
+    await at('#/api-keys?search=Loyalty+app+(new)');
+    await page.getByRole('link', { name: 'Loyalty app (new)' }).click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await heading('Edit Loyalty app (new)');
+    await page.getByRole('textbox', { name: 'Rate limit' }).fill('many');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const limit = page.getByRole('textbox', { name: 'Rate limit' });
+    await soon(() => limit.getAttribute('aria-invalid')).toBe('true');
+    await soon(() => page.evaluate('document.activeElement?.getAttribute("name")')).toBe('rate_limit');
+    await limit.fill('30/min');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Loyalty app v2');
+    await page.locator('#field-scopes').fill('orders:read');
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Expires').fill('2026-06-01T12:00:00');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading('Loyalty app v2');
+    const key = await one<{ scopes: string; rate_limit: string; expires_at: unknown }>(
+      "select scopes, rate_limit, expires_at from api_keys where name = 'Loyalty app v2'",
+    );
+    expect(key?.rate_limit).toBe('30/min');
+    expect(JSON.stringify(key?.scopes)).toContain('orders:read');
+    expect(JSON.stringify(key?.expires_at)).toContain('2026-06-01T12:00:00');
+    await page.getByText('api_key.updated').first().waitFor();
+  });
+
+  test('are revoked in bulk: asked once, naming what it hits', async () => {
+    await at('#/api-keys?search=storefront');
+    await page.getByRole('checkbox', { name: 'Select Storefront (staging)' }).check();
+    await page.getByRole('checkbox', { name: 'Select Storefront (production)' }).check();
+    await page.getByText('2 selected').waitFor();
+    await page.getByRole('button', { name: 'Revoke selected keys' }).click();
+    await dialog().getByText('It hits 2 API keys:').waitFor();
+    expect(await dialog().getByRole('listitem').allInnerTexts()).toEqual(
+      expect.arrayContaining(['Storefront (staging)', 'Storefront (production)']),
+    );
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    expect((await one<{ n: number }>("select count(*) n from api_keys where name like 'Storefront%' and revoked_at is not null"))?.n).toBe(
+      0,
+    );
+    await page.getByRole('button', { name: 'Revoke selected keys' }).click();
+    await dialog().getByRole('textbox', { name: 'Reason' }).fill('Moved to a new system');
+    await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
+    await said(/revoked/);
+    await soon(() => row(page, 'Storefront (staging)').getByText('revoked').count()).toBe(1);
+    const [entry] = await shop.db.query<{ actor_name: string }>(
+      "select actor_name from audit_entries where action = 'api_key.revoked' order by seq desc limit 1",
+    );
+    expect(entry?.actor_name).toBe(STAFF);
+  });
+
+  test('one hundred thousand of them stay quick to page, search and select', async () => {
+    await shop.db.query(
+      `insert into api_keys (id, owner_id, name, prefix, digest, scopes, created_at)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
+       select printf('01900000-0000-7000-8000-%012x', i), (select id from users where username = 'felix'), 'bulk ' || i, printf('p%011d', i),
+              printf('%064x', i), '["orders:read"]', '2026-01-01T00:00:00.000Z' from n`,
+    );
+    await at('#/api-keys');
+    const began = performance.now();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await row(page, 'bulk 99950').waitFor();
+    await page.getByRole('searchbox', { name: 'Search' }).fill('bulk 77777');
+    await row(page, 'bulk 77777').waitFor();
+    // Generous, because the machine is shared; an unpaged list would take minutes.
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await page.getByRole('searchbox', { name: 'Search' }).fill('');
+    await row(page, 'Old scanner').waitFor();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await row(page, 'bulk 99950').waitFor();
+    await page.getByRole('button', { name: 'Previous page' }).click();
+    await row(page, 'Old scanner').waitFor();
+    await shop.db.query("delete from api_keys where name like 'bulk %' and id > '01900000-0000-7000-8000-0000000001c2'");
+  });
+
+  test('several hundred are revoked in batches, with progress, and what was stopped is left alone', async () => {
+    await at('#/api-keys?search=bulk&size=100');
+    await row(page, 'bulk 450').waitFor();
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByRole('button', { name: /^Select all/ }).click();
+    await page.getByText('450 selected').waitFor();
+    let batches = 0;
+    await page.route('**/actions/revoke', async (route) => {
+      batches += 1;
+      // The third batch waits for the click on Stop, so that the test knows where it stops.
+      if (batches === 3) await page.getByRole('button', { name: 'Stop' }).click();
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Revoke selected keys' }).click();
+    await dialog().getByText('and 445 more').waitFor();
+    await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
+    await dialog()
+      .getByRole('status')
+      .filter({ hasText: '300 of 450 API keys done; stopped before the other 150.' })
+      .waitFor({ timeout: 30_000 });
+    await dialog().getByRole('button', { name: 'Close' }).last().click();
+    await page.unroute('**/actions/revoke');
+    expect((await one<{ n: number }>("select count(*) n from api_keys where name like 'bulk %' and revoked_at is not null"))?.n).toBe(300);
+    await shop.db.query("delete from api_keys where name like 'bulk %'");
+  });
+});
+
+describe('endpoints', () => {
+  test('are created with the URL policy’s answer at the field; the secret is shown once and then gone', async () => {
+    await at('#/endpoints');
+    await page.getByRole('link', { name: 'New endpoint' }).click();
+    await heading('New endpoint');
+    await page.getByRole('textbox', { name: 'Owner' }).fill('ada');
+    await page.getByRole('textbox', { name: 'URL' }).fill('ftp://acme.example/in');
+    await page.locator('#field-events').fill('order.*');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Create endpoint' }).click();
+    await soon(() => page.getByRole('textbox', { name: 'URL' }).getAttribute('aria-invalid')).toBe('true');
+    await page.getByRole('textbox', { name: 'URL' }).fill('https://new.acme.example/in');
+    await page.getByRole('button', { name: 'Create endpoint' }).click();
+    const secret = await readSecret();
+    await page.getByRole('heading', { level: 1, name: /new\.acme\.example/ }).waitFor();
+    await expectForgotten(secret);
+  });
+
+  test('get a new signing secret, shown once, by a record’s own action', async () => {
+    await at('#/endpoints?search=new.acme');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Rotate the signing secret' }).click();
+    await dialog().getByRole('button', { name: 'Rotate', exact: true }).click();
+    await expectForgotten(await readSecret());
+  });
+
+  test('that fail are enabled again, their failures cleared', async () => {
+    await at('#/endpoints?search=legacy');
+    await page.locator('tbody').getByText('disabled').first().waitFor();
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Enable and clear failures' }).click();
+    await dialog().getByText('legacy.acme.example/notify').first().waitFor();
+    await dialog().getByRole('button', { name: 'Enable and clear failures' }).click();
+    await said(/enabled/);
+    const endpoint = await one<{ is_active: unknown; consecutive_failures: number }>(
+      "select is_active, consecutive_failures from webhook_endpoints where description = 'Legacy notifier'",
+    );
+    expect(endpoint).toMatchObject({ is_active: expect.toBeOneOf([true, 1]), consecutive_failures: 0 });
+  });
+
+  test('show their health over time and are edited', async () => {
+    await at('#/endpoints?search=warehouse');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('slider').first().waitFor();
+    await at('#/endpoints?search=new.acme');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: 'Description' }).fill('Kept for the audit');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Kept for the audit').first().waitFor();
+  });
+});
+
+/** Reads the secret off its dialog, copies it, and closes the dialog. */
+async function readSecret(): Promise<string> {
+  const box = dialog().getByRole('textbox');
+  await box.waitFor();
+  const secret = await box.inputValue();
+  expect(secret).toMatch(/^whsec_/);
+  await page.keyboard.press('Escape');
+  await dialog().getByRole('button', { name: 'Copy' }).click();
+  await dialog().getByText('Copied.').waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
+  admin.answers.length = 0;
+  await dialog().getByRole('button', { name: 'I have stored it' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+  return secret;
+}
+
+/** Nowhere in the page, in its storage, in its address or in any answer that comes after it was shown. */
+async function expectForgotten(secret: string): Promise<void> {
+  const record = new URL(page.url()).hash;
+  await page.waitForLoadState('networkidle');
+  expect(await page.content()).not.toContain(secret);
+  expect(await page.evaluate('[...document.querySelectorAll("input, textarea")].map((field) => field.value).join(" ")')).not.toContain(
+    secret,
+  );
+  expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, history.state])')).not.toContain(
+    secret,
+  );
+  await at('#/endpoints');
+  await at(record);
+  await at(`${record}/edit`);
+  await at('#/audit-log');
+  await at('#/');
+  await page.waitForLoadState('networkidle');
+  expect(admin.answers.length).toBeGreaterThan(3);
+  expect(admin.answers.filter(({ body }) => body.includes(secret)).map(({ url }) => url)).toEqual([]);
+}
+
+describe('deliveries', () => {
+  test('are filtered, and an attempt shows its request, the answer and how long it took', async () => {
+    await at('#/deliveries');
+    await page.getByLabel('Status').selectOption('failed');
+    await expect
+      .poll(
+        async () =>
+          (await page.locator('tbody').getByText('failed', { exact: true }).count()) ===
+          (await page.locator('tbody').getByRole('row').count()),
+      )
+      .toBe(true);
+    await page.locator('tbody').getByRole('link').first().click();
+    await page
+      .getByRole('button', { name: /^Details of/ })
+      .first()
+      .click();
+    await page
+      .getByText(/This integration was retired|recovery mode|No answer within/)
+      .first()
+      .waitFor();
+  });
+
+  test('are sent again for a selection, and arrive', async () => {
+    await at('#/deliveries?filter.status=failed');
+    const failed = (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'failed'"))?.n ?? 0;
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await dialog().getByText(`It hits ${failed} deliveries:`).waitFor();
+    await dialog().getByRole('button', { name: 'Send again' }).click();
+    await said(/./);
+    expect(
+      (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'pending' and attempts = 0"))?.n,
+    ).toBeGreaterThanOrEqual(failed);
+    await deliverDue(shop.db);
+  });
+
+  test('follow changes by themselves while the list is live', async () => {
+    await at('#/deliveries');
+    expect(await page.getByRole('switch', { name: 'Live' }).isChecked()).toBe(true);
+    const newest = await one<{ id: string }>("select id from webhook_deliveries where status = 'succeeded' order by id desc limit 1");
+    const shown = page.getByRole('row').filter({ has: page.locator(`a[href$="${newest?.id ?? ''}"]`) });
+    await shown.getByText('succeeded').waitFor();
+    await shop.db.query("update webhook_deliveries set status = 'failed', failure_reason = 'timeout' where id = $1", [newest?.id ?? '']);
+    await shown.getByText('failed').waitFor({ timeout: 15_000 });
+  });
+});
+
+describe('events', () => {
+  test('are searched by id, type and audience, and show their payload', async () => {
+    const event = await one<{ id: string; data: string }>(
+      "select id, data from webhook_events where type = 'order.paid' order by id desc limit 1",
+    );
+    await at('#/events');
+    await page.getByRole('searchbox', { name: 'Search' }).fill(event?.id ?? '');
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await page.locator('tbody').getByRole('link').first().click();
+    await heading(/order\.paid/);
+    await page
+      .getByText((JSON.parse(event?.data ?? '{}') as { order: string }).order)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: /^Copy/ }).first().click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain('BL-');
+  });
+
+  test('without an audience get one, and are asked for what it needs', async () => {
+    await at('#/events?filter.audience=none');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Assign an audience' }).click();
+    await dialog().getByRole('combobox', { name: 'Audience' }).selectOption('owner');
+    await dialog().getByRole('textbox', { name: 'Owner' }).fill('grace');
+    await dialog().getByRole('button', { name: 'Assign', exact: true }).click();
+    await said(/./);
+    expect((await one<{ n: number }>('select count(*) n from webhook_events where audience is null'))?.n).toBe(0);
+  });
+});
+
+describe('users', () => {
+  test('are deactivated and activated, and get and lose the staff flag', async () => {
+    const state = () => one<{ is_active: unknown; is_staff: unknown }>("select is_active, is_staff from users where username = 'linus'");
+    await at('#/users?search=linus');
+    await page.getByRole('link', { name: 'linus', exact: true }).click();
+    for (const [action, expected] of [
+      ['Deactivate', { is_active: false }],
+      ['Activate', { is_active: true }],
+      ['Make staff', { is_staff: true }],
+      ['Remove staff', { is_staff: false }],
+    ] as const) {
+      await page.getByRole('button', { name: action, exact: true }).click();
+      await dialog().getByText('linus').first().waitFor();
+      await dialog().getByRole('button', { name: action, exact: true }).click();
+      await dialog().waitFor({ state: 'hidden' });
+      const now = await state();
+      expect({ is_active: Boolean(now?.is_active), is_staff: Boolean(now?.is_staff) }).toMatchObject(expected);
+    }
+  });
+
+  test('nobody deactivates themselves: the others are done, and who was not is named', async () => {
+    await at('#/users?filter.staff=yes');
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByRole('button', { name: 'Deactivate', exact: true }).click();
+    await dialog().getByRole('button', { name: 'Deactivate', exact: true }).click();
+    await dialog().getByRole('status').filter({ hasText: '1 of 2 users done, 1 not.' }).waitFor();
+    await dialog().getByText('olivia is your own account').waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).last().click();
+  });
+});
+
+describe('the audit log', () => {
+  test('says who did what to which record, and leads there', async () => {
+    await at('#/audit-log?filter.action=api_key.updated');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByText('rate_limit').first().waitFor();
+    await page.getByText('30/min').first().waitFor();
+    expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
+  });
+});
+
+describe('a table of the application’s own', () => {
+  test('is listed, searched, edited, created and deleted from its model alone', async () => {
+    await at('#/products');
+    await page.getByRole('searchbox', { name: 'Search' }).fill('Sencha');
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: 'Stock' }).fill('77');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('77', { exact: true }).first().waitFor();
+    await at('#/products/-/new');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Gyokuro');
+    await page.getByRole('textbox', { name: 'Sku' }).fill('BL-900');
+    await page.getByRole('textbox', { name: 'Price' }).fill('24.50');
+    await page.getByRole('textbox', { name: 'Stock' }).fill('5');
+    await page.getByRole('button', { name: /^Create/ }).click();
+    await page.getByText('BL-900').first().waitFor();
+    expect(await one("select price from products where sku = 'BL-900'")).toMatchObject({ price: '24.50' });
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog().getByRole('button', { name: 'Delete' }).click();
+    await soon(async () => (await one<{ n: number }>("select count(*) n from products where sku = 'BL-900'"))?.n).toBe(0);
+  });
+});
+
+describe('the way back and forth', () => {
+  test('through lists, records and forms is the browser’s own', async () => {
+    await at('#/users');
+    await page.getByRole('link', { name: 'grace', exact: true }).click();
+    await heading('grace');
+    await page.goBack();
+    await heading('Users');
+    await page.goForward();
+    await heading('grace');
+    expect(await page.evaluate('document.activeElement?.tagName')).toBe('H1');
+    await at('#/no-such-list');
+    await heading('Nothing here');
+    await at('#/users/01900000-0000-7000-8000-000000000000');
+    await page.getByRole('alert').filter({ hasText: 'does not exist' }).waitFor();
+  });
+});

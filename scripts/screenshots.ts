@@ -1,0 +1,116 @@
+// `npm run screenshots`: the admin site's screens into docs/images/, from a shop whose data and clock are the same at every run.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../test/provision/chromium.ts';
+import { fill, NOW, OPENED, receivers } from '../packages/admin-ui/test/shop/fill.ts';
+import { PASSWORD, Shop, STAFF } from '../packages/admin-ui/test/shop/shop.ts';
+import { buildAdminSite } from './admin-site.ts';
+
+const folder = join(import.meta.dirname, '../docs/images');
+
+const looks: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
+  phone: { colorScheme: 'light', viewport: { width: 375, height: 760 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+};
+
+const at = async (page: Page, shop: Shop, hash: string): Promise<void> => {
+  await page.goto(`${shop.address}${hash}`);
+  await page.waitForLoadState('networkidle');
+};
+const firstRow = async (page: Page): Promise<void> => {
+  await page.locator('tbody').getByRole('link').first().click();
+  await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
+  await page.getByRole('main').getByRole('heading', { level: 2 }).first().waitFor();
+};
+
+/** In this order: the last ones change the shop, or leave a dialog open. */
+const screens: readonly (readonly [string, (page: Page, shop: Shop) => Promise<void>])[] = [
+  ['overview', (page, shop) => at(page, shop, '#/')],
+  ['api-keys', (page, shop) => at(page, shop, '#/api-keys')],
+  ['api-key', async (page, shop) => (await at(page, shop, '#/api-keys?search=CRM'), firstRow(page))],
+  ['endpoints', (page, shop) => at(page, shop, '#/endpoints')],
+  ['endpoint', async (page, shop) => (await at(page, shop, '#/endpoints?search=warehouse'), firstRow(page))],
+  ['deliveries', (page, shop) => at(page, shop, '#/deliveries')],
+  [
+    'delivery',
+    async (page, shop) => {
+      await at(page, shop, '#/deliveries?filter.status=pending');
+      await firstRow(page);
+      const attempt = page.getByRole('button', { name: /^Details of/ }).first();
+      await attempt.click();
+      await attempt.evaluate('element => element.scrollIntoView({ block: "center" })');
+    },
+  ],
+  ['events', (page, shop) => at(page, shop, '#/events')],
+  ['event', async (page, shop) => (await at(page, shop, '#/events?filter.type=order.paid'), firstRow(page))],
+  ['users', (page, shop) => at(page, shop, '#/users')],
+  ['audit-log', (page, shop) => at(page, shop, '#/audit-log')],
+  ['own-table', (page, shop) => at(page, shop, '#/products')],
+  [
+    'own-form',
+    async (page, shop) => (
+      await at(page, shop, '#/products?search=Huila'),
+      await firstRow(page),
+      page.getByRole('link', { name: 'Edit' }).click()
+    ),
+  ],
+  [
+    'revoke',
+    async (page, shop) => {
+      await at(page, shop, '#/api-keys?filter.owner=ada');
+      await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+      await page.getByRole('button', { name: 'Revoke selected keys' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).waitFor();
+    },
+  ],
+  [
+    'secret',
+    async (page, shop) => {
+      await page.keyboard.press('Escape');
+      await at(page, shop, '#/endpoints?search=hooks');
+      await firstRow(page);
+      await page.getByRole('button', { name: 'Rotate the signing secret' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Rotate', exact: true }).click();
+      await page.getByRole('dialog').getByRole('textbox').waitFor();
+    },
+  ],
+];
+
+await buildAdminSite((line) => console.log(line));
+mkdirSync(folder, { recursive: true });
+let shop: Shop;
+shop = await Shop.open({ now: OPENED, transport: receivers(() => shop) });
+await fill(shop);
+const browser = await launchChromium();
+try {
+  for (const [look, options] of Object.entries(looks)) {
+    const context = await browser.newContext({ ...options, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' });
+    context.setDefaultTimeout(15_000);
+    const page = await context.newPage();
+    await page.clock.setFixedTime(NOW);
+    const take = async (name: string): Promise<void> => {
+      await page.waitForLoadState('networkidle');
+      // The pointer rests where nothing lights up, and what fades has faded.
+      await page.mouse.move(0, 0);
+      await page.waitForTimeout(400);
+      await page.screenshot({ path: join(folder, `admin-${name}-${look}.png`), animations: 'disabled', caret: 'hide' });
+    };
+    await page.goto(shop.address);
+    await page.getByLabel('User name or e-mail address').fill(STAFF);
+    await take('login');
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    for (const [name, open] of screens) {
+      await open(page, shop);
+      await take(name);
+    }
+    await context.close();
+    console.log(`${look}: ${screens.length + 1} screens`);
+  }
+} finally {
+  await browser.close();
+  await shop[Symbol.asyncDispose]();
+}
