@@ -1,9 +1,10 @@
 // Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
 import { TextDecoder } from 'node:util';
-import { Agent, errors } from 'undici';
+import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
 import type { ConnectOptions, ResolveHost } from './connect.ts';
+import { OriginPools } from './origin-pools.ts';
 import { URL_NOT_ALLOWED, URLPolicy } from './url-policy.ts';
 import type { AllowedURL, RefusedURL } from './url-policy.ts';
 
@@ -59,9 +60,9 @@ const CHECKED_URLS_MAX = 1000;
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
   const { policy = URLPolicy(), timeoutMs = DEFAULT_TIMEOUT_MS, connectionAgeMaxMs = 60_000, ca } = options;
   const resolve = options.resolve ?? systemResolver(policy);
-  // `Agent` never looks at proxy variables of the environment, does not follow redirects and keeps connections per
-  // origin; each was vetted for that origin's host when it was opened.
-  const agent = new Agent({
+  // undici's pools never look at proxy variables of the environment and do not follow redirects; each connection was vetted for its
+  // origin's host when it was opened.
+  const pools = new OriginPools({
     connect: pinnedConnector({ policy, resolve, timeoutMs, ...(ca === undefined ? {} : { ca }) }),
     allowH2: false,
     pipelining: 1,
@@ -81,14 +82,14 @@ export function httpTransport(options: HttpTransportOptions = {}): Transport {
       return new Promise((resolveResult) => {
         const attempt = new Attempt(timeoutMs, resolveResult);
         try {
-          agent.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, attempt);
+          pools.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, attempt);
         } catch (error) {
           attempt.fail(error);
         }
       });
     },
     async close() {
-      await agent.destroy();
+      await pools.close();
     },
   };
 }
