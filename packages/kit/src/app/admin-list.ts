@@ -88,7 +88,8 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   const last = found.length > query.limit ? rows.at(-1) : undefined;
   return {
     rows,
-    count: await countRows(db, select),
+    // A first page that is not full has counted them already.
+    count: query.cursor === null && last === undefined ? rows.length : await countRows(db, select),
     next: last === undefined ? null : writeCursor(order === undefined ? null : (last.order_value ?? null), String(last.order_key)),
   };
 }

@@ -1,6 +1,8 @@
 // SQL of the admin site's lists and counts.
 import { AdminConditions, adminRows, bucketSql, type AdminBuckets, type AdminListQuery, type AdminRows } from '../../app/index.ts';
 import type { Db } from '../../db/db.ts';
+import { quoteName } from '../../db/names.ts';
+import { containsSql } from '../../db/portable-sql.ts';
 import type { ApiKey } from './api-key.ts';
 import { keyringOf } from './keyring.ts';
 import type { KeyState } from './state.ts';
@@ -20,11 +22,16 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
   const { ownerIsActive, ownerUsername, from, select } = statements;
   const where = new AdminConditions(db.dialect);
   const { state, owner } = query.filters;
-  if (query.search !== null) where.contains(['k.name', 'k.prefix', ownerUsername], query.search);
+  if (query.search !== null) {
+    // Owners first: a join for every key only to look at the name would cost more than the rest of the search.
+    const owners = await ownersNamedLike(db, query.search);
+    const owned = owners.length === 0 ? [] : [`k.owner_id in (${owners.map((id) => where.parameter(id)).join(', ')})`];
+    where.contains(['k.name', 'k.prefix'], query.search, owned);
+  }
   if (state !== undefined)
     for (const condition of stateConditions(ownerIsActive, state as KeyState, now, (value) => where.parameter(value))) where.add(condition);
   if (owner !== undefined) where.add(`k.owner_id = ${where.parameter((await users.findByLogin(db, owner))?.id ?? owner)}`);
-  const needsOwner = query.search !== null || state === 'active' || state === 'owner_inactive';
+  const needsOwner = state === 'active' || state === 'owner_inactive';
   const { rows, ...page } = await adminRows<StoredKey>(
     db,
     {
@@ -45,6 +52,17 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
   return { rows: rows.map(listed), ...page };
 }
 
+/** The ids of users whose name contains the text; more than these and the search says too little. */
+async function ownersNamedLike(db: Db, text: string): Promise<readonly string[]> {
+  const { id, name, username } = keyringOf(db).users.table;
+  const table = name.split('.').map(quoteName).join('.');
+  const rows = await db.query<{ id: unknown }>(
+    `select ${quoteName(id)} as id from ${table} where ${containsSql(quoteName(username), '$1', db.dialect)} limit 100`,
+    [text],
+  );
+  return rows.map((row) => String(row.id));
+}
+
 export async function findKeyForAdmin(db: Db, id: string): Promise<ListedKey | null> {
   const { statements } = keyringOf(db);
   const [row] = await db.query<StoredKey>(
@@ -61,25 +79,24 @@ export interface KeyCounts {
   readonly revoked: number;
 }
 
-/** One pass over the keys, whatever their number of requests. */
+/** One pass over the keys, whatever their number of requests; owners are looked up once each, not once per key. */
 export async function countKeysForAdmin(
   db: Db,
   { since, now, soon }: Readonly<Record<'since' | 'now' | 'soon', Date>>,
 ): Promise<KeyCounts> {
   const { from, ownerIsActive } = keyringOf(db).statements;
-  const usable = `k.revoked_at is null and (k.expires_at is null or k.expires_at > $2) and ${ownerIsActive} is true`;
-  const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`;
-  const [row] = await db.query<Record<keyof KeyCounts, number | bigint>>(
-    `select ${count(usable)} as active, ${count('k.last_used_at >= $1')} as used, ${count(`${usable} and k.expires_at <= $3`)} as expiring,
-       ${count('k.revoked_at >= $1')} as revoked ${from}`,
+  const usable = 'revoked_at is null and (expires_at is null or expires_at > $2)';
+  const count = (condition: string) => `sum(case when ${condition} then 1 else 0 end)`;
+  const byOwner = `(select owner_id, ${count(usable)} as usable, ${count('last_used_at >= $1')} as used,
+    ${count(`${usable} and expires_at <= $3`)} as expiring, ${count('revoked_at >= $1')} as revoked from api_keys group by owner_id)`;
+  const ofActive = (column: string) => `coalesce(sum(case when ${ownerIsActive} is true then ${column} else 0 end), 0)`;
+  const [row] = await db.query<Record<keyof KeyCounts, number | bigint | string>>(
+    `select ${ofActive('k.usable')} as active, coalesce(sum(k.used), 0) as used, ${ofActive('k.expiring')} as expiring,
+       coalesce(sum(k.revoked), 0) as revoked ${from.replace('from api_keys k', `from ${byOwner} k`)}`,
     [since, now, soon],
   );
-  return {
-    active: Number(row?.active ?? 0),
-    used: Number(row?.used ?? 0),
-    expiring: Number(row?.expiring ?? 0),
-    revoked: Number(row?.revoked ?? 0),
-  };
+  const of = (name: keyof KeyCounts) => Number(row?.[name] ?? 0);
+  return { active: of('active'), used: of('used'), expiring: of('expiring'), revoked: of('revoked') };
 }
 
 /** How many keys were last used in each bucket. */

@@ -3,8 +3,8 @@
 import { firstKeyAt, type AdminBuckets } from '../../app/index.ts';
 import type { Db } from '../../db/db.ts';
 
-/** Rows read for one count; 50,000 take about a tenth of a second on either database. */
-export const SAMPLE_ROWS_MAX = 50_000;
+/** Rows read for one count: a few hundredths of a second on either database, and within about one percent. */
+export const SAMPLE_ROWS_MAX = 20_000;
 /** Windows per bucket. More follow bursts better and cost more look-ups. */
 const WINDOWS = 20;
 /** What the first look reads, to learn how many rows there are. */
