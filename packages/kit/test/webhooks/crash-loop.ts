@@ -77,6 +77,7 @@ export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconcili
     for (let n = 1; n <= kills; n++) {
       await pause(50 + Math.random() * 250);
       await processes.killOne();
+      if (n % 10 === 0) console.info(`crash loop: ${n} of ${kills} kills`);
       if (restart !== undefined && n % restartEvery === 0 && n / restartEvery <= restarts) await restart();
     }
     await pause(300);

@@ -112,7 +112,10 @@ export class Sender {
   #bodyOf({ id, type, timestamp, data }: Claim['event']): Buffer {
     const known = this.#bodies.get(id);
     if (known !== undefined) return known;
-    const body = Buffer.from(`{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`);
+    const text = `{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`;
+    // Memory of its own: a short one from Node's shared pool would keep the whole slab it lies in, many times its size.
+    const body = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+    body.write(text);
     if (this.#bodyBytes + body.length > BODY_CACHE_BYTES_MAX) {
       this.#bodies.clear();
       this.#bodyBytes = 0;
