@@ -16,6 +16,8 @@ export interface CrashLoopOptions {
   /** Called a few times in between: restarts the database server. */
   readonly restart?: (() => Promise<void>) | undefined;
   readonly restarts?: number;
+  /** Told the number of kills so far. */
+  readonly onKill?: (kills: number) => void;
 }
 
 /** What was promised against what happened. */
@@ -77,7 +79,7 @@ export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconcili
     for (let n = 1; n <= kills; n++) {
       await pause(50 + Math.random() * 250);
       await processes.killOne();
-      if (n % 10 === 0) console.info(`crash loop: ${n} of ${kills} kills`);
+      options.onKill?.(n);
       if (restart !== undefined && n % restartEvery === 0 && n / restartEvery <= restarts) await restart();
     }
     await pause(300);

@@ -9,6 +9,11 @@ const restarts = Number(process.env['KIT_CRASH_RESTARTS'] ?? '1');
 /** A kill and the start of another process in its place take seconds on a busy machine. */
 const TIMEOUT_MS = 5 * 60_000 + kills * 30_000;
 
+/** A long run shows that it is alive. */
+function onKill(n: number): void {
+  if (n % 10 === 0) console.info(`crash loop: ${n} of ${kills} kills`);
+}
+
 function expectNothingLost(result: Reconciliation): void {
   console.info(`crash loop: ${JSON.stringify(result)}`);
   expect(result).toMatchObject({ lost: 0, unpromised: 0, stuck: 0 });
@@ -24,7 +29,7 @@ describe('workers and publishers killed at random points', () => {
     async () => {
       const place = await createSqliteDatabase();
       try {
-        expectNothingLost(await runCrashLoop({ url: place.url, workers: 2, publishers: 1, kills }));
+        expectNothingLost(await runCrashLoop({ url: place.url, workers: 2, publishers: 1, kills, onKill }));
       } finally {
         await place.remove();
       }
@@ -46,7 +51,7 @@ describe('workers and publishers killed at random points', () => {
         if (running === undefined) throw new Error('the server was not started');
         const place = await createPostgresDatabase(running.url);
         const restart = () => running.restart();
-        expectNothingLost(await runCrashLoop({ url: place.url, workers: 3, publishers: 2, kills, restarts, restart }));
+        expectNothingLost(await runCrashLoop({ url: place.url, workers: 3, publishers: 2, kills, restarts, restart, onKill }));
       },
       TIMEOUT_MS,
     );
