@@ -39,7 +39,7 @@ function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; reado
     <Modal
       opened
       onClose={onClose}
-      title={secret.label}
+      title={`${secret.label}, shown once`}
       withCloseButton={false}
       closeOnEscape={false}
       closeOnClickOutside={false}
@@ -54,7 +54,7 @@ function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; reado
         </Notice>
         <Textarea
           ref={field}
-          label={secret.label}
+          aria-label={secret.label}
           value={secret.value}
           readOnly
           autosize

@@ -1,8 +1,9 @@
 import { notifications } from '@mantine/notifications';
 import { explain, toFault } from '../api/fault.ts';
+import { withLocalTimes } from '../values/format.ts';
 
 export function sayDone(message: string): void {
-  notifications.show({ message, color: 'accent', withBorder: true, autoClose: 6000 });
+  notifications.show({ message: withLocalTimes(message), color: 'accent', withBorder: true, autoClose: 6000 });
 }
 
 /** Errors stay until they are read. */

@@ -7,7 +7,6 @@ import { ActionDialog, type Target } from '../actions/action-dialog.tsx';
 import { listRecords, type ListRequest } from '../api/client.ts';
 import type { AdminActionShape, AdminColumn, AdminResourceShape, AdminRow } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
-import { Notice } from '../feedback/notice.tsx';
 import { sayDone, sayFailed } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { align } from '../record/section-table.tsx';
@@ -89,7 +88,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
 
   return (
     <Stack gap="md">
-      <Group justify="space-between" align="start" gap="sm">
+      <Group justify="space-between" align="start" gap="sm" wrap="nowrap">
         <div>
           <PageTitle>{resource.label}</PageTitle>
           {resource.description !== undefined && (
@@ -97,8 +96,13 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
               <Prose text={resource.description} />
             </Text>
           )}
+          {'refused' in resource.creation && resource.creation.refused !== '' && (
+            <Text size="sm" c="dimmed" maw={760} mt={4} role="note">
+              <Prose text={resource.creation.refused} />
+            </Text>
+          )}
         </div>
-        <Group gap="sm">
+        <Group gap="sm" justify="flex-end">
           {resource.live === true && <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />}
           <Tooltip label="Load again" withArrow>
             <ActionIcon
@@ -118,11 +122,6 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           )}
         </Group>
       </Group>
-      {'refused' in resource.creation && resource.creation.refused !== '' && (
-        <Notice tone="info">
-          <Prose text={resource.creation.refused} />
-        </Notice>
-      )}
       <Toolbar resource={resource} query={query} onChange={show} />
       {list.error !== null && <FaultNotice error={list.error} onRetry={() => void list.refetch()} />}
       {(list.data !== undefined || list.error === null) && (

@@ -60,7 +60,10 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
   const client = useQueryClient();
   const [running, setRunning] = useState<AdminActionShape | null>(null);
   const [removing, setRemoving] = useState(false);
-  const actions = resource.actions.filter(({ name }) => record.actions.includes(name));
+  const actions = resource.actions
+    .filter(({ name }) => record.actions.includes(name))
+    // What cannot be undone stands last.
+    .toSorted((a, b) => Number(a.tone === 'bad') - Number(b.tone === 'bad'));
   const here = { resource: resource.name, id: record.id } as const;
   return (
     <>
@@ -77,9 +80,15 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           )}
         </div>
         <Group gap="xs">
+          {record.form !== undefined && (
+            <Button component="a" href={hashOf({ page: 'edit', ...here })} leftSection={<Icon name="edit" size={16} />}>
+              Edit
+            </Button>
+          )}
           {actions.map((action) => (
             <Button
               key={action.name}
+              px="sm"
               variant={action.tone === 'bad' ? 'outline' : 'default'}
               color={action.tone === 'bad' ? 'var(--tone-bad)' : 'accent'}
               onClick={() => setRunning(action)}
@@ -95,11 +104,6 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
               onClick={() => setRemoving(true)}
             >
               Delete
-            </Button>
-          )}
-          {record.form !== undefined && (
-            <Button component="a" href={hashOf({ page: 'edit', ...here })} leftSection={<Icon name="edit" size={16} />}>
-              Edit
             </Button>
           )}
         </Group>

@@ -76,3 +76,8 @@ export function plural(count: number, one: string, many: string): string {
 export function lowerFirst(text: string): string {
   return /^[A-Z][^A-Z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
+
+/** Moments inside a sentence, as people here write them. */
+export function withLocalTimes(text: string): string {
+  return text.replaceAll(/\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g, formatTime);
+}

@@ -1,5 +1,6 @@
 import { Anchor } from '@mantine/core';
 import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
 import type { AdminCellKind, AdminLink, AdminState } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
@@ -65,9 +66,14 @@ function Text({ text, whole, code = false }: { readonly text: string; readonly w
   const isLong = text.split(/\s/).some((word) => word.length > WORD_LENGTH_MAX);
   return (
     <span className={clsx(css[whole ? 'whole' : 'clamp'], code && css['code'])} data-long={isLong ? '' : undefined}>
-      {text}
+      {isLong && !whole ? breakable(text) : text}
     </span>
   );
+}
+
+/** Addresses and dotted names break after their separators rather than anywhere. */
+function breakable(text: string): ReactNode[] {
+  return text.split(/(?<=[/._:-])/).flatMap((part, index) => (index === 0 ? [part] : [<wbr key={index} />, part]));
 }
 
 function Chips({ values, whole }: { readonly values: readonly string[]; readonly whole: boolean }) {
