@@ -61,6 +61,14 @@ export function databaseSources(given: AppOptions['database'], url: string | und
   if (!Object.hasOwn(source, 'default')) {
     faults.push({ id: 'E011', message: 'None of the databases is called "default".', hint: 'Handlers get it as db; name one "default".' });
   }
+  for (const [alias, each] of Object.entries(source)) {
+    if (typeof each === 'string' || each.using === alias) continue;
+    faults.push({
+      id: 'E011',
+      message: `The database passed as "${alias}" was opened as "${each.using}".`,
+      hint: `openDatabase(url, { name: "${alias}" }), so that events, jobs and logs call it by the same name.`,
+    });
+  }
   return new Map(Object.entries(source));
 }
 

@@ -16,7 +16,7 @@ import { audit } from './module.ts';
 import { AuditController } from './controller.ts';
 
 const clock = fakeClock('2030-01-01T00:00:00.000Z');
-const sink = auditSink(clock, () => new Set(['shoe_size']));
+const sink = auditSink({ clock, sensitive: () => new Set(['shoe_size']), databases: ['default'] });
 const prepare = async (db: Parameters<typeof migrate>[0]) => void (await migrate(db, [{ name: 'audit', migrations: [initial] }]));
 const user: User = { id: 'u1', username: 'ada', email: null, is_active: true, is_staff: true, is_superuser: false };
 const principal: Principal = { user, scheme: 'api_key', scopes: ['*'], credentialId: 'key-1' };

@@ -2,6 +2,7 @@ import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
 import type { AuditSink } from '../../app/registry.ts';
+import type { Database } from '../../db/db.ts';
 import { pruneAudit } from './prune.ts';
 import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';
 
@@ -24,9 +25,10 @@ function addVerify(command: CommanderCommand, context: CommandContext<App>): voi
     .command('verify')
     .description('read the whole chain; exit 1 and name the entry when one was changed, removed or put in')
     .option('--anchor <seq:hash>', 'also prove that this entry is still the one noted earlier')
-    .action(async ({ anchor }: { anchor?: string }) => {
+    .option('--database <alias>', 'the database whose chain it is', 'default')
+    .action(async ({ anchor, database }: { anchor?: string; database: string }) => {
       const noted = anchor === undefined ? {} : { anchor: readAnchor(anchor, context) };
-      const { db } = await context.app();
+      const db = databaseOf(await context.app(), database, context);
       const report = await verifyChain(db, noted);
       const head = `${report.head.seq}:${report.head.hash}`;
       if (context.json) {
@@ -51,13 +53,21 @@ function addPrune(command: CommanderCommand, context: CommandContext<App>, sink:
     .command('prune')
     .description('remove entries older than some days; the rest of the chain stays verifiable')
     .requiredOption('--days <days>', 'how many days to keep')
-    .action(async ({ days }: { days: string }) => {
+    .option('--database <alias>', 'the database whose entries they are', 'default')
+    .action(async ({ days, database }: { days: string; database: string }) => {
       if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use a whole number, 1 or more.`);
-      const { db, clock } = await context.app();
-      const before = new Date(clock.now().getTime() - Number(days) * DAY_MS);
+      const app = await context.app();
+      const db = databaseOf(app, database, context);
+      const before = new Date(app.clock.now().getTime() - Number(days) * DAY_MS);
       const removed = await pruneAudit(db, sink(), { before, by: 'kit audit prune' });
       context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} entries from before ${before.toISOString()} removed.`);
     });
+}
+
+function databaseOf({ databases }: App, alias: string, context: CommandContext<App>): Database {
+  const database = databases[alias];
+  if (database === undefined) context.fail(`There is no database "${alias}". The app has ${Object.keys(databases).join(', ')}.`);
+  return database;
 }
 
 function readAnchor(text: string, context: CommandContext<App>): NonNullable<VerifyChainOptions['anchor']> {

@@ -1,3 +1,4 @@
+import type { Database } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
@@ -13,15 +14,17 @@ const PAGE_SIZE_MAX = 100;
 export class AuditController extends Controller {
   static override readonly tags: readonly string[] = ['audit'];
   static override readonly permission = all(isStaff, hasScopes({ allowUnscoped: true }));
+  /** The database whose entries are read. */
+  static readonly using: string = 'default';
 
   list = route.get(
     '/',
     { query: ListQuery, response: EntryPage, permission: isStaff, scope: 'audit:read', summary: 'List audit entries, newest first' },
-    async ({ db, query }) => {
+    async ({ databases, query }) => {
       const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
       const limit = Math.min(page_size, PAGE_SIZE_MAX);
       const filter = { ...equal, since: momentOf(since), until: momentOf(until) };
-      const { entries, count } = await listEntries(db, filter, { limit, offset: (page - 1) * limit });
+      const { entries, count } = await listEntries(this.#db(databases), filter, { limit, offset: (page - 1) * limit });
       return { items: entries.map(entryRecord), count };
     },
   );
@@ -29,12 +32,19 @@ export class AuditController extends Controller {
   read = route.get(
     '/:id',
     { params: EntryId, response: Entry, permission: isStaff, scope: 'audit:read', summary: 'Read an audit entry' },
-    async ({ db, params }) => {
-      const entry = await findEntry(db, 'id', params.id.toLowerCase());
+    async ({ databases, params }) => {
+      const entry = await findEntry(this.#db(databases), 'id', params.id.toLowerCase());
       if (entry === null) throw coreErrors.not_found();
       return entryRecord(entry);
     },
   );
+
+  #db(databases: Readonly<Record<string, Database>>): Database {
+    const { using, name } = this.constructor as typeof AuditController;
+    const database = databases[using];
+    if (database === undefined) throw new Error(`${name}.using: there is no database "${using}".`);
+    return database;
+  }
 }
 
 function momentOf(text: string | undefined): Date | undefined {

@@ -1,4 +1,4 @@
 export { AuditController } from './controller.ts';
-export { audit } from './module.ts';
+export { audit, type AuditOptions } from './module.ts';
 export { pruneAudit, type Pruning } from './prune.ts';
 export { verifyChain, type ChainFault, type ChainReport, type VerifyChainOptions } from './verify-chain.ts';

@@ -6,19 +6,33 @@ import { initial } from './migrations/index.ts';
 import { auditChain, auditEntries } from './models.ts';
 import { auditSink } from './record.ts';
 
+export interface AuditOptions {
+  /** Aliases of the databases whose changes are recorded; each has a chain of its own. `default` alone unless given. */
+  readonly databases?: readonly string[];
+}
+
 /** Who did what to which object: entries in the transaction of the change, chained by hashes. Mount AuditController to read them. */
-export function audit(): Module {
+export function audit(options: AuditOptions = {}): Module {
+  const { databases = ['default'], ...unknown } = options;
+  const faults = Object.keys(unknown).map((name) => `${name} is not an option; there is databases.`);
+  if (databases.length === 0) faults.push('databases is empty; name at least one, such as "default".');
+  if (faults.length > 0) throw new TypeError(`audit(): ${faults.join(' ')}`);
   let app: App | undefined;
   const installed = () => {
     if (app === undefined) throw new Error('audit() is not installed: add it to the modules of createApp.');
     return app;
   };
   let sensitive: ReadonlySet<string> | undefined;
-  const sink = auditSink({ now: () => installed().clock.now() }, () => (sensitive ??= sensitiveColumns(installed())));
+  const sink = auditSink({
+    clock: { now: () => installed().clock.now() },
+    sensitive: () => (sensitive ??= sensitiveColumns(installed())),
+    databases,
+  });
   return {
     name: 'audit',
     models: [auditEntries, auditChain],
     migrations: [initial],
+    databases,
     commands: [auditCommand(() => sink)],
     admin: auditAdmin(() => installed().users),
     install(created) {

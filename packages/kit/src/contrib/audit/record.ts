@@ -10,10 +10,22 @@ import { appendEntry } from './store.ts';
 /** Names are cut rather than refused: what happened must be recorded. */
 const NAME_LENGTH_MAX = 255;
 
+export interface AuditSinkOptions {
+  readonly clock: Clock;
+  readonly sensitive: () => ReadonlySet<string>;
+  /** Where the tables are. */
+  readonly databases: readonly string[];
+}
+
 /** Writes entries into the transaction of the change they are about. Given a plain handle, the entry is a transaction of its own. */
-export function auditSink(clock: Clock, sensitive: () => ReadonlySet<string>): AuditSink {
+export function auditSink({ clock, sensitive, databases }: AuditSinkOptions): AuditSink {
   return {
     async record(db: Db, entry: AuditEntry) {
+      // A change that cannot be recorded does not happen: the transaction it is part of fails.
+      if (!databases.includes(db.using)) {
+        const list = JSON.stringify([...databases, db.using]);
+        throw new Error(`${entry.action}: changes in the database "${db.using}" cannot be recorded. Use audit({ databases: ${list} }).`);
+      }
       const plain = (value: unknown) => masked(plainJson(value), sensitive());
       const content: EntryContent = {
         id: uuidv7(clock),
