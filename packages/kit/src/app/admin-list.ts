@@ -80,8 +80,9 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   const direction = descending ? 'desc' : 'asc';
   const by = order === undefined ? '' : `${order.sql} ${direction}${order.nullable === true ? ' nulls last' : ''}, `;
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
+  // The limit is part of the text: as a parameter PostgreSQL plans for a tenth of the table and sorts instead of reading an index in order.
   const found = await db.query<R & { order_key: string | bigint; order_value?: unknown }>(
-    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit $${parameters.push(query.limit + 1)}`,
+    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit ${Math.trunc(query.limit) + 1}`,
     parameters,
   );
   const rows = found.slice(0, query.limit);

@@ -1,0 +1,121 @@
+import type { Database } from '../../src/db/db.ts';
+
+/** How many rows of each, spread evenly over the time before `until`. */
+export interface Fill {
+  readonly rows: number;
+  /** How many of them are there already. */
+  readonly after?: number;
+  readonly until: Date;
+  readonly spanMs: number;
+}
+
+/** Rows made by the database itself. `columns` are SQL over r.n, r.key, r.at and the template row t. */
+async function fill(
+  db: Database,
+  { rows, after = 0, until, spanMs }: Fill,
+  table: string,
+  columns: Readonly<Record<string, string>>,
+): Promise<void> {
+  const from = until.getTime() - spanMs;
+  const step = spanMs / rows;
+  const names = Object.keys(columns).map((name) => `"${name}"`);
+  const values = Object.values(columns);
+  const ms = `cast(${from} + cast(n as bigint) * ${step} as bigint)`;
+  const series =
+    db.dialect === 'postgres'
+      ? `(select n, cast(lpad(to_hex(ms >> 16), 8, '0') || '-' || lpad(to_hex(ms & 65535), 4, '0') || '-7000-8000-' || lpad(to_hex(n), 12, '0') as uuid) as key,
+           to_timestamp(ms / 1000.0) as at from (select n, ${ms} as ms from generate_series(${after + 1}, ${rows}) n) s) r`
+      : `(with recursive c(n) as (select ${after + 1} union all select n + 1 from c where n < ${rows})
+           select n, printf('%08x-%04x-7000-8000-%012x', ms >> 16, ms & 65535, n) as key, strftime('%Y-%m-%dT%H:%M:%fZ', ms / 1000.0, 'unixepoch') as at
+           from (select n, ${ms.replaceAll('bigint', 'integer')} as ms from c) s) r`;
+  await db.execute(
+    `insert into ${table} (${names.join(', ')}) select ${values.join(', ')} from ${series} cross join (select * from ${table} limit 1) t`,
+  );
+}
+
+const text = (value: string): string => `'${value}'`;
+const numbered = (prefix: string): string => `${text(prefix)} || cast(n as text)`;
+/** Every n-th row is one thing, the others another. */
+const every = (n: number, one: string, other: string): string => `case when n % ${n} = 0 then ${one} else ${other} end`;
+
+/** Needs one API key as a template. */
+export async function fillKeys(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'api_keys', {
+    id: 'r.key',
+    owner_id: 't.owner_id',
+    name: numbered('bulk key '),
+    prefix: db.dialect === 'postgres' ? `lpad(to_hex(r.n), 12, 'z')` : `printf('z%011x', r.n)`,
+    digest: 't.digest',
+    scopes: 't.scopes',
+    created_at: 'r.at',
+    last_used_at: every(3, 'r.at', 'null'),
+    revoked_at: every(10, 'r.at', 'null'),
+  });
+}
+
+/** Needs one user as a template. */
+export async function fillUsers(db: Database, size: Fill): Promise<void> {
+  const columns = {
+    id: 'r.key',
+    username: numbered('bulk-user-'),
+    is_active: 't.is_active',
+    is_staff: every(100, 't.is_active', 't.is_superuser'),
+  };
+  await fill(db, size, 'users', { ...columns, is_superuser: 't.is_superuser', created_at: 'r.at', updated_at: 'r.at' });
+}
+
+/** Needs one endpoint as a template; all events go to it. */
+export async function fillWebhooks(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'webhook_events', {
+    id: 'r.key',
+    type: every(50, text('order.refunded'), text('order.paid')),
+    data: text('{"order":1}'),
+    timestamp: 'r.at',
+    audience: text('owner'),
+    owner_id: 't.owner_id',
+    tenant_key: text(''),
+  });
+  await fill(db, size, 'webhook_deliveries', {
+    id: 'r.key',
+    event_id: 'r.key',
+    endpoint_id: 't.endpoint_id',
+    event_type: every(50, text('order.refunded'), text('order.paid')),
+    status: every(500, text('failed'), text('succeeded')),
+    attempts: '1',
+    last_status_code: every(500, '500', '200'),
+    last_error: every(500, text('The receiver answered 500.'), 'null'),
+    failure_reason: every(500, text('http_status'), 'null'),
+    created_at: 'r.at',
+  });
+  await fill(db, size, 'webhook_attempts', {
+    delivery_id: 'r.key',
+    id: 'r.key',
+    started_at: 'r.at',
+    duration_ms: '(n % 300)',
+    status_code: every(500, '500', '200'),
+    failure_reason: every(500, text('http_status'), 'null'),
+    worker: text('worker-1'),
+  });
+}
+
+/** Needs one entry as a template. The chain is not continued: these tables are only read. */
+export async function fillAudit(db: Database, size: Fill): Promise<void> {
+  if (db.dialect === 'postgres') await db.execute('alter table audit_entries disable trigger all');
+  await fill(db, size, 'audit_entries', {
+    id: 'r.key',
+    seq: '1000 + n',
+    at: 'r.at',
+    actor_id: 't.actor_id',
+    actor_name: 't.actor_name',
+    action: every(100, text('bulk.rare'), text('bulk.changed')),
+    target_type: text('bulk'),
+    target_id: 'cast(n as text)',
+    content_hash: 't.content_hash',
+  });
+  if (db.dialect === 'postgres') await db.execute('alter table audit_entries enable trigger all');
+}
+
+/** As it is after a while in production. */
+export async function settle(db: Database): Promise<void> {
+  await db.execute('analyze');
+}
