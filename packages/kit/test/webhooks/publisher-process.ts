@@ -11,6 +11,7 @@ const database = await openDatabase(url);
 useWebhooks(database);
 const stopping = new AbortController();
 process.on('SIGTERM', () => stopping.abort());
+process.on('disconnect', () => process.exit(1)); // whoever started it is gone
 process.send?.({ ready: true });
 for (let n = 0; !stopping.signal.aborted; n++) {
   const id = uuidv7();
@@ -25,4 +26,4 @@ for (let n = 0; !stopping.signal.aborted; n++) {
   await pause(20);
 }
 await database.close();
-process.disconnect?.();
+process.exit(0);
