@@ -8,6 +8,7 @@ import { initial as auditTables } from '../audit/migrations/index.ts';
 import { audit } from '../audit/module.ts';
 import { verifyChain } from '../audit/verify-chain.ts';
 import { WebhookEndpointController } from './controller.ts';
+import { disableEndpoint } from './disable.ts';
 import { webhooks } from './module.ts';
 
 interface Entry {
@@ -75,6 +76,24 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
     const told = JSON.stringify(entries.map(({ before, after }) => [before, after]));
     for (const { secret } of [created, rotated]) expect(told).not.toContain(String(secret).slice('whsec_'.length));
     expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+  });
+
+  test('an endpoint that the worker disables leaves an entry by the worker', async () => {
+    const { body } = await create();
+    await database.db.transaction((tx) => disableEndpoint(tx, body.id, 'gone'));
+    expect((await entriesOf(body.id)).slice(1)).toMatchObject([
+      {
+        action: 'webhook_endpoint.disabled',
+        actor_id: null,
+        actor_name: 'webhook worker',
+        before: { is_active: true, disabled_reason: null, disabled_at: null },
+        after: { is_active: false, disabled_reason: 'gone' },
+        request_id: null,
+      },
+    ]);
+    await database.db.transaction((tx) => disableEndpoint(tx, body.id, 'gone'));
+    expect(await entriesOf(body.id)).toHaveLength(2);
+    await call('DELETE', `/${body.id}`);
   });
 
   test('what was refused leaves no entry, and an entry that cannot be written leaves no change', async () => {

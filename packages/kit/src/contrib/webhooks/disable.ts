@@ -1,4 +1,5 @@
 import type { Db } from '../../db/db.ts';
+import { recordEndpointChange } from './endpoint-record.ts';
 import { publish } from './publish.ts';
 import { failPendingOf, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from './webhooks.ts';
@@ -23,6 +24,8 @@ export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason
   );
   if (endpoint === undefined) return false;
   const failed = await failPendingOf(tx, id, now);
+  // By hand it is part of an edit, which has its entry.
+  if (reason !== 'manual') await recordEndpointChange(tx, 'disabled', { before: stillActive(endpoint), after: endpoint }, BY_WORKER);
   log.warn({ endpoint_id: id, reason, failed_deliveries: failed }, 'a webhook endpoint was disabled');
   const { owner_id: owner, tenant_key: tenantKey } = endpoint;
   await publish(
@@ -32,6 +35,13 @@ export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason
     tenantKey === '' ? { owner } : { owner, tenantKey },
   );
   return true;
+}
+
+const BY_WORKER = { by: 'webhook worker', requestId: null } as const;
+
+/** As it was: the statement that disabled it changed these columns and no others that are shown. */
+function stillActive(endpoint: WebhookEndpoint): WebhookEndpoint {
+  return { ...endpoint, is_active: true, disabled_reason: null, disabled_at: null };
 }
 
 /** Enables an endpoint and clears its failures; what was missed is not sent by itself. False when there is no such endpoint. */

@@ -103,9 +103,9 @@ function attemptRecord(attempt: WebhookAttempt): AttemptRecord {
 /** The audit entry of a change, in its transaction. Nothing where the audit module is not installed. */
 export async function recordEndpointChange(
   tx: Db,
-  change: 'created' | 'updated' | 'secret_rotated' | 'deleted',
+  change: 'created' | 'updated' | 'secret_rotated' | 'deleted' | 'disabled',
   { before, after }: { readonly before: WebhookEndpoint | null; readonly after: WebhookEndpoint | null },
-  { by, requestId }: { readonly by: AuditEntry['actor']; readonly requestId: string },
+  { by, requestId }: { readonly by: AuditEntry['actor']; readonly requestId: string | null },
 ): Promise<void> {
   const endpoint = after ?? before;
   if (endpoint === null) return;
