@@ -109,7 +109,7 @@ function summary(body: string): string {
     .slice(0, 300);
 }
 
-/** The landing page: its first paragraph as the hero, a picture under it when docs/images has one. */
+/** The landing page: its first paragraph as the hero, and under it what an operator sees. */
 function landing(page: SitePage, body: string, files: Set<string>): string {
   const [tagline = '', ...rest] = body.split(/\n{2,}/);
   const hero = {
@@ -120,7 +120,7 @@ function landing(page: SitePage, body: string, files: Set<string>): string {
     ],
   };
   const head = { title: page.title, description: hero.tagline, template: 'splash', hero };
-  const [picture] = globSync('docs/images/*.png', { cwd: root }).sort();
+  const [picture] = globSync('docs/images/admin-overview-light.png', { cwd: root });
   if (picture !== undefined) {
     files.add(picture);
     rest.unshift(`![What npm start shows](${fileAddress(picture)})`);

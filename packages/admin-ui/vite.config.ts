@@ -2,7 +2,7 @@ import { defineConfig } from 'vite';
 import { ADMIN_STYLE_NONCE } from '../kit/src/admin/wire.ts';
 
 /** Where a running application serves the admin site; `npm run dev` hands its API's requests on to it. */
-const running = process.env['ADMIN_URL'] ?? 'http://127.0.0.1:8000/admin/';
+const running = process.env['ADMIN_URL'] ?? 'http://127.0.0.1:3000/admin/';
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -27,7 +27,8 @@ export default defineConfig({
       '/api': {
         target: new URL(running).origin,
         rewrite: (path) => new URL(running).pathname.replace(/\/$/, '') + path,
-        // The application compares the origin of unsafe requests with its own.
+        // The application compares the origin of unsafe requests with its own host.
+        changeOrigin: true,
         headers: { origin: new URL(running).origin },
       },
     },
