@@ -82,7 +82,7 @@ function Chips({ values, whole }: { readonly values: readonly string[]; readonly
   return (
     <span className={css['chips']}>
       {shown.map((value) => (
-        <span key={value} className={css['chip']}>
+        <span key={value} className={css['chip']} data-long={value.length > WORD_LENGTH_MAX ? '' : undefined}>
           {value}
         </span>
       ))}
