@@ -134,6 +134,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
             fetching={list.isPending || list.isPlaceholderData}
             minHeight={rows.length === 0 ? 220 : 0}
             verticalSpacing={7}
+            horizontalSpacing={8}
             fz="sm"
             highlightOnHover
             noRecordsText={emptyText(resource, query)}
