@@ -78,13 +78,11 @@ function trafficTiles(place: AdminPlace, events: Events, deliveries: Deliveries,
   const rate = succeeded + failed === 0 ? null : (succeeded / (succeeded + failed)) * 100;
   const sample = estimated ? ` Estimated from a sample of about ${SAMPLE_ROWS_MAX.toLocaleString('en')} rows.` : '';
   const deliveriesIn = (status?: string) => ({ resource: `deliveries${place.suffix}`, filters: status === undefined ? {} : { status } });
-  const time = (label: string, share: number): AdminTile => ({
-    label,
-    value: percentile(latency.whole, share),
-    unit: 'ms',
-    tone: 'neutral',
-    hint: `How long ${share * 100} % of the attempts took at most, for events of the range.${sample}`,
-  });
+  const [half, most, nearlyAll] = [0.5, 0.95, 0.99].map((share) => percentile(latency.whole, share));
+  const others =
+    half === undefined || half === null || nearlyAll === undefined || nearlyAll === null
+      ? 'Nothing was sent in the range.'
+      : `Of the attempts; half took at most ${spoken(half)}, 99 % at most ${spoken(nearlyAll)}.${sample}`;
   return [
     { label: 'Events', value: sum(events.counts), unit: 'count', tone: 'info', hint: `Published in the range.${sample}` },
     {
@@ -110,10 +108,12 @@ function trafficTiles(place: AdminPlace, events: Events, deliveries: Deliveries,
       hint: `For good, unless sent again.${sample}`,
       link: deliveriesIn('failed'),
     },
-    time('Latency p50', 0.5),
-    time('Latency p95', 0.95),
-    time('Latency p99', 0.99),
+    { label: 'Latency p95', value: most ?? null, unit: 'ms', tone: 'neutral', hint: others },
   ];
+}
+
+function spoken(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
 function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCounts, now: Date): AdminTile[] {
@@ -135,7 +135,7 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
       value: age,
       unit: 'age_ms',
       tone: age !== null && age > OLD_MS ? 'warning' : 'neutral',
-      hint: 'Since its event was published. If it keeps growing with nothing failing, no worker runs: `kit webhooks deliver --loop`.',
+      hint: 'If it grows with nothing failing, no worker runs: `kit webhooks deliver --loop`.',
       link: pending,
     },
     {
