@@ -32,7 +32,7 @@ export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
     <Modal opened onClose={() => onClose(null)} title={`Delete this ${noun}?`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack gap="md">
         {fault !== null && <FaultNotice error={fault} />}
-        <Text size="sm">This cannot be undone.</Text>
+        <Text size="sm">{resource.removal ?? 'This cannot be undone.'}</Text>
         <TitleList heading={`It deletes this ${noun}:`} targets={[target]} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" data-autofocus onClick={() => onClose(null)}>

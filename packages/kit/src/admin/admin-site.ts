@@ -84,8 +84,9 @@ export class AdminSite {
 
 /** Member by member: nothing of a declaration but this reaches the browser. */
 function shapeOf(resource: AdminResource): AdminResourceShape {
-  const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable } = resource;
-  const optional = { description, icon, searches, live };
+  const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable, removal } =
+    resource;
+  const optional = { description, icon, searches, live, removal };
   return {
     name,
     label,

@@ -81,6 +81,7 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
     creation,
     editable: !readOnly,
     removable: !readOnly,
+    ...(plan.softDeletes ? { removal: 'It is marked as deleted and leaves the lists; its row stays.' } : {}),
     actions: options.actions ?? [],
     async list(context, query) {
       const { rows, count, next } = await listRows(database(context), plan, query);

@@ -150,6 +150,17 @@ const define = (database: TestDatabase): void => {
       expect(history(record)).toEqual(['webhook_endpoint.updated']);
     });
 
+    test('are deleted with their deliveries, which is recorded', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      const delivery = await newDelivery('order.paid', endpoint);
+      expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).body.message).toContain('is deleted');
+      expect((await site.get(staff, `resources/endpoints/${endpoint.id}`)).status).toBe(404);
+      expect((await site.get(staff, `resources/deliveries/${delivery.id}`)).status).toBe(404);
+      expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).status).toBe(404);
+      const entries = await database.db.query<{ action: string }>('select action from audit_entries where target_id = $1', [endpoint.id]);
+      expect(entries.map(({ action }) => action)).toEqual(['webhook_endpoint.deleted']);
+    });
+
     test('"Rotate the signing secret" shows the new one once', async () => {
       const endpoint = await newEndpoint();
       const answer = await site.act(staff, 'endpoints', 'rotate-secret', [endpoint.id]);

@@ -115,6 +115,8 @@ export interface AdminResourceShape {
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
   readonly removable: boolean;
+  /** Said before a record is removed: what goes with it, and whether it can come back. */
+  readonly removal?: string;
   readonly actions: readonly AdminActionShape[];
 }
 

@@ -22,7 +22,7 @@ import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from './models.ts';
 import { ownersNamedLike } from './owners.ts';
 import { pingEndpoint } from './ping.ts';
 import { recoverEndpoint } from './recover.ts';
-import { findEndpoint, holdEndpoint, type WebhookDelivery, type WebhookEndpoint } from './store.ts';
+import { deleteEndpoint, findEndpoint, holdEndpoint, type WebhookDelivery, type WebhookEndpoint } from './store.ts';
 import { EVENT_TYPE_LENGTH_MAX } from './subscription.ts';
 import { updateEndpoint } from './update-endpoint.ts';
 import { URL_LENGTH_MAX, URL_NOT_ALLOWED } from './url-policy.ts';
@@ -99,7 +99,9 @@ export function endpointsResource(place: AdminPlace): AdminResource {
     searches: 'URL, description or owner',
     creation: { fields: creationFields },
     editable: true,
-    removable: false,
+    removable: true,
+    removal:
+      'Its deliveries and their attempts go with it; what waits is never sent. Disable it instead to keep them. This cannot be undone.',
     actions: endpointActions(place),
     async list(context, query) {
       const owners = query.search === null ? [] : await ownersNamedLike(context.db, place.users(), query.search);
@@ -142,7 +144,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         actions: is_active
           ? ['ping', 'rotate-secret', 'recover', ...(endpoint.failing_since === null ? [] : ['enable']), 'disable']
           : ['enable', 'rotate-secret'],
-        removable: false,
+        removable: true,
       };
     },
     async create(context, fields) {
@@ -172,6 +174,14 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       });
       return { message: 'The endpoint is saved.', id };
+    },
+    async remove(context, id) {
+      const url = await change(databaseOf(place, context), id, async (tx, before) => {
+        await deleteEndpoint(tx, before.id);
+        await recordEndpointChange(tx, 'deleted', { before, after: null }, author(context));
+        return before.url;
+      });
+      return { message: `The endpoint ${shownUrl(url)} is deleted, with its deliveries.` };
     },
   };
 }
