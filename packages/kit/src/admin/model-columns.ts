@@ -13,7 +13,7 @@ export interface ModelColumn {
 }
 
 /** What may be shown: sensitive columns never are, and bytes say nothing. */
-export function shownColumns({ columns }: Model): readonly ModelColumn[] {
+export function shownColumns({ columns }: Pick<Model, 'columns'>): readonly ModelColumn[] {
   return settingsOf(columns).filter(({ settings }) => !settings.sensitive && settings.kind !== 'bytes');
 }
 
@@ -127,6 +127,13 @@ function fieldKind(settings: ColumnSettings): Pick<AdminField, 'kind' | 'placeho
 
 function isTexts({ kind, of }: ColumnSettings): boolean {
   return kind === 'array' && (of?.kind === 'text' || of?.kind === 'enum');
+}
+
+/** The text column that people call a record by. */
+export function titleColumn(columns: readonly ModelColumn[]): string | undefined {
+  const texts = columns.filter(({ settings }) => settings.kind === 'text');
+  const named = texts.find(({ name }) => /^(name|title|label|username|slug)$/.test(name));
+  return (named ?? texts.find(({ settings }) => settings.unique) ?? texts[0])?.name;
 }
 
 /** `owner_id` → `Owner`. */

@@ -121,9 +121,11 @@ describeDatabases('a model of your own in the admin site', (database) => {
       status: { value: 'draft' },
       signed: false,
       tags: ['novel'],
-      shelf_id: { resource: 'shelves', id: shelf },
-      owner_id: { resource: 'users', id: staff.userId },
+      shelf_id: { resource: 'shelves', id: shelf, text: 'Fiction' },
+      owner_id: { resource: 'users', id: staff.userId, text: expect.stringMatching(/^user/) },
     });
+    const listed = (await site.get(staff, 'resources/books?search=Persuasion')).body.items[0];
+    expect(listed.values.shelf_id).toEqual({ resource: 'shelves', id: shelf, text: 'Fiction' });
     await site.send(staff, 'PATCH', `resources/books/${id}`, { price: '10.00', pages: null, status: 'printed' });
     const after = await read(id);
     expect(after.form.values).toMatchObject({ price: '10.00', pages: null, status: 'printed' });

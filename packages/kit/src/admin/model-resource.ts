@@ -13,10 +13,12 @@ import {
   type ModelColumn,
   orderOf,
   shownColumns,
+  titleColumn,
   unfillableColumns,
   writableColumns,
 } from './model-columns.ts';
 import { writeFault } from './model-write-fault.ts';
+import { referenceTitles, type ReferenceTitles } from './reference-titles.ts';
 
 export interface ModelResourceOptions {
   /** In the navigation; the table's name in words unless given. */
@@ -85,12 +87,14 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
     actions: options.actions ?? [],
     async list(context, query) {
       const { rows, count, next } = await listRows(database(context), plan, query);
-      return { items: rows.map((row) => rowOf(context, plan, row)), count, next };
+      const titles = await referenceTitles(database(context), plan.listed, rows);
+      return { items: rows.map((row) => rowOf(context, plan, row, titles)), count, next };
     },
     async read(context, id) {
       const row = await findRow(database(context), plan, id);
       if (row === undefined) return null;
-      const { values, ...shown } = rowOf(context, plan, row);
+      const titles = await referenceTitles(database(context), plan.shown, [row]);
+      const { values, ...shown } = rowOf(context, plan, row, titles);
       const isDeleted = plan.softDeletes && row[DELETED] !== null;
       const json = outputOf(model, row);
       return {
@@ -210,7 +214,7 @@ function planOf(model: Model, options: ModelResourceOptions): Plan {
   const choosable = shown.filter(({ settings }) => settings.kind === 'enum' || settings.kind === 'bool');
   const filtered = named(options.filters, shown, 'filters') ?? choosable;
   const title =
-    named(options.title === undefined ? undefined : [options.title], shown, 'title')?.[0]?.name ?? titleColumn(texts) ?? keyName;
+    named(options.title === undefined ? undefined : [options.title], shown, 'title')?.[0]?.name ?? titleColumn(shown) ?? keyName;
   if (faults.length > 0) throw new TypeError(`modelResource("${model.name}"): ${faults.join(' ')}`);
   const label = options.label ?? labelOf(model.name);
   const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns;
@@ -240,11 +244,6 @@ function planOf(model: Model, options: ModelResourceOptions): Plan {
       ...(searched.length === 0 ? {} : { searches: searched.map(labelOf).join(', ').toLowerCase() }),
     },
   };
-}
-
-function titleColumn(texts: readonly ModelColumn[]): string | undefined {
-  const named = texts.find(({ name }) => /^(name|title|label|username|slug)$/.test(name));
-  return (named ?? texts.find(({ settings }) => settings.unique) ?? texts[0])?.name;
 }
 
 const YES_NO = [
@@ -311,22 +310,23 @@ function keyOf({ keyName }: Plan, row: Row): string {
   return String(row[keyName]);
 }
 
-function rowOf(context: AdminContext, plan: Plan, row: Row): AdminRow {
+function rowOf(context: AdminContext, plan: Plan, row: Row, titles: ReferenceTitles = new Map()): AdminRow {
   const json = outputOf(plan.model, row);
   const id = keyOf(plan, row);
   const title = json[plan.title];
-  const values = Object.fromEntries(plan.shown.map((column) => [column.name, cellOf(context, column, json[column.name])]));
+  const values = Object.fromEntries(plan.shown.map((column) => [column.name, cellOf(context, column, json[column.name], titles)]));
   return { id, title: typeof title === 'string' && title !== '' ? title : id, values };
 }
 
-function cellOf({ linkTo }: AdminContext, { settings }: ModelColumn, value: unknown): AdminValue {
+function cellOf({ linkTo }: AdminContext, { name, settings }: ModelColumn, value: unknown, titles: ReferenceTitles): AdminValue {
   if (value === null || value === undefined) return null;
   if (settings.reference === undefined) return settings.kind === 'enum' ? { value: value as string, tone: 'neutral' } : value;
   const { target } = settings.reference;
   const table = typeof target === 'string' ? target : target().name;
   const id = value as string | number;
+  const text = titles.get(name)?.get(String(id));
   // Accounts record users under the singular word.
-  return linkTo(table === 'users' ? 'user' : table, String(id)) ?? id;
+  return linkTo(table === 'users' ? 'user' : table, String(id), text) ?? text ?? id;
 }
 
 /** The row as its readers get it; sensitive columns are no part of it. */
