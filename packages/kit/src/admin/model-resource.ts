@@ -87,7 +87,7 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
     actions: options.actions ?? [],
     async list(context, query) {
       const { rows, count, next } = await listRows(database(context), plan, query);
-      const titles = await referenceTitles(database(context), plan.listed, rows);
+      const titles = await referenceTitles(database(context), plan.shown, rows);
       return { items: rows.map((row) => rowOf(context, plan, row, titles)), count, next };
     },
     async read(context, id) {

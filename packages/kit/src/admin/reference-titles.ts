@@ -4,10 +4,14 @@ import { shownColumns, titleColumn, type ModelColumn } from './model-columns.ts'
 /** What the records that a page refers to are called, by column and key. */
 export type ReferenceTitles = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, string | number | bigint | null>>;
 
 /** One statement per column that refers to a model; a column whose target is only a table's name has no titles. */
-export async function referenceTitles(db: Db, columns: readonly ModelColumn[], rows: readonly Row[]): Promise<ReferenceTitles> {
+export async function referenceTitles(
+  db: Db,
+  columns: readonly ModelColumn[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): Promise<ReferenceTitles> {
   const titles = new Map<string, ReadonlyMap<string, string>>();
   for (const { name, settings } of columns) {
     const { reference } = settings;
