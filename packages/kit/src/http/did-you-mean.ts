@@ -10,6 +10,8 @@ export function nearest(given: string, known: readonly string[]): string | undef
   let best: string | undefined;
   let bestDistance = slack + 1;
   for (const candidate of known) {
+    // They differ by this many letters at least; and a name of a megabyte is not compared letter by letter.
+    if (Math.abs(given.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(given.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
