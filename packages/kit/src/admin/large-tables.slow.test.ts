@@ -35,7 +35,7 @@ describeDatabases(
   'large tables in the admin site',
   (database) => {
     test(
-      'a page of 100,000 rows costs at most three times a page of 1,000; of a whole list, so does the page after it',
+      'a page of 100,000 rows costs at most three times a page of 1,000, and so does the page after it',
       { timeout: 300_000 },
       async () => {
         const site = await new AdminApp(database.db, [apiKeys(), webhooks()], { clock }).ready();
@@ -52,8 +52,7 @@ describeDatabases(
           for (const path of lists) {
             const allowed = (small.get(path) ?? 0) * 3 + SLACK_MS;
             const { next } = (await site.get(staff, path)).body as { next: string | null };
-            // Not behind a filter: PostgreSQL plans a prepared statement for an average value, so the page after a rare one reads more.
-            const following = next === null || path.includes('filter.') ? [] : [`${path}${path.includes('?') ? '&' : '?'}cursor=${next}`];
+            const following = next === null ? [] : [`${path}${path.includes('?') ? '&' : '?'}cursor=${next}`];
             for (const each of [path, ...following]) {
               let took = await best(site, staff, each);
               // A busy machine may hold up every run of one round; what is slow by itself stays slow.

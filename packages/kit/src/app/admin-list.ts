@@ -7,13 +7,22 @@ import type { AdminListQuery } from './admin-declaration.ts';
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
 
-type KeyKind = 'uuid' | 'bigint' | 'text';
+/**
+ * A plan for any value takes a filter for common. Of 100,000 audit entries, 1,000 had one action (EXPLAIN, PostgreSQL 18): from the sixth
+ * time on their count read the whole table instead of the action's index (34 ms, not 1.6), a page 5,100 entries instead of 51 (1.8 ms,
+ * not 0.1). Planning took 0.2 ms.
+ */
+const PLANNED_EACH_TIME = { replanned: true } as const;
+
+type KeyKind = 'uuid' | 'int' | 'bigint' | 'text';
 
 /** How a list is ordered besides its key: SQL over the tables of `from`, and what its values are. */
 export interface AdminOrder {
   readonly sql: string;
   readonly kind: 'text' | 'number' | 'time';
   readonly nullable?: boolean;
+  /** Whether the column can hold a value: PostgreSQL refuses to compare it with any other. Everything of the kind unless given. */
+  readonly fits?: (value: unknown) => boolean;
 }
 
 /** A list as SQL. Without another order it goes by its key, a UUIDv7 or a counter, newest first. */
@@ -80,10 +89,11 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   const direction = descending ? 'desc' : 'asc';
   const by = order === undefined ? '' : `${order.sql} ${direction}${order.nullable === true ? ' nulls last' : ''}, `;
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
-  // The limit is part of the text: as a parameter PostgreSQL plans for a tenth of the table and sorts instead of reading an index in order.
+  const limit = `$${parameters.push(query.limit + 1)}`;
   const found = await db.query<R & { order_key: string | bigint; order_value?: unknown }>(
-    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit ${Math.trunc(query.limit) + 1}`,
+    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit ${limit}`,
     parameters,
+    PLANNED_EACH_TIME,
   );
   const rows = found.slice(0, query.limit);
   const last = found.length > query.limit ? rows.at(-1) : undefined;
@@ -100,6 +110,7 @@ async function countRows(db: Db, { from, countFrom, conditions, parameters }: Ad
   const [row] = await db.query<{ count: number | bigint }>(
     `select count(*) as count from (select 1 as one ${countFrom ?? from}${where(conditions)} limit ${COUNT_MAX + 1}) counted`,
     parameters,
+    PLANNED_EACH_TIME,
   );
   const count = Number(row?.count ?? 0);
   return count > COUNT_MAX ? null : count;
@@ -141,10 +152,12 @@ export function isUuid(text: string): boolean {
 
 function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyKind): readonly [unknown, string | bigint] {
   try {
-    const [value, key] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as [unknown, unknown];
+    const read: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    const [value, key] = Array.isArray(read) ? (read as unknown[]) : [];
     const id = typeof key === 'string' ? keyOf(key, keyKind) : null;
     if (id !== null) {
       if (order === undefined || value === null) return [value, id];
+      if (order.fits?.(value) === false) throw new TypeError('The column holds no such value.');
       if (order.kind === 'number' && typeof value === 'number') return [value, id];
       if (order.kind === 'text' && typeof value === 'string') return [value, id];
       if (order.kind === 'time' && typeof value === 'string' && !Number.isNaN(Date.parse(value))) return [new Date(value), id];
@@ -160,7 +173,8 @@ function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyK
 function keyOf(text: string, kind: KeyKind): string | bigint | null {
   if (kind === 'text') return text;
   if (kind === 'uuid') return isUuid(text) ? text : null;
-  return /^\d{1,18}$/.test(text) ? BigInt(text) : null;
+  const number = /^-?\d{1,19}$/.test(text) ? BigInt(text) : null;
+  return number === null || BigInt.asIntN(kind === 'int' ? 32 : 64, number) === number ? number : null;
 }
 
 function where(conditions: readonly string[]): string {

@@ -30,6 +30,11 @@ export interface QueryOptions {
    * waiting for one of its own. For short reads that wait for no lock: those behind it wait for its answer. Elsewhere it changes nothing.
    */
   readonly pipelined?: boolean;
+  /**
+   * PostgreSQL: planned for its values each time, as a statement without a name is. For filters that may be rare or common: after five
+   * times a named statement may be planned once for any value. Elsewhere it changes nothing.
+   */
+  readonly replanned?: boolean;
 }
 
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { StatementResult } from '../engine.ts';
+import type { QueryOptions, StatementResult } from '../engine.ts';
 import { encodePostgres, INT8, postgresTypes } from './codec.ts';
 import type { StatementNames } from './statement-names.ts';
 
@@ -13,8 +13,9 @@ export async function runOnClient(
   settings: QuerySettings,
   text: string,
   parameters: readonly unknown[],
+  { replanned = false }: QueryOptions = {},
 ): Promise<StatementResult> {
-  const name = settings.names?.nameOf(text);
+  const name = replanned ? undefined : settings.names?.nameOf(text);
   const values = parameters.map(encodePostgres);
   const result = await client.query<Record<string, unknown>>(
     name === undefined ? { text, values, types: postgresTypes } : { name, text, values, types: postgresTypes },

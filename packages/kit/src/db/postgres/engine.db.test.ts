@@ -171,6 +171,17 @@ describe('prepared statements', () => {
     await Promise.all([named.close(), unnamed.close()]);
   });
 
+  test('a statement to be replanned has no name, in and outside a transaction, however often it is used', async () => {
+    const one = await openDatabase(place.url, { poolMax: 1 });
+    const read = (handle: Db) => handle.query('select value from notes where id = $1', [1], { replanned: true });
+    for (let each = 0; each < 4; each++) await read(one);
+    await one.transaction(async (tx) => {
+      for (let each = 0; each < 4; each++) await read(tx);
+    });
+    expect(await one.query('select count(*) as n from pg_prepared_statements')).toEqual([{ n: 0 }]);
+    await one.close();
+  });
+
   test('statements of ever new shape do not pile up on the server', async () => {
     const one = await openDatabase(place.url, { poolMax: 1 });
     for (let length = 1; length <= 40; length++)

@@ -68,22 +68,22 @@ export class PostgresEngine implements Engine {
     this.#listener = new PostgresListener(url, options.log);
   }
 
-  async run(text: string, parameters: readonly unknown[], { pipelined = false }: QueryOptions = {}): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {
     try {
-      if (pipelined && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters);
-      return await this.#runAlone(text, parameters);
+      if (options.pipelined === true && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters, options);
+      return await this.#runAlone(text, parameters, options);
     } catch (error) {
       if ((error as { routine?: unknown }).routine !== STALE_PLAN) throw translateFailure(error);
     }
     this.#names?.startOver();
-    return this.run(text, parameters);
+    return this.run(text, parameters, { ...options, pipelined: false });
   }
 
-  async #runAlone(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async #runAlone(text: string, parameters: readonly unknown[], options: QueryOptions): Promise<StatementResult> {
     const client = await this.#acquire();
     let failure: unknown;
     try {
-      return await runOnClient(client, this.#settings, text, parameters);
+      return await runOnClient(client, this.#settings, text, parameters, options);
     } catch (error) {
       failure = error;
       throw error;

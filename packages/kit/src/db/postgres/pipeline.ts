@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { StatementResult } from '../engine.ts';
+import type { QueryOptions, StatementResult } from '../engine.ts';
 import { runOnClient, type QuerySettings } from './client-queries.ts';
 import { isConnectionFailure } from './connection-failure.ts';
 
@@ -31,14 +31,14 @@ export class Pipeline {
     this.#settings = settings;
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], options: QueryOptions): Promise<StatementResult> {
     const lane = this.#laneWithRoom();
     lane.underWay += 1;
     let failure: unknown;
     try {
       const client = lane.client ?? (await lane.connected);
       corkThisTurn(lane, client);
-      return await runOnClient(client, this.#settings, text, parameters);
+      return await runOnClient(client, this.#settings, text, parameters, options);
     } catch (error) {
       if (isConnectionFailure(error)) {
         failure = error;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { EngineTransaction, StatementResult } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, StatementResult } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
@@ -15,10 +15,10 @@ export class PostgresTransaction implements EngineTransaction {
     this.#settings = settings;
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     this.#refuseWhenOver();
     try {
-      return await runOnClient(this.#client, this.#settings, text, parameters);
+      return await runOnClient(this.#client, this.#settings, text, parameters, options);
     } catch (error) {
       throw translateFailure(error);
     }
