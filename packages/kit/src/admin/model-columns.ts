@@ -1,7 +1,8 @@
 import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin-shapes.ts';
 import type { AdminOrder } from '../app/index.ts';
 import type { ColumnSettings, Dialect, Model } from '../db/index.ts';
-import { resolveReference } from '../db/column.ts';
+import { columnDefinition, resolveReference } from '../db/column.ts';
+import { valueFault } from '../db/column-codec.ts';
 import { quoteName } from '../db/names.ts';
 
 /** A longer text gets a larger field. */
@@ -66,19 +67,21 @@ export function adminColumn({ name, settings }: ModelColumn, secondary: boolean)
 export function orderOf({ name, settings }: ModelColumn, dialect: Dialect): AdminOrder | null {
   const sql = `t.${quoteName(name)}`;
   const nullable = settings.nullable ? { nullable: true } : {};
+  const definition = columnDefinition(settings);
+  const fits = (value: unknown): boolean => valueFault(value, definition) === undefined;
   switch (settings.kind) {
     case 'text':
     case 'enum':
     case 'date':
-      return { sql, kind: 'text', ...nullable };
+      return { sql, kind: 'text', fits, ...nullable };
     case 'int':
     case 'float':
-      return { sql, kind: 'number', ...nullable };
+      return { sql, kind: 'number', fits, ...nullable };
     case 'timestamp':
       return { sql, kind: 'time', ...nullable };
     case 'decimal':
       // SQLite keeps decimals as text; as doubles they are in order to 15 digits.
-      return dialect === 'sqlite' ? { sql: `cast(${sql} as real)`, kind: 'number', ...nullable } : { sql, kind: 'text', ...nullable };
+      return dialect === 'sqlite' ? { sql: `cast(${sql} as real)`, kind: 'number', ...nullable } : { sql, kind: 'text', fits, ...nullable };
     default:
       return null;
   }

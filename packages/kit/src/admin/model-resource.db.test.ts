@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
 import type { Module } from '../app/index.ts';
 import { users } from '../contrib/accounts/index.ts';
-import { createTable, insert, migration, model, softDelete, t, timestamps } from '../db/index.ts';
+import { createTable, insert, migration, model, softDelete, t, timestamps, update } from '../db/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { modelResource } from './model-resource.ts';
 
@@ -26,14 +27,29 @@ const bookColumns = {
 };
 const books = model('books', { ...bookColumns, shelf_id: t.ref(() => shelves).nullable(), owner_id: t.ref(() => users).nullable() });
 
+const parcelColumns = {
+  id: t.int().pk(),
+  label: t.text(20),
+  weight: t.decimal(8, 2),
+  packed_on: t.date(),
+  packed_at: t.timestamp(),
+  pieces: t.int(),
+  fragile: t.float(),
+};
+const parcels = model('parcels', parcelColumns);
+const meterColumns = { id: t.bigint().pk(), label: t.text(20) };
+const meters = model('meters', meterColumns);
+
 const library: Module = {
   name: 'library',
   requires: ['accounts'],
-  models: [shelves, books],
+  models: [shelves, books, parcels, meters],
   migrations: [
     migration('0001_initial', [
       createTable('shelves', shelfColumns),
       createTable('books', { ...bookColumns, shelf_id: t.ref('shelves').nullable(), owner_id: t.ref('users').nullable() }),
+      createTable('parcels', parcelColumns),
+      createTable('meters', meterColumns),
     ]),
   ],
   admin: {
@@ -41,6 +57,8 @@ const library: Module = {
       modelResource(shelves),
       modelResource(books, { singular: 'book' }),
       modelResource(books, { name: 'archive', readOnly: true }),
+      modelResource(parcels, { columns: Object.keys(parcelColumns) }),
+      modelResource(meters),
     ],
   },
 };
@@ -198,6 +216,102 @@ describeDatabases('a model of your own in the admin site', (database) => {
     }
     expect(await titles('filter.status=printed&search=sort-')).toEqual([]);
     expect(await titles('filter.signed=no&search=sort-')).toHaveLength(4);
+  });
+
+  describe('numbers as keys', () => {
+    const walk = async (list: string, sort: string): Promise<string[]> => {
+      const walked: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const { status, body } = await site.get(staff, `resources/${list}?limit=1&sort=${sort}&cursor=${cursor}`);
+        expect(status).toBe(200);
+        walked.push(...body.items.map((item: { id: string }) => item.id));
+        cursor = body.next;
+      }
+      return walked;
+    };
+
+    test('negative and very large ones are paged and read', async () => {
+      const rest = { label: 'p', weight: '1.50', packed_on: '2026-01-31', packed_at: site.clock.now(), pieces: 2, fragile: 0.5 };
+      for (const id of [-5, 1, 2_147_483_647]) await insert(database.db, parcels, { id, ...rest });
+      for (const id of [-7n, 1n, 2n ** 53n - 1n]) await insert(database.db, meters, { id, label: 'm' });
+      for (const sort of Object.keys(parcelColumns)) expect(await walk('parcels', sort)).toEqual(['-5', '1', '2147483647']);
+      expect(await walk('meters', '')).toEqual(['9007199254740991', '1', '-7']);
+      for (const path of ['parcels/-5', 'meters/-7', 'meters/9007199254740991'])
+        expect((await site.get(staff, `resources/${path}`)).status).toBe(200);
+    });
+
+    test.each(['x', '1.5', '99999999999', '9223372036854775808', '-9223372036854775809', '9'.repeat(100)])(
+      'the id %s is that of no record',
+      async (id) => {
+        for (const list of ['parcels', 'meters']) expect((await site.get(staff, `resources/${list}/${id}`)).status).toBe(404);
+      },
+    );
+  });
+
+  test('a cursor that was tampered with is a 422 for every column and never reaches the database', async () => {
+    const values = [
+      1.5,
+      1e300,
+      2 ** 31,
+      '',
+      'x',
+      '\0',
+      '\ud800',
+      '2026-02-30',
+      '0000-01-01',
+      '+275760-09-13T00:00:00.000Z',
+      'NaN',
+      '9'.repeat(30),
+    ];
+    const cursors = [
+      ...values.map((value) => [value, '1']),
+      ...['99999999999', '9'.repeat(30), '1.5', 'x'].map((id) => [null, id]),
+      {},
+      null,
+      'ab',
+      [[], '1'],
+      [{ a: 1 }, '1'],
+    ];
+    for (const sort of ['', ...Object.keys(parcelColumns)])
+      for (const cursor of cursors) {
+        const text = Buffer.from(JSON.stringify(cursor)).toString('base64url');
+        const { status } = await site.get(staff, `resources/parcels?sort=${sort}&cursor=${text}`);
+        // Text orders take any text, and without an order the value is not looked at.
+        expect([200, 422]).toContain(status);
+      }
+    const answer = await site.get(staff, `resources/parcels?sort=packed_on&cursor=${Buffer.from('["x","1"]').toString('base64url')}`);
+    expect(answer).toMatchObject({ status: 422, body: { errors: [{ location: ['query', 'cursor'] }] } });
+  });
+
+  test('the entry of a change names the record as its page does, however its id was written', async () => {
+    const id = await created({ title: 'Capitals' });
+    expect((await site.send(staff, 'PATCH', `resources/books/${id.toUpperCase()}`, { title: 'Capitals 2' })).status).toBe(200);
+    const history = (await read(id)).sections.at(-1).rows.map((row: { values: { entry: { text: string } } }) => row.values.entry.text);
+    expect(history).toEqual(['books.updated', 'books.created']);
+  });
+
+  test('the entry of a change has what was changed and nothing that somebody else changed meanwhile', async () => {
+    const id = await created({ title: 'Contested' });
+    const other = await database.open();
+    let answer: Promise<{ readonly status: number }> | undefined;
+    await other.transaction(async (tx) => {
+      await update(tx, books, id, { pages: 7 });
+      answer = site.send(staff, 'PATCH', `resources/books/${id}`, { price: '11.00' });
+      await untilSomebodyWaits(tx);
+    });
+    expect((await answer)?.status).toBe(200);
+    const record = await read(id);
+    expect(record.form.values).toMatchObject({ pages: 7, price: '11.00' });
+    expect(record.sections.at(-1).rows[0].values.changed).not.toContain('pages');
+  });
+
+  test('of several who remove a record at once, one does', async () => {
+    const id = await created({ title: 'Wanted gone' });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => site.send(staff, 'DELETE', `resources/books/${id}`)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ body }) => body.code === 'not_removable')).toHaveLength(5);
+    const entries = await database.db.query(`select id from audit_entries where action = 'books.deleted' and target_id = $1`, [id]);
+    expect(entries).toHaveLength(1);
   });
 
   test('a read-only list can only be read', async () => {

@@ -95,14 +95,14 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
       if (row === undefined) return null;
       const titles = await referenceTitles(database(context), plan.shown, [row]);
       const { values, ...shown } = rowOf(context, plan, row, titles);
-      const isDeleted = plan.softDeletes && row[DELETED] !== null;
+      const deleted = isDeleted(plan, row);
       const json = outputOf(model, row);
       return {
         ...shown,
         values,
-        ...(isDeleted ? { state: { value: 'deleted', tone: 'neutral' } as const } : {}),
+        ...(deleted ? { state: { value: 'deleted', tone: 'neutral' } as const } : {}),
         sections: [{ kind: 'facts', title: plan.shape.singular, columns: plan.shown.map((column) => adminColumn(column, false)), values }],
-        ...(readOnly || isDeleted
+        ...(readOnly || deleted
           ? {}
           : {
               form: {
@@ -111,7 +111,7 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
               },
             }),
         actions: (options.actions ?? []).map((action) => action.name),
-        removable: !readOnly && !isDeleted,
+        removable: !readOnly && !deleted,
       };
     },
     ...('refused' in creation
@@ -139,10 +139,11 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
             const db = database(context);
             const row = await write(db, model, fields, () =>
               db.transaction(async (tx) => {
-                const before = await findRow(tx, plan, id);
-                const after = before === undefined ? undefined : await update(tx, model, plan.key(id), values as never);
-                if (before === undefined || after === undefined) throw adminErrors.record_not_found();
-                await record(context, tx, 'updated', id, outputOf(model, before), outputOf(model, after));
+                const before = await holdRow(tx, plan, id);
+                if (isDeleted(plan, before)) throw adminErrors.not_editable();
+                const after = await update(tx, model, plan.key(id), values as never);
+                if (after === undefined) throw adminErrors.record_not_found();
+                await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
                 return after;
               }),
             );
@@ -152,13 +153,13 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
             const db = database(context);
             const title = await write(db, model, null, () =>
               db.transaction(async (tx) => {
-                const before = await findRow(tx, plan, id);
-                if (before === undefined) throw adminErrors.record_not_found();
+                const before = await holdRow(tx, plan, id);
+                if (isDeleted(plan, before)) throw adminErrors.not_removable();
                 const { clock } = context;
                 if (plan.softDeletes)
                   await update(tx, model, plan.key(id), { [DELETED]: clock.now(), deletion_id: uuidv7(clock) } as never);
                 else await remove(tx, model, plan.key(id));
-                await record(context, tx, 'deleted', id, outputOf(model, before), null);
+                await record(context, tx, 'deleted', keyOf(plan, before), outputOf(model, before), null);
                 return rowOf(context, plan, before).title;
               }),
             );
@@ -175,7 +176,7 @@ interface Plan {
   readonly shape: Pick<AdminResource, 'name' | 'label' | 'singular' | 'group' | 'icon' | 'columns' | 'filters'> &
     Partial<Pick<AdminResource, 'description' | 'searches'>>;
   readonly keyName: string;
-  readonly keyKind: 'uuid' | 'bigint' | 'text';
+  readonly keyKind: 'uuid' | 'int' | 'bigint' | 'text';
   readonly key: (id: string) => Key;
   readonly shown: readonly ModelColumn[];
   readonly listed: readonly ModelColumn[];
@@ -223,8 +224,8 @@ function planOf(model: Model, options: ModelResourceOptions): Plan {
   return {
     model,
     keyName,
-    keyKind: kind === 'uuid' ? 'uuid' : isNumber ? 'bigint' : 'text',
-    key: (id) => (isNumber ? (/^-?\d{1,18}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
+    keyKind: kind === 'uuid' || kind === 'int' || kind === 'bigint' ? kind : 'text',
+    key: (id) => (isNumber ? (/^-?\d{1,19}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
     shown,
     listed,
     writable,
@@ -304,6 +305,22 @@ async function listRows(db: Db, plan: Plan, query: AdminListQuery) {
 
 async function findRow(db: Db, { model, key }: Plan, id: string): Promise<Row | undefined> {
   return (await find(db, model, key(id))) as Row | undefined;
+}
+
+/** The row as it stays until the transaction ends, so that its audit entry shows this change and nobody else's. SQLite has one writer. */
+async function holdRow(tx: Db, plan: Plan, id: string): Promise<Row> {
+  const { model, keyName } = plan;
+  const found = await findRow(tx, plan, id);
+  if (found === undefined) throw adminErrors.record_not_found();
+  if (tx.dialect === 'sqlite') return found;
+  await tx.query(`select 1 as one from ${quoteName(model.name)} where ${quoteName(keyName)} = $1 for no key update`, [found[keyName]]);
+  const held = await findRow(tx, plan, id);
+  if (held === undefined) throw adminErrors.record_not_found();
+  return held;
+}
+
+function isDeleted({ softDeletes }: Plan, row: Row): boolean {
+  return softDeletes && row[DELETED] !== null;
 }
 
 function keyOf({ keyName }: Plan, row: Row): string {
