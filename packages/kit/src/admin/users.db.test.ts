@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
 import { describeDatabases } from '../testing/databases.ts';
 
 describeDatabases('users in the admin site', (database) => {
@@ -102,6 +103,21 @@ describeDatabases('users in the admin site', (database) => {
         target: { resource: 'users', id: other.userId },
         request_id: expect.stringMatching(/./),
       });
+    });
+
+    test('what somebody else has done meanwhile is not recorded again', async () => {
+      const user = await site.newUser();
+      const other = await database.open();
+      let answer: ReturnType<AdminApp['act']> | undefined;
+      await other.transaction(async (tx) => {
+        await tx.query('update users set is_active = $2 where id = $1', [user.id, false]);
+        answer = site.act(staff, 'users', 'deactivate', [user.id]);
+        await untilSomebodyWaits(tx);
+      });
+      expect((await answer)?.body).toEqual({ message: '1 user deactivated.' });
+      expect(await database.db.query('select action from audit_entries where target_id = $1', [user.id])).toEqual([
+        { action: 'user.created' },
+      ]);
     });
 
     test('the staff flag is given and taken', async () => {

@@ -11,6 +11,7 @@ import {
   deleteSessionsOf,
   findUserById,
   findUserByLogin,
+  holdUser,
   insertUser,
   setActive,
   setPasswordHash,
@@ -90,7 +91,7 @@ export async function activateUser(db: Db, id: string, management: UserManagemen
 /** Whether `isStaff` admits the user, from the next request on. */
 export async function changeStaff(db: Db, id: string, staff: boolean, management: UserManagement): Promise<UserRow> {
   return db.transaction(async (tx) => {
-    const before = await findUserById(tx, id);
+    const before = await holdUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
     if (before.is_staff === staff) return user;
@@ -129,7 +130,7 @@ export function publicUser({ id, username, email, is_active, is_staff, is_superu
 
 async function changeActive(db: Db, id: string, active: boolean, management: UserManagement): Promise<UserRow> {
   return db.transaction(async (tx) => {
-    const before = await findUserById(tx, id);
+    const before = await holdUser(tx, id);
     const user = await setActive(tx, id, active, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
     const ended = await deleteSessionsOf(tx, id);

@@ -23,6 +23,13 @@ export async function findUserById(db: Db, id: string): Promise<UserRow | null> 
   return row ?? null;
 }
 
+/** The user as it stays until the transaction ends. SQLite has one writer. */
+export async function holdUser(tx: Db, id: string): Promise<UserRow | null> {
+  const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
+  const [row] = await tx.query<UserRow>(`select ${USER} from users where id = $1${lock}`, [id]);
+  return row ?? null;
+}
+
 /** One statement for either kind of login, so an unknown address takes no other path than an unknown name. */
 export async function findUserByLogin(db: Db, login: string): Promise<UserRow | null> {
   const column = isEmailLogin(login) ? 'email' : 'username';
