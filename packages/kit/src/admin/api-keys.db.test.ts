@@ -100,6 +100,27 @@ describeDatabases('API keys in the admin site', (database) => {
     expect((await read(apiKey.id)).sections).toEqual(before.sections);
   });
 
+  test('a key of a superuser is edited by superusers only; every member of the staff can revoke it', async () => {
+    const owner = await site.browser({ is_staff: true, is_superuser: true });
+    const { apiKey } = await newKey('narrow', owner.userId);
+    const path = `resources/api-keys/${apiKey.id}`;
+    const record = await read(apiKey.id);
+    expect(record.actions).toEqual(['revoke']);
+    expect(record.form).toBeUndefined();
+    expect(record.sections[0].values.editing).toContain('only by a superuser');
+    expect(await site.send(staff, 'PATCH', path, { scopes: ['*'] })).toMatchObject({ status: 409, body: { code: 'not_editable' } });
+    expect((await site.send(owner, 'PATCH', path, { scopes: ['orders:*'] })).status).toBe(200);
+    expect((await site.act(staff, 'api-keys', 'revoke', [apiKey.id])).body.failures).toBeUndefined();
+  });
+
+  test('a form with tens of thousands of unknown fields is answered with the first hundred', async () => {
+    const { apiKey } = await newKey('flooded');
+    const fields = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`n${index}`, 1]));
+    const answer = await site.send(staff, 'PATCH', `resources/api-keys/${apiKey.id}`, fields);
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors).toHaveLength(100);
+  });
+
   test.each([
     ['name', '', 'required'],
     ['name', 'x'.repeat(101), 'max_length'],

@@ -1,6 +1,7 @@
 import type { AdminField } from '../app/admin-shapes.ts';
 import { coreErrors, type FieldError } from '../errors/index.ts';
 import { didYouMean } from '../http/did-you-mean.ts';
+import { FAULTS_MAX } from '../http/json/unknown-fields.ts';
 import { isMoment } from './read-list-query.ts';
 
 /** A text field without a length of its own takes this many characters. */
@@ -24,6 +25,7 @@ export function readFields(
   const known = fields.map(({ name }) => name);
   for (const name of Object.keys(given)) {
     if (known.includes(name)) continue;
+    if (faults.length >= FAULTS_MAX) break;
     const hint = didYouMean(name, known).trim() || (known.length === 0 ? 'There are no fields.' : `The fields are ${known.join(', ')}.`);
     faults.push({ location: [...location, name], code: 'unknown_field', message: `There is no such field. ${hint}` });
   }

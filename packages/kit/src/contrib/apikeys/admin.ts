@@ -96,6 +96,7 @@ const resource: AdminResource = {
     const now = context.clock.now();
     const row = rowOf(context, key, now);
     const revoked = key.revoked_at !== null;
+    const beyond = await isBeyond(context, key);
     return {
       ...row,
       state: row.values['state'] as AdminState,
@@ -103,8 +104,14 @@ const resource: AdminResource = {
         {
           kind: 'facts',
           title: 'Key',
-          columns: [...columns, { name: 'id', label: 'Id', kind: 'code' }, ...(revoked ? REVOCATION : [])],
-          values: { ...row.values, id: key.id, revoked_at: iso(key.revoked_at), revoked_reason: key.revoked_reason },
+          columns: [...columns, { name: 'id', label: 'Id', kind: 'code' }, ...(revoked ? REVOCATION : beyond ? EDITING : [])],
+          values: {
+            ...row.values,
+            id: key.id,
+            ...(beyond ? { editing: 'only by a superuser: its owner is one' } : {}),
+            revoked_at: iso(key.revoked_at),
+            revoked_reason: key.revoked_reason,
+          },
         },
         {
           kind: 'facts',
@@ -121,7 +128,7 @@ const resource: AdminResource = {
           },
         },
       ],
-      ...(revoked ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
+      ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
       actions: revoked ? [] : ['revoke'],
       removable: false,
     };
@@ -143,6 +150,14 @@ const REVOCATION: readonly AdminColumn[] = [
   { name: 'revoked_at', label: 'Revoked', kind: 'time' },
   { name: 'revoked_reason', label: 'Reason', kind: 'text' },
 ];
+
+const EDITING: readonly AdminColumn[] = [{ name: 'editing', label: 'Editing', kind: 'text' }];
+
+/** Whoever holds a narrow key of a superuser must not make it a superuser's whole power. Revoking takes away only. */
+async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey): Promise<boolean> {
+  if (principal.user.is_superuser) return false;
+  return (await keyringOf(db).users.findById(db, owner_id))?.is_superuser === true;
+}
 
 function previousState({ previous_expires_at }: ListedKey, now: Date): string {
   if (previous_expires_at === null) return 'none: the last rotation, if any, ended it at once';
