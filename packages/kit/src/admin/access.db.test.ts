@@ -150,9 +150,9 @@ describeDatabases('who gets into the admin site', (database) => {
       expect(second.text).not.toContain(nonce);
     });
 
-    test('without the slash redirects relatively, so that a prefix of a proxy stays', async () => {
-      const answer = await site.call('GET', '/admin?x=1');
-      expect(answer).toMatchObject({ status: 308, headers: { location: './admin/' } });
+    test('without the slash redirects relatively, so that a prefix of a proxy stays; the query and no host is part of it', async () => {
+      const answer = await site.call('GET', '/admin?x=1&y=//evil.example', { host: 'evil.example', 'x-forwarded-host': 'evil.example' });
+      expect(answer).toMatchObject({ status: 308, headers: { location: './admin/?x=1&y=//evil.example' } });
     });
 
     test('its files are kept for good and checked by ETag; what is no part of the build is not served', async () => {

@@ -7,7 +7,8 @@ import type { AdminOverviewAnswer } from './wire.ts';
 const KEPT_MS = 5_000;
 
 interface Kept {
-  readonly at: number;
+  /** Null while it is being counted: whoever asks meanwhile waits for the same answer, however long it takes. */
+  at: number | null;
   readonly answer: Promise<AdminOverviewAnswer>;
 }
 
@@ -17,14 +18,17 @@ const kept = new WeakMap<AdminSite, Map<AdminRange, Kept>>();
 export function overviewOf(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const ranges = kept.get(site) ?? new Map<AdminRange, Kept>();
   kept.set(site, ranges);
-  const at = context.clock.now().getTime();
+  const now = context.clock.now().getTime();
   const known = ranges.get(range);
-  if (known !== undefined && at >= known.at && at - known.at < KEPT_MS) return known.answer;
-  const answer = count(site, context, range);
-  ranges.set(range, { at, answer });
-  // A failure is nobody's answer but the asker's.
-  answer.catch(() => ranges.delete(range));
-  return answer;
+  if (known !== undefined && (known.at === null || (now >= known.at && now - known.at < KEPT_MS))) return known.answer;
+  const counting: Kept = { at: null, answer: count(site, context, range) };
+  ranges.set(range, counting);
+  counting.answer.then(
+    () => (counting.at = context.clock.now().getTime()),
+    // A failure is the answer of those who waited for it, and of nobody after them.
+    () => ranges.delete(range),
+  );
+  return counting.answer;
 }
 
 async function count(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {

@@ -25,10 +25,11 @@ export function siteController(site: AdminSite): Controller {
   // The name is part of the operation ids: an application may have an AdminController of its own.
   class KitAdminSiteController extends Controller {
     page = route.get('/', { ...facts, response: raw('text/html; charset=utf-8') }, (context) => {
-      const [path = ''] = context.request.url.split('?', 1);
+      const { url } = context.request;
+      const [path = ''] = url.split('?', 1);
       if (path.endsWith('/')) return page(context, site);
       // Relative, so that it is right behind a proxy that adds or removes a prefix.
-      void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/`);
+      void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/${url.slice(path.length)}`);
       return '';
     });
 
