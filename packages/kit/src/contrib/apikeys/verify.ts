@@ -32,20 +32,23 @@ const FAILURE_MS = 20;
  * Costs one statement and no write; a malformed key costs nothing. For any framework or none.
  */
 export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions = {}): Promise<VerifiedApiKey | null> {
-  const startedAt = performance.now();
   const keyring = keyringOf(db);
-  const now = keyring.clock.now();
   const parts = parseKey(raw, keyring.tag);
-  const { clientAddress } = options;
-  const { failedAttempts } = keyring;
-  if (clientAddress !== undefined && failedAttempts !== null) {
-    const refusal = failedAttempts.refusal(clientAddress, now);
-    if (refusal !== null) throw refusal;
+  const attempts = options.clientAddress === undefined ? null : keyring.failedAttempts;
+  // Text that is no key is by far the cheapest to refuse; without an address to count it for, not even the clock is read.
+  if (parts === null && attempts === null) return null;
+  const startedAt = performance.now();
+  const now = keyring.clock.now();
+  const { clientAddress = '' } = options;
+  const refusal = attempts?.refusal(clientAddress, now) ?? null;
+  if (refusal !== null) throw refusal;
+  let verified: VerifiedApiKey | null = null;
+  if (parts !== null) {
+    const key = cachedKey(db, keyring, parts.prefix, now) ?? (await read(db, keyring, parts.prefix, now));
+    verified = judge(key, secretDigest(parts.secret, keyring.pepper), now);
   }
-  const verified =
-    parts === null ? null : judge(await read(db, keyring, parts.prefix, now), secretDigest(parts.secret, keyring.pepper), now);
   if (verified === null) {
-    if (clientAddress !== undefined) failedAttempts?.record(clientAddress, now);
+    attempts?.record(clientAddress, now);
     if (parts !== null) await elapsed(startedAt, FAILURE_MS);
     return null;
   }
@@ -61,11 +64,14 @@ function elapsed(startedAt: number, ms: number): Promise<void> {
   return waitMs <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 
+// In the caller's own transaction the rows may differ from everybody else's: neither use the cache nor fill it.
+
+function cachedKey(db: Db, { cache }: Keyring, prefix: string, now: Date): VerifiableKey | undefined {
+  return cache === null || db.isTransaction ? undefined : cache.get(prefix, now);
+}
+
 async function read(db: Db, { cache, statements }: Keyring, prefix: string, now: Date): Promise<VerifiableKey | null> {
-  // In the caller's own transaction the rows may differ from everybody else's: neither use the cache nor fill it.
   if (cache === null || db.isTransaction) return findForVerification(db, statements, prefix);
-  const cached = cache.get(prefix, now);
-  if (cached !== undefined) return cached;
   const { epoch } = cache;
   const key = await findForVerification(db, statements, prefix);
   if (key !== null) cache.put(key, now, epoch);
