@@ -117,6 +117,24 @@ describeDatabases('who gets into the admin site', (database) => {
     }
   });
 
+  test('HEAD is refused where GET is, and no header turns a GET into a change', async () => {
+    const url = `/admin/api/resources/users/${staff.userId}`;
+    expect((await site.app.inject({ method: 'HEAD', url, headers: { host: HOST } })).statusCode).toBe(401);
+    expect((await site.app.inject({ method: 'HEAD', url, headers: { host: HOST, cookie: staff.cookie } })).statusCode).toBe(200);
+    const override = { 'x-http-method-override': 'DELETE', 'x-http-method': 'DELETE', 'x-method-override': 'DELETE' };
+    expect((await site.call('GET', url, { cookie: staff.cookie, ...override })).body.id).toBe(staff.userId);
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('%s is no list, record, action, filter or field', async (name) => {
+    expect((await site.get(staff, `resources/${name}`)).status).toBe(404);
+    expect((await site.get(staff, `resources/users/${name}`)).status).toBe(404);
+    expect((await site.act(staff, 'users', name, [ID])).status).toBe(404);
+    expect((await site.get(staff, `resources/users?filter.${name}=x`)).status).toBe(422);
+    expect((await site.get(staff, `resources/users?sort=${name}`)).status).toBe(422);
+    const fields = JSON.parse(`{"${name}":1}`) as object;
+    expect([400, 422]).toContain((await site.send(staff, 'POST', 'resources/endpoints', fields)).status);
+  });
+
   test('the routes are no part of the OpenAPI document', async () => {
     expect((await site.call('GET', '/openapi.json')).text).not.toContain('/admin');
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AdminApp, cookieOf, PASSWORD } from '../../test/admin/admin-app.ts';
-import { deactivateUser, accountsService, changeStaff } from '../contrib/accounts/index.ts';
+import { AccountController, deactivateUser, accountsService, changeStaff } from '../contrib/accounts/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { memoryStorage } from '../throttle/index.ts';
 
@@ -13,7 +13,7 @@ describeDatabases('the admin site', (database) => {
       take: (...args: Parameters<typeof budgets.take>) => budgets.take(...args),
       giveBack: (...args: Parameters<typeof budgets.giveBack>) => budgets.giveBack(...args),
     };
-    site = await new AdminApp(database.db, [], { throttleStorage }).ready();
+    site = await new AdminApp(database.db, [], { throttleStorage, mount: { '/v1': { '/account': AccountController } } }).ready();
   });
   beforeEach(() => {
     budgets = memoryStorage();
@@ -61,6 +61,30 @@ describeDatabases('the admin site', (database) => {
       const user = await site.newUser({ is_staff: true });
       for (let attempt = 0; attempt < 10; attempt += 1) await site.logIn(user.username, 'wrong wrong wrong');
       expect(await site.logIn(user.username)).toMatchObject({ status: 429, body: { code: 'throttled' } });
+    });
+
+    test('guesses here and at the application’s own login come from one budget', async () => {
+      const user = await site.newUser({ is_staff: true });
+      const guess = (path: string) => site.call('POST', path, {}, { login: user.username, password: 'wrong wrong wrong' });
+      for (let attempt = 0; attempt < 5; attempt += 1)
+        for (const path of ['/v1/account/login', 'api/login']) expect((await guess(path)).status).toBe(401);
+      for (const path of ['/v1/account/login', 'api/login']) expect((await guess(path)).status).toBe(429);
+    });
+
+    test('takes no session that the browser brought along: it ends, and the new one has a token of its own', async () => {
+      const planted = await site.browser();
+      const user = await site.newUser({ is_staff: true });
+      const answer = await site.logIn(user.username, PASSWORD, { cookie: planted.cookie });
+      expect(cookieOf(answer)).not.toBe(planted.cookie);
+      expect((await site.get(planted, 'session')).status).toBe(401);
+    });
+
+    test('a refused one is logged without what was typed, and recorded only for a user whose password it was', async () => {
+      const before = await database.db.query<{ count: number }>('select count(*) as count from audit_entries');
+      await site.logIn('a-password-in-the-wrong-field', 'wrong wrong wrong');
+      expect(await database.db.query('select count(*) as count from audit_entries')).toEqual(before);
+      expect(site.logged.join('\n')).toContain('admin: a login was refused');
+      expect(site.logged.join('\n')).not.toContain('a-password-in-the-wrong-field');
     });
 
     test('from a page of another site is refused', async () => {
