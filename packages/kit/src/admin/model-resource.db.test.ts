@@ -233,10 +233,10 @@ describeDatabases('a model of your own in the admin site', (database) => {
     test('negative and very large ones are paged and read', async () => {
       const rest = { label: 'p', weight: '1.50', packed_on: '2026-01-31', packed_at: site.clock.now(), pieces: 2, fragile: 0.5 };
       for (const id of [-5, 1, 2_147_483_647]) await insert(database.db, parcels, { id, ...rest });
-      for (const id of [-7n, 1n, 2n ** 53n - 1n]) await insert(database.db, meters, { id, label: 'm' });
+      for (const id of [-7n, 1n, 2n ** 63n - 1n]) await insert(database.db, meters, { id, label: 'm' });
       for (const sort of Object.keys(parcelColumns)) expect(await walk('parcels', sort)).toEqual(['-5', '1', '2147483647']);
-      expect(await walk('meters', '')).toEqual(['9007199254740991', '1', '-7']);
-      for (const path of ['parcels/-5', 'meters/-7', 'meters/9007199254740991'])
+      expect(await walk('meters', '')).toEqual(['9223372036854775807', '1', '-7']);
+      for (const path of ['parcels/-5', 'meters/-7', 'meters/9223372036854775807'])
         expect((await site.get(staff, `resources/${path}`)).status).toBe(200);
     });
 

@@ -91,10 +91,10 @@ async function withSqlite<R>(file: string, work: (reader: TextReader) => Promise
         return rows.map(({ name }) => String(name));
       },
       async rows(table) {
-        return database
-          .prepare(`select * from ${quoted(table)}`)
-          .all()
-          .map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textOf(value)])));
+        const everything = database.prepare(`select * from ${quoted(table)}`);
+        // Reading a whole number beyond 2^53 as a number throws.
+        everything.setReadBigInts(true);
+        return everything.all().map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textOf(value)])));
       },
     });
   } finally {
