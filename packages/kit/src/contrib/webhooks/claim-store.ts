@@ -124,17 +124,22 @@ export interface Candidate {
   readonly endpoint_id: string;
 }
 
+// The words of the index `webhook_deliveries_due_of_endpoint`, which only a query with the same words can use, and which no other index has:
+// with `status = 'pending'` PostgreSQL may read the whole queue by time instead, once for every endpoint, and leave out what belongs
+// to others (60 ms for what takes 1, behind a backlog of 3,000).
+const waits = (row: string): string => `${row}.status <> 'succeeded' and ${row}.status <> 'failed' and ${row}.ordering_key is null`;
+
 // From endpoint to endpoint by index, whatever the length of the queues between them: `claimDue` sees only the head of the
 // whole queue, which the backlog of one slow endpoint can fill.
 const ENDPOINTS = `recursive visited(endpoint_id, place) as (
-  select (select endpoint_id from webhook_deliveries where status = 'pending' and ordering_key is null and endpoint_id > $2 order by endpoint_id limit 1), 1
+  select (select n.endpoint_id from webhook_deliveries n where ${waits('n')} and n.endpoint_id > $2 order by n.endpoint_id limit 1), 1
   union all
-  select (select n.endpoint_id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is null and n.endpoint_id > v.endpoint_id
+  select (select n.endpoint_id from webhook_deliveries n where ${waits('n')} and n.endpoint_id > v.endpoint_id
     order by n.endpoint_id limit 1), v.place + 1
   from visited v where v.endpoint_id is not null and v.place < ${VISITED_MAX}
 )`;
 
-const OF_ENDPOINT = `select x.id, x.next_attempt_at from webhook_deliveries x where x.endpoint_id = v.endpoint_id and x.status = 'pending' and x.ordering_key is null
+const OF_ENDPOINT = `select x.id, x.next_attempt_at from webhook_deliveries x where x.endpoint_id = v.endpoint_id and ${waits('x')}
   and x.next_attempt_at <= $1 and (x.claimed_until is null or x.claimed_until <= $1) order by x.next_attempt_at`;
 
 // Finding and claiming in one statement: an endpoint that is full contributes nothing. The left join answers with the cursor also when

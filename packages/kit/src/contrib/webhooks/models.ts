@@ -135,7 +135,8 @@ export const webhookDeliveries = model(
       { columns: ['next_attempt_at'], where: "status = 'pending' and ordering_key is null", name: 'webhook_deliveries_due' },
       {
         columns: ['endpoint_id', 'next_attempt_at'],
-        where: "status = 'pending' and ordering_key is null",
+        // The same rows as those above, in other words: see claim-store.ts.
+        where: "status <> 'succeeded' and status <> 'failed' and ordering_key is null",
         name: 'webhook_deliveries_due_of_endpoint',
       },
       {

@@ -1,5 +1,6 @@
 import { initial } from './0001_initial.ts';
 import { operators } from './0002_operators.ts';
+import { dueOfEndpoint } from './0003_due_of_endpoint.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial, operators];
+export const webhookMigrations = [initial, operators, dueOfEndpoint];
