@@ -54,7 +54,8 @@ const CLAIM_SOURCES = 'join webhook_events e on e.id = d.event_id join webhook_e
 const WITHOUT_SYNC = `cross join (select set_config('synchronous_commit', 'off', true)) as without_sync`;
 
 // The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
-// another nor meet. Of these, the free slots take as many per endpoint as it may still have.
+// another nor meet. Of these, the free slots take as many per endpoint as it may still have. The chosen are an array, not a join: PostgreSQL
+// takes it for short and looks them up by key, where a join may read the whole table.
 const CLAIM_DUE_POSTGRES = `with due as (
   select id, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} order by next_attempt_at limit $3 for update skip locked
 ), placed as (
@@ -62,8 +63,7 @@ const CLAIM_DUE_POSTGRES = `with due as (
   from due left join unnest(cast($6 as uuid[]), cast($7 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
 ), d as (
   update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $2
-  from (select id from placed where place <= $4 order by next_attempt_at limit $5) chosen
-  where w.id = chosen.id returning w.*
+  where w.id = any(array(select id from placed where place <= $4 order by next_attempt_at limit $5)) returning w.*
 )
 select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}`;
 
@@ -151,10 +151,10 @@ const CLAIM_BY_ENDPOINT_POSTGRES = `with ${ENDPOINTS}, chosen as (
   where v.endpoint_id is not null order by due.next_attempt_at limit $5
 ), d as (
   update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $3
-  from (
-    select id from webhook_deliveries where id in (select id from chosen) and status = 'pending' and ${UNCLAIMED} for update skip locked
-  ) free
-  where w.id = free.id returning w.*
+  where w.id = any(array(
+    select id from webhook_deliveries
+    where id = any(array(select id from chosen)) and status = 'pending' and ${UNCLAIMED} for update skip locked
+  )) returning w.*
 )
 select at.cursor, claimed.* from (select (select endpoint_id from visited where place = ${VISITED_MAX}) as cursor) at
 left join (select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}) claimed on true`;
