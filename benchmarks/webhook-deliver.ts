@@ -1,6 +1,6 @@
 // How many signed, durable deliveries does one worker process make? Our worker on PostgreSQL (claims, leases, attempt
 // history) against a bare loop that signs and POSTs with the same HTTP client and stores nothing, and against job queues
-// whose handler does the same POST: graphile-worker and pg-boss on the same PostgreSQL, BullMQ on Redis.
+// whose handler does the same POST of the message in its job: graphile-worker and pg-boss on the same PostgreSQL, BullMQ on Redis.
 // Receiver and databases in processes of their own; all contenders drain the same number of jobs.
 import { createHmac, createSecretKey } from 'node:crypto';
 import { Pool } from 'undici';
@@ -22,6 +22,7 @@ const CONCURRENCY = 100;
 const ENDPOINTS = 20;
 const secret = Buffer.alloc(32, 7);
 const data = { note: 'x'.repeat(940) };
+const message = { type: 'order.paid', timestamp: '2026-01-02T03:04:05.000Z', data };
 
 /** Deliveries per second of `deliver`, which must send all `jobs` that `fill` has stored. */
 async function rate(jobs: number, fill: (jobs: number) => Promise<void>, deliver: (jobs: number) => Promise<void>): Promise<number> {
@@ -31,12 +32,16 @@ async function rate(jobs: number, fill: (jobs: number) => Promise<void>, deliver
   return (jobs / (performance.now() - start)) * 1000;
 }
 
-export function bareLoop(origin: string, concurrency = CONCURRENCY): { send: () => Promise<void>; close: () => Promise<void> } {
+export function bareLoop(
+  origin: string,
+  concurrency = CONCURRENCY,
+): { send: (message?: object) => Promise<void>; close: () => Promise<void> } {
   const key = createSecretKey(secret);
   const pool = new Pool(origin, { connections: concurrency });
-  const body = Buffer.from(JSON.stringify({ type: 'order.paid', timestamp: '2026-01-02T03:04:05.000Z', data }));
+  const ready = Buffer.from(JSON.stringify(message));
   return {
-    async send() {
+    async send(given) {
+      const body = given === undefined ? ready : Buffer.from(JSON.stringify(given));
       const timestamp = String(Math.floor(Date.now() / 1000));
       const signature = createHmac('sha256', key).update(`msg_1.${timestamp}.`).update(body).digest('base64');
       const headers = {
@@ -80,7 +85,7 @@ async function run(context: BenchmarkContext) {
   const database = await openDatabase(postgres.url);
   useWebhooks(database, { urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }), concurrency: CONCURRENCY });
   const bare = bareLoop(origin);
-  const queues = await queueContenders(context, { postgresUrl: postgres.url, jobs, concurrency: CONCURRENCY, send: bare.send });
+  const queues = await queueContenders(context, { postgresUrl: postgres.url, jobs, concurrency: CONCURRENCY, message, send: bare.send });
   try {
     await prepare(database, origin);
     const kit: Contender = {

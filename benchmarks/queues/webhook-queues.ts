@@ -1,4 +1,5 @@
-// Job queues whose handler makes the same signed POST. Installed on demand; each drains `jobs` jobs it has stored itself.
+// Job queues whose handler makes the same signed POST. Installed on demand; each drains `jobs` jobs it has stored itself. A job carries
+// its message, as ours do: what is sent was stored, and is read back.
 import { startRedisServer } from '../../test/provision/redis-server.ts';
 import type { BenchmarkContext } from '../harness/benchmark.ts';
 import type { Contender } from '../harness/contest.ts';
@@ -8,7 +9,9 @@ export interface QueueOptions {
   readonly postgresUrl: string;
   readonly jobs: number;
   readonly concurrency: number;
-  readonly send: () => Promise<void>;
+  /** What every job carries. */
+  readonly message: object;
+  readonly send: (message: object) => Promise<void>;
 }
 
 export interface QueueContenders {
@@ -20,13 +23,13 @@ export interface QueueContenders {
 const PEERS = { bullmq: '6.7.0', 'graphile-worker': '0.18.0', 'pg-boss': '12.30.0' };
 
 /** Resolves when `send` has been called `count` times. */
-function counter(send: () => Promise<void>): { handle: () => Promise<void>; done: (count: number) => Promise<void> } {
+function counter(send: QueueOptions['send']): { handle: QueueOptions['send']; done: (count: number) => Promise<void> } {
   let sent = 0;
   let target = Infinity;
   let resolve: () => void = () => undefined;
   return {
-    async handle() {
-      await send();
+    async handle(message) {
+      await send(message);
       if (++sent === target) resolve();
     },
     done(count) {
@@ -71,20 +74,24 @@ function contender(name: string, jobs: number, fill: () => Promise<unknown>, dra
   };
 }
 
-async function bullMq(folder: string, { jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+async function bullMq(folder: string, { jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
   const { Queue: JobQueue, Worker } = (await import(peerUrl(folder, 'bullmq'))) as {
     Queue: new (name: string, options: object) => { addBulk(jobs: object[]): Promise<unknown>; close(): Promise<void> };
-    Worker: new (name: string, handler: () => Promise<void>, options: object) => { close(): Promise<void>; run(): Promise<void> };
+    Worker: new (
+      name: string,
+      handler: (job: { data: object }) => Promise<void>,
+      options: object,
+    ) => { close(): Promise<void>; run(): Promise<void> };
   };
   const redis = await startRedisServer();
   const { hostname, port } = new URL(redis.url);
   const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
   const queue = new JobQueue('hooks', { connection, defaultJobOptions: { removeOnComplete: true } });
   const counted = counter(send);
-  const fill = () => queue.addBulk(Array.from({ length: jobs }, () => ({ name: 'send', data: {} })));
+  const fill = () => queue.addBulk(Array.from({ length: jobs }, () => ({ name: 'send', data: message })));
   const drain = async (): Promise<void> => {
     const done = counted.done(jobs);
-    const worker = new Worker('hooks', counted.handle, { connection, concurrency, autorun: false });
+    const worker = new Worker('hooks', ({ data }) => counted.handle(data), { connection, concurrency, autorun: false });
     void worker.run();
     await done;
     await worker.close();
@@ -98,7 +105,7 @@ async function bullMq(folder: string, { jobs, concurrency, send }: QueueOptions)
   };
 }
 
-async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
   const { run, makeWorkerUtils } = (await import(peerUrl(folder, 'graphile-worker'))) as {
     run: (options: object) => Promise<{ stop(): Promise<void> }>;
     makeWorkerUtils: (
@@ -109,7 +116,7 @@ async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, 
   const tools = await makeWorkerUtils({ connectionString: postgresUrl, ...quiet });
   await tools.migrate();
   const counted = counter(send);
-  const fill = () => tools.addJobs(Array.from({ length: jobs }, () => ({ identifier: 'send', payload: {} })));
+  const fill = () => tools.addJobs(Array.from({ length: jobs }, () => ({ identifier: 'send', payload: message })));
   const drain = async (): Promise<void> => {
     const done = counted.done(jobs);
     const runner = await run({
@@ -133,14 +140,14 @@ async function graphileLogger(folder: string): Promise<new (factory: () => () =>
   return Logger;
 }
 
-async function pgBoss(folder: string, { postgresUrl, jobs, concurrency, send }: QueueOptions): Promise<Queue> {
+async function pgBoss(folder: string, { postgresUrl, jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
   const { PgBoss } = (await import(peerUrl(folder, 'pg-boss'))) as {
     PgBoss: new (options: object) => {
       on(event: string, listener: () => void): void;
       start(): Promise<unknown>;
       createQueue(name: string): Promise<void>;
       insert(name: string, jobs: object[]): Promise<unknown>;
-      work(name: string, options: object, handler: (jobs: unknown[]) => Promise<void>): Promise<string>;
+      work(name: string, options: object, handler: (jobs: { data: object }[]) => Promise<void>): Promise<string>;
       offWork(name: string): Promise<void>;
       stop(options: object): Promise<void>;
     };
@@ -153,12 +160,12 @@ async function pgBoss(folder: string, { postgresUrl, jobs, concurrency, send }: 
   const fill = () =>
     boss.insert(
       'hooks',
-      Array.from({ length: jobs }, () => ({ data: {} })),
+      Array.from({ length: jobs }, () => ({ data: message })),
     );
   const drain = async (): Promise<void> => {
     const done = counted.done(jobs);
     await boss.work('hooks', { batchSize: concurrency, pollingIntervalSeconds: 0.5 }, async (batch) => {
-      await Promise.all(batch.map(() => counted.handle()));
+      await Promise.all(batch.map(({ data }) => counted.handle(data)));
     });
     await done;
     await boss.offWork('hooks');
