@@ -17,8 +17,8 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const TAG_GRAMMAR = /^[a-z]{2,8}$/;
 const SEPARATOR = '_'.charCodeAt(0);
 const NO_DIGIT = 255;
-/** The value of each byte as a digit of base62. */
-const DIGITS = Uint8Array.from({ length: 256 }, (_, code) => {
+/** The value of each ASCII character as a digit of base62. */
+const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = ALPHABET.indexOf(String.fromCharCode(code));
   return digit === -1 ? NO_DIGIT : digit;
 });
@@ -28,9 +28,6 @@ const CRC_OF_BYTE = Int32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
   return crc;
 });
-const LENGTH_MAX = 8 + 1 + PREFIX_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
-// Overwritten by every key that is read; reading never waits. Steps over memory cost half of steps over a text (0.23 against 0.41 µs).
-const bytes = Buffer.alloc(LENGTH_MAX * 3);
 
 /** The parts of a key that the database knows (prefix) or knows a digest of (secret). */
 export interface KeyParts {
@@ -68,17 +65,15 @@ export function parseKey(raw: unknown, tag: string): KeyParts | null {
   const checksumAt = secretAt + SECRET_LENGTH;
   if (raw.length !== checksumAt + CHECKSUM_LENGTH || !raw.startsWith(tag)) return null;
   if (raw.charCodeAt(prefixAt - 1) !== SEPARATOR || raw.charCodeAt(secretAt - 1) !== SEPARATOR) return null;
-  // More bytes than characters: there are some that no key has.
-  if (bytes.write(raw, 'utf8') !== raw.length) return null;
   let crc = -1;
   for (let index = 0; index < checksumAt; index += 1) {
-    const byte = bytes[index] as number;
-    if (DIGITS[byte] === NO_DIGIT && index !== prefixAt - 1 && index !== secretAt - 1) return null;
-    crc = (CRC_OF_BYTE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+    const code = raw.charCodeAt(index);
+    if (digitOf(code) === NO_DIGIT && index !== prefixAt - 1 && index !== secretAt - 1) return null;
+    crc = (CRC_OF_BYTE[(crc ^ code) & 0xff] ?? 0) ^ (crc >>> 8);
   }
   let claimed = 0;
   for (let index = checksumAt; index < raw.length; index += 1) {
-    const digit = DIGITS[bytes[index] as number] as number;
+    const digit = digitOf(raw.charCodeAt(index));
     if (digit === NO_DIGIT) return null;
     claimed = claimed * 62 + digit;
   }
@@ -95,6 +90,10 @@ export function keyPatternFor(tag: string): RegExp {
 
 /** {@link keyPatternFor} the default tag. */
 export const keyPattern: RegExp = keyPatternFor(DEFAULT_TAG);
+
+function digitOf(code: number): number {
+  return DIGITS[code] ?? NO_DIGIT;
+}
 
 /** CRC32 in base62, always six characters: tells a mistyped or cut key from a wrong one. No secret, no signature. */
 function checksum(text: string): string {

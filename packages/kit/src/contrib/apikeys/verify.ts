@@ -2,8 +2,7 @@ import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { NO_DIGEST, sameDigest, secretDigest } from './digest.ts';
-import type { FailedAttempts } from './failed-attempts.ts';
-import { parseKey, type KeyParts } from './key.ts';
+import { parseKey } from './key.ts';
 import { keyringOf, type Keyring } from './keyring.ts';
 import { keyState } from './state.ts';
 import { findForVerification, type VerifiableKey } from './store.ts';
@@ -32,32 +31,15 @@ const FAILURE_MS = 20;
  * The key and its owner, or null for every key that does not work: malformed, unknown, wrong, revoked, expired, or of an inactive owner.
  * Costs one statement and no write; a malformed key costs nothing. For any framework or none.
  */
-export function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions = {}): Promise<VerifiedApiKey | null> {
-  let keyring: Keyring;
-  try {
-    keyring = keyringOf(db);
-  } catch (error) {
-    return Promise.reject(error);
-  }
+export async function verifyApiKey(db: Db, raw: unknown, options: VerifyOptions = {}): Promise<VerifiedApiKey | null> {
+  const keyring = keyringOf(db);
   const parts = parseKey(raw, keyring.tag);
   const attempts = options.clientAddress === undefined ? null : keyring.failedAttempts;
   // Text that is no key is by far the cheapest to refuse; without an address to count it for, not even the clock is read.
-  if (parts === null && attempts === null) return NOT_A_KEY;
-  return verifyParts(db, keyring, parts, attempts, options.clientAddress ?? '');
-}
-
-/** One promise for all of them: a new one would be a third of what refusing costs. */
-const NOT_A_KEY: Promise<null> = Promise.resolve(null);
-
-async function verifyParts(
-  db: Db,
-  keyring: Keyring,
-  parts: KeyParts | null,
-  attempts: FailedAttempts | null,
-  clientAddress: string,
-): Promise<VerifiedApiKey | null> {
+  if (parts === null && attempts === null) return null;
   const startedAt = performance.now();
   const now = keyring.clock.now();
+  const { clientAddress = '' } = options;
   const refusal = attempts?.refusal(clientAddress, now) ?? null;
   if (refusal !== null) throw refusal;
   let verified: VerifiedApiKey | null = null;
@@ -70,7 +52,9 @@ async function verifyParts(
     if (parts !== null) await elapsed(startedAt, FAILURE_MS);
     return null;
   }
-  keyring.lastUsed.note(verified.apiKey, verified.isPrevious, now);
+  const { apiKey, isPrevious } = verified;
+  const { id, last_used_at, previous_last_used_at } = apiKey;
+  keyring.lastUsed.note({ id, isPrevious, last_used_at, previous_last_used_at }, now);
   return verified;
 }
 
@@ -97,9 +81,10 @@ async function read(db: Db, { cache, statements }: Keyring, prefix: string, now:
 /** Decides without leaving early: an unknown prefix, a wrong secret, a revoked and an expired key all take the same steps. */
 function judge(key: VerifiableKey | null, digest: string, now: Date): VerifiedApiKey | null {
   const isCurrent = sameDigest(digest, key?.digest ?? NO_DIGEST);
-  const matchesPrevious = sameDigest(digest, key?.previousDigest ?? NO_DIGEST);
-  const inGrace = (key?.apiKey.previous_expires_at?.getTime() ?? 0) > now.getTime();
-  const state = key === null ? null : keyState(key.apiKey, now);
+  const matchesPrevious = sameDigest(digest, key?.previous_digest ?? NO_DIGEST);
+  const inGrace = (key?.previous_expires_at?.getTime() ?? 0) > now.getTime();
+  const state = key === null ? null : keyState(key, now);
   if (key === null || state !== 'active' || !(isCurrent || (matchesPrevious && inGrace))) return null;
-  return { apiKey: key.apiKey, user: key.owner, isPrevious: !isCurrent };
+  const { digest: _digest, previous_digest: _previousDigest, owner, ...apiKey } = key;
+  return { apiKey, user: owner, isPrevious: !isCurrent };
 }
