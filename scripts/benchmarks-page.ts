@@ -42,7 +42,7 @@ Each benchmark asks one question and answers it with ratios **within one run**: 
 same machine, so that whatever else it does slows both. A ratio of 1 is a draw; below 1 we are slower, or use more. Ratios are what may be compared with your own
 machine; the rates in the tables may not.
 
-\`\`\`sh
+\`\`\`sh not-run
 npm run bench -- --list               # the questions
 npm run bench -- config-read          # one of them
 npm run bench -- config-read --save   # … and keep the result in benchmarks/results
@@ -99,7 +99,7 @@ ${text}
 
 ${run.date.slice(0, 10)}, commit \`${run.commit.slice(0, 10)}\`${run.modified ? ' with changes on top' : ''}; ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}; ${run.seconds} s, load ${run.loadBefore} before the run.${busy}
 
-\`\`\`sh
+\`\`\`sh not-run
 ${run.command}
 \`\`\`
 

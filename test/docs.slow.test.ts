@@ -1,17 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { codeBlocks, pages, root } from './docs/pages.ts';
+import { codeBlocks, pages, root, titleOf } from './docs/pages.ts';
 
 // A block marked `fragment` shows a few lines out of context and is not compiled. Blocks marked `continues` are
-// appended to the block before them on the page, so that a guide can build up one file.
+// appended to the block before them on the page, so that a guide can build up one file. Blocks with a title are files
+// of that name, which other blocks of the page may import.
 test('every TypeScript block of every page compiles against the public exports', () => {
   const folder = join(root, 'node_modules', '.cache', 'docs-blocks');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const places = new Map<string, string>();
   for (const page of pages()) {
+    const pageFolder = page.replaceAll(/\W/g, '_');
     let file = '';
     let text = '';
     for (const block of codeBlocks(page).filter(
@@ -19,9 +21,10 @@ test('every TypeScript block of every page compiles against the public exports',
     )) {
       if (block.flags.includes('continues')) text += `\n${block.text}`;
       else {
-        file = `${page.replaceAll(/\W/g, '_')}_${block.line}.${block.language}`;
+        file = join(pageFolder, titleOf(block) ?? `line_${block.line}.${block.language}`);
         text = block.text;
       }
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
       writeFileSync(join(folder, file), `${text}\nexport {};\n`);
       places.set(file, `${page}:${block.line}`);
     }
@@ -37,7 +40,7 @@ test('every TypeScript block of every page compiles against the public exports',
         jsx: 'preserve',
         typeRoots: [join(root, 'node_modules/@types')],
       },
-      include: ['*.ts', '*.tsx'],
+      include: ['**/*.ts', '**/*.tsx'],
     }),
   );
   expect(places.size).toBeGreaterThan(0);
@@ -47,6 +50,6 @@ test('every TypeScript block of every page compiles against the public exports',
   const faults = tsc.stdout
     .split('\n')
     .filter((line) => line.includes('error TS'))
-    .map((line) => line.replaceAll(/(?:\S*\/)?([\w]+_md_\d+\.tsx?)/g, (all, file: string) => places.get(file) ?? all));
+    .map((line) => line.replaceAll(/(?:\S*\/)?(\w+_md\/[\w./]+\.tsx?)/g, (all, file: string) => places.get(file) ?? all));
   expect(faults).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
 import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { anchors, codeBlocks, links, pages, read, root } from './docs/pages.ts';
 
 test('every relative link of every page leads to a file, and its fragment to a heading', () => {
@@ -28,6 +30,21 @@ test('every JSON block of every page is JSON', () => {
           return [`${page}:${block.line}: ${(error as Error).message}`];
         }
       }),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every TOML and YAML block of every page can be read', () => {
+  const readers: Readonly<Record<string, (text: string) => unknown>> = { toml: parseToml, yaml: parseAllDocuments };
+  const broken = pages().flatMap((page) =>
+    codeBlocks(page).flatMap(({ language, text, line }) => {
+      try {
+        const documents = [readers[language]?.(text)].flat() as ({ errors?: Error[] } | undefined)[];
+        return documents.flatMap((document) => document?.errors ?? []).map(({ message }) => `${page}:${line}: ${message}`);
+      } catch (error) {
+        return [`${page}:${line}: ${(error as Error).message}`];
+      }
+    }),
   );
   expect(broken).toEqual([]);
 });

@@ -40,6 +40,11 @@ export function codeBlocks(page: string, text = read(page)): CodeBlock[] {
   return blocks;
 }
 
+/** The file a block is shown as, from `title="…"` after its language, which the site puts above the block. */
+export function titleOf({ flags }: CodeBlock): string | undefined {
+  return flags.map((flag) => /^title="(.+)"$/.exec(flag)?.[1]).find((title) => title !== undefined);
+}
+
 /** Relative links of a page, code left out, each with its fragment. */
 export function links(text: string): { target: string; fragment: string }[] {
   const prose = text.replaceAll(/```[\s\S]*?```/g, '').replaceAll(/`[^`\n]*`/g, '');
