@@ -3,7 +3,8 @@ import { KeyCache } from './cache.ts';
 import type { VerifiableKey } from './store.ts';
 
 const now = new Date('2030-01-01T00:00:00.000Z');
-const key = { prefix: 'abcdefghijkl', owner_id: 'u1' } as VerifiableKey;
+const apiKey = { prefix: 'abcdefghijkl', owner_id: 'u1', scopes: ['a:b'] };
+const key = { apiKey, owner: { id: 'u1' } } as unknown as VerifiableKey;
 const opened = () => {
   const cache = new KeyCache({ maxAgeMs: 1000, entriesMax: 10 });
   cache.open();
@@ -11,7 +12,7 @@ const opened = () => {
 };
 
 test.each<[string, (cache: KeyCache) => void]>([
-  ['its key changed', (cache) => cache.dropKey(key.prefix)],
+  ['its key changed', (cache) => cache.dropKey(apiKey.prefix)],
   ['its owner changed', (cache) => cache.dropOwner('u1')],
   ['everything was forgotten', (cache) => cache.clear()],
   ['notifications were lost and came back', (cache) => (cache.shut(), cache.open())],
@@ -20,17 +21,24 @@ test.each<[string, (cache: KeyCache) => void]>([
   const { epoch } = cache;
   change(cache);
   cache.put(key, now, epoch);
-  expect(cache.get(key.prefix, now)).toBeUndefined();
+  expect(cache.get(apiKey.prefix, now)).toBeUndefined();
   cache.put(key, now, cache.epoch);
-  expect(cache.get(key.prefix, now)).toBe(key);
+  expect(cache.get(apiKey.prefix, now)).toBe(key);
 });
 
 test('a cache that nobody tells about changes keeps nothing', () => {
   const cache = new KeyCache({ maxAgeMs: 1000, entriesMax: 10 });
   cache.put(key, now, cache.epoch);
-  expect(cache.get(key.prefix, now)).toBeUndefined();
+  expect(cache.get(apiKey.prefix, now)).toBeUndefined();
   cache.open();
   cache.put(key, now, cache.epoch);
   cache.shut();
-  expect(cache.get(key.prefix, now)).toBeUndefined();
+  expect(cache.get(apiKey.prefix, now)).toBeUndefined();
+});
+
+test('what every hit hands out cannot be changed', () => {
+  const cache = opened();
+  cache.put(key, now, cache.epoch);
+  const kept = cache.get(apiKey.prefix, now);
+  expect([kept?.apiKey, kept?.apiKey.scopes, kept?.owner].map((shared) => Object.isFrozen(shared))).toEqual([true, true, true]);
 });

@@ -55,7 +55,9 @@ export class KeyCache {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    this.#entries.set(key.prefix, { key, loadedMs: now.getTime() });
+    // Every hit hands out the same objects: none may be changed by who gets them.
+    for (const shared of [key.apiKey, key.apiKey.scopes, key.owner]) Object.freeze(shared);
+    this.#entries.set(key.apiKey.prefix, { key, loadedMs: now.getTime() });
   }
 
   dropKey(prefix: string): void {
@@ -65,7 +67,7 @@ export class KeyCache {
 
   dropOwner(ownerId: string): void {
     this.#epoch += 1;
-    for (const [prefix, { key }] of this.#entries) if (key.owner_id === ownerId) this.#entries.delete(prefix);
+    for (const [prefix, { key }] of this.#entries) if (key.apiKey.owner_id === ownerId) this.#entries.delete(prefix);
   }
 
   clear(): void {

@@ -55,6 +55,16 @@ test('another tag, a cut or longer key, surrounding space and things that are no
   }
 });
 
+test('a character that only looks like one of a key, or ends in the same byte, makes it unreadable', () => {
+  const { raw } = make();
+  for (let index = 0; index < raw.length; index += 1) {
+    for (const offset of [0x100, 0x0400, 0xff00]) {
+      const changed = raw.slice(0, index) + String.fromCharCode(raw.charCodeAt(index) + offset) + raw.slice(index + 1);
+      expect(parseKey(changed, 'kit')).toBeNull();
+    }
+  }
+});
+
 test('arbitrary text never parses', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => parseKey(text, 'kit') === null));
 });

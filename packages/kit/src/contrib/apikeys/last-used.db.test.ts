@@ -118,7 +118,7 @@ describeDatabases(
       await db.query('alter table api_keys rename column last_used_at to elsewhere');
       try {
         const recorder = new LastUsed(db, { warn: (_: object, message: string) => void warnings.push(message), error: () => undefined });
-        recorder.note({ id: apiKey.id, isPrevious: false, last_used_at: null, previous_last_used_at: null }, new Date());
+        recorder.note({ id: apiKey.id, last_used_at: null, previous_last_used_at: null }, false, new Date());
         await expect(recorder.stop()).resolves.toBeUndefined();
         expect(warnings.join()).toContain('could not be written');
       } finally {

@@ -10,10 +10,9 @@ const FLUSH_AFTER_MS = 1000;
 /** While the database does not take writes, at most this many keys wait. */
 const PENDING_MAX = 10_000;
 
-/** One use of a key, as verification saw the row. */
-export interface KeyUse {
+/** A used key, as verification saw the row. */
+export interface UsedKey {
   readonly id: string;
-  readonly isPrevious: boolean;
   readonly last_used_at: Date | null;
   readonly previous_last_used_at: Date | null;
 }
@@ -39,10 +38,10 @@ export class LastUsed {
     this.#log = log;
   }
 
-  note(use: KeyUse, now: Date): void {
+  note(use: UsedKey, isPrevious: boolean, now: Date): void {
     const nowMs = now.getTime();
     const usedAt = this.#isDue(use.id, use.last_used_at, nowMs) ? now : null;
-    const previousUsedAt = use.isPrevious && this.#isDue(`previous:${use.id}`, use.previous_last_used_at, nowMs) ? now : null;
+    const previousUsedAt = isPrevious && this.#isDue(`previous:${use.id}`, use.previous_last_used_at, nowMs) ? now : null;
     if (usedAt === null && previousUsedAt === null) return;
     const waiting = this.#pending.get(use.id);
     if (waiting !== undefined) {

@@ -5,11 +5,12 @@ import type { Dialect } from '../../db/dialect.ts';
 import type { ApiKey } from './api-key.ts';
 import type { KeyState } from './state.ts';
 
-/** A key with what verification compares. Never leaves this module. */
-export interface VerifiableKey extends ApiKey {
-  readonly digest: string;
-  readonly previous_digest: string | null;
+/** A key with what verification compares. The digests never leave this module. */
+export interface VerifiableKey {
+  readonly apiKey: ApiKey;
   readonly owner: User;
+  readonly digest: string;
+  readonly previousDigest: string | null;
 }
 
 type KeyRow = Omit<ApiKey, 'owner_is_active'> & { readonly owner_is_active: boolean | null };
@@ -88,7 +89,7 @@ function quoted(name: string): string {
 export async function findForVerification(db: Db, statements: KeyStatements, prefix: string): Promise<VerifiableKey | null> {
   const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix], { pipelined: true });
   if (row === undefined) return null;
-  const { owner_username, owner_email, owner_is_staff, owner_is_superuser, ...key } = row;
+  const { owner_username, owner_email, owner_is_staff, owner_is_superuser, digest, previous_digest: previousDigest, ...key } = row;
   const owner_is_active = key.owner_is_active === true;
   const owner = {
     id: key.owner_id,
@@ -98,7 +99,7 @@ export async function findForVerification(db: Db, statements: KeyStatements, pre
     is_staff: owner_is_staff === true,
     is_superuser: owner_is_superuser === true,
   };
-  return { ...key, owner_is_active, owner };
+  return { apiKey: { ...key, owner_is_active }, owner, digest, previousDigest };
 }
 
 export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' | 'prefix', value: string): Promise<ApiKey | null> {

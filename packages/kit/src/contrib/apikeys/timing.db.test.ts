@@ -9,7 +9,7 @@ import { useApiKeys } from './use-api-keys.ts';
 import { verifyApiKey } from './verify.ts';
 
 /** Per kind, one after another: several at once would hide a difference in each other's noise. */
-const SAMPLES = 150;
+const SAMPLES = 100;
 
 describeDatabases(
   'timing',
@@ -21,7 +21,7 @@ describeDatabases(
       const [good, revoked, expired] = [await make(), await make(), await make(new Date(clock.now().getTime() + 1000))];
       await revokeApiKey(database.db, revoked.apiKey);
       clock.advance(1000);
-      // Joined texts are put together when first read: every key must be in one piece before the time starts.
+      // Joined texts are put together when first read, and making a key takes longer than reading one: all are there before the time starts.
       const flat = (raw: string) => Buffer.from(raw).toString();
       const kinds = {
         unknown: () => flat(formatKey('kit', { prefix: newPrefix(), secret: newSecret() })),
@@ -30,20 +30,26 @@ describeDatabases(
         expired: () => flat(expired.raw),
       };
       const names = Object.keys(kinds) as (keyof typeof kinds)[];
-      const times: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
-      const attempts = names.flatMap((name) => Array.from({ length: SAMPLES }, () => name)).sort(() => Math.random() - 0.5);
-      for (const name of attempts) {
-        const raw = kinds[name]();
-        const start = process.hrtime.bigint();
-        expect(await verifyApiKey(database.db, raw)).toBeNull();
-        times[name]?.push(Number(process.hrtime.bigint() - start));
+      const measure = async (): Promise<string[]> => {
+        const times: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
+        const attempts = names.flatMap((name) => Array.from({ length: SAMPLES }, () => ({ name, raw: kinds[name]() })));
+        for (const { name, raw } of attempts.sort(() => Math.random() - 0.5)) {
+          const start = process.hrtime.bigint();
+          const verified = await verifyApiKey(database.db, raw);
+          times[name]?.push(Number(process.hrtime.bigint() - start));
+          expect(verified).toBeNull();
+        }
+        // Of two equal distributions the value scatters around 0 by 0.08.
+        return names.flatMap((a) => names.filter((b) => dominance(times[a] ?? [], times[b] ?? []) > 0.35).map((b) => `${a} > ${b}`));
+      };
+      // A difference is there every time, and in the same direction; what else happens on the machine is not.
+      let toldApart = await measure();
+      for (let again = 0; again < 2 && toldApart.length > 0; again += 1) {
+        const seen = await measure();
+        toldApart = toldApart.filter((pair) => seen.includes(pair));
       }
       await keys.stop();
-      const deltas = names.flatMap((a, index) =>
-        names.slice(index + 1).map((b) => ({ pair: `${a} / ${b}`, delta: dominance(times[a] ?? [], times[b] ?? []) })),
-      );
-      // Of two equal distributions the value scatters around 0 by 0.07; without the common answer time SQLite gives 0.8.
-      for (const { pair, delta } of deltas) expect({ pair, told_apart: Math.abs(delta) > 0.35 }).toEqual({ pair, told_apart: false });
+      expect(toldApart).toEqual([]);
     });
   },
   { prepare: preparePeopleAndKeys, template: 'people_and_keys' },
