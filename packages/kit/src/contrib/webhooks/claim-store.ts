@@ -43,29 +43,39 @@ const VISITED_MAX = 200;
 const UNCLAIMED = '(claimed_until is null or claimed_until <= $1)';
 const DUE = `status = 'pending' and ordering_key is null and next_attempt_at <= $1 and ${UNCLAIMED}`;
 
-const CLAIM_COLUMNS = `d.id, d.claim_token as token, d.attempts, d.ordering_key,
-  e.id as event_id, e.type, e.data, e.timestamp, e.audience, e.owner_id as event_owner_id, e.tenant_key as event_tenant_key,
-  p.id as endpoint_id, p.owner_id, p.tenant_key, p.url, p.is_active, p.failing_since, p.consecutive_failures,
+const EVENT_COLUMNS = 'e.type, e.data, e.timestamp, e.audience, e.owner_id as event_owner_id, e.tenant_key as event_tenant_key';
+const ENDPOINT_COLUMNS = `p.owner_id, p.tenant_key, p.url, p.is_active, p.failing_since, p.consecutive_failures,
   p.secret, p.previous_secret, p.previous_secret_expires_at, p.schedule`;
-const CLAIM_SOURCES = 'join webhook_events e on e.id = d.event_id join webhook_endpoints p on p.id = d.endpoint_id';
+const CLAIM_COLUMNS = `d.id, d.claim_token as token, d.attempts, d.ordering_key, d.event_id, d.endpoint_id, ${EVENT_COLUMNS}, ${ENDPOINT_COLUMNS}`;
 
 // A claim does not wait for the disk (3 to 5 ms here): others see it at once, and a crash of the server that forgets the last claims does
 // what the crash of a worker does, the deliveries are due again. Only results are promises.
 const WITHOUT_SYNC = `cross join (select set_config('synchronous_commit', 'off', true)) as without_sync`;
 
+const TAKE_HOLD = 'update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until';
+const TAKEN = 'w.id, w.claim_token, w.attempts, w.ordering_key, w.event_id, w.endpoint_id';
+// The deliveries of one event were written together and are claimed together: the event is read and sent to us once for a row of them,
+// not once for each.
+const CLAIMED = `select ${CLAIM_COLUMNS}
+from (select d.*, case when lag(d.event_id) over () is distinct from d.event_id then d.event_id end as next_event_id from d) d
+left join webhook_events e on e.id = d.next_event_id join webhook_endpoints p on p.id = d.endpoint_id ${WITHOUT_SYNC}`;
+
 // The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
-// another nor meet. Of these, the free slots take as many per endpoint as it may still have. The chosen are an array, not a join: PostgreSQL
-// takes it for short and looks them up by key, where a join may read the whole table.
-const CLAIM_DUE_POSTGRES = `with due as (
-  select id, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} order by next_attempt_at limit $3 for update skip locked
+// another nor meet. Of these, the free slots take as many per endpoint as it may still have. The chosen are an array of places, which is
+// read as such: a join may read the whole table. How many are looked at is written into the statement: as a parameter it would be
+// unknown to a plan that is made once, and PostgreSQL would plan every claim anew, which takes as long as the claim.
+const claimDuePostgres = (seen: number): string => `with due as (
+  select ctid as place_of, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE}
+  order by next_attempt_at limit ${seen} for update skip locked
 ), placed as (
-  select due.id, due.next_attempt_at, row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
-  from due left join unnest(cast($6 as uuid[]), cast($7 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
+  select due.place_of, due.next_attempt_at,
+    row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
+  from due left join unnest(cast($5 as uuid[]), cast($6 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
 ), d as (
-  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $2
-  where w.id = any(array(select id from placed where place <= $4 order by next_attempt_at limit $5)) returning w.*
+  ${TAKE_HOLD} = $2
+  where w.ctid = any(array(select place_of from placed where place <= $3 order by next_attempt_at limit $4)) returning ${TAKEN}
 )
-select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}`;
+${CLAIMED}`;
 
 const CLAIM_DUE_SQLITE = `update webhook_deliveries set claim_token = lower(hex(randomblob(16))), claimed_until = $2
 where id in (
@@ -79,34 +89,41 @@ where id in (
 /** Takes hold of the longest due deliveries without an ordering key. */
 export async function claimDue(db: Db, limits: ClaimLimits): Promise<Claim[]> {
   const { now, until, free, perEndpoint, busy } = limits;
-  // Twice as many rows as slots: some belong to endpoints that have their share already.
-  const seen = Math.max(2 * free, 2 * perEndpoint);
+  // More rows than slots: some belong to endpoints that have their share already.
+  const seen = powerOfTwo(free + perEndpoint);
   if (db.dialect === 'postgres') {
-    const rows = await db.query<ClaimRow>(CLAIM_DUE_POSTGRES, [now, until, seen, perEndpoint, free, [...busy.keys()], [...busy.values()]]);
-    return rows.map(toClaim);
+    return toClaims(
+      await db.query<ClaimRow>(claimDuePostgres(seen), [now, until, perEndpoint, free, [...busy.keys()], [...busy.values()]]),
+    );
   }
   const rows = await db.query<{ id: string }>(CLAIM_DUE_SQLITE, [now, until, seen, perEndpoint, free, JSON.stringify([...busy])]);
   return readClaims(db, rows);
 }
 
+/** At least `count`; few different numbers, because each is a statement of its own. */
+function powerOfTwo(count: number): number {
+  return 2 ** Math.ceil(Math.log2(count));
+}
+
 async function readClaims(db: Db, claimed: readonly { readonly id: string }[]): Promise<Claim[]> {
   if (claimed.length === 0) return [];
   const rows = await db.query<ClaimRow>(
-    `select ${CLAIM_COLUMNS} from webhook_deliveries d ${CLAIM_SOURCES} where d.id in (select value from json_each($1))`,
+    `select ${CLAIM_COLUMNS} from webhook_deliveries d join webhook_events e on e.id = d.event_id
+     join webhook_endpoints p on p.id = d.endpoint_id where d.id in (select value from json_each($1))`,
     [JSON.stringify(claimed.map(({ id }) => id))],
   );
-  return rows.map(toClaim);
+  return toClaims(rows);
 }
 
 const CLAIM_BY_ID_POSTGRES = `with d as (
-  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $2
+  ${TAKE_HOLD} = $2
   from (
     select id from webhook_deliveries
     where id = any(cast($3 as uuid[])) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} for update skip locked
   ) chosen
-  where w.id = chosen.id returning w.*
+  where w.id = chosen.id returning ${TAKEN}
 )
-select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}`;
+${CLAIMED}`;
 
 const CLAIM_BY_ID_SQLITE = `update webhook_deliveries set claim_token = lower(hex(randomblob(16))), claimed_until = $2
 where id in (select value from json_each($3)) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} returning id`;
@@ -114,7 +131,7 @@ where id in (select value from json_each($3)) and status = 'pending' and next_at
 /** Takes hold of the given deliveries, without those that somebody else has by now. */
 export async function claimByIds(db: Db, ids: readonly string[], { now, until }: Pick<ClaimLimits, 'now' | 'until'>): Promise<Claim[]> {
   if (ids.length === 0) return [];
-  if (db.dialect === 'postgres') return (await db.query<ClaimRow>(CLAIM_BY_ID_POSTGRES, [now, until, ids])).map(toClaim);
+  if (db.dialect === 'postgres') return toClaims(await db.query<ClaimRow>(CLAIM_BY_ID_POSTGRES, [now, until, ids]));
   return readClaims(db, await db.query<{ id: string }>(CLAIM_BY_ID_SQLITE, [now, until, JSON.stringify(ids)]));
 }
 
@@ -150,14 +167,14 @@ const CLAIM_BY_ENDPOINT_POSTGRES = `with ${ENDPOINTS}, chosen as (
   cross join lateral (${OF_ENDPOINT} limit greatest($4 - coalesce(b.requests, 0), 0)) due
   where v.endpoint_id is not null order by due.next_attempt_at limit $5
 ), d as (
-  update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until = $3
+  ${TAKE_HOLD} = $3
   where w.id = any(array(
     select id from webhook_deliveries
     where id = any(array(select id from chosen)) and status = 'pending' and ${UNCLAIMED} for update skip locked
-  )) returning w.*
+  )) returning ${TAKEN}
 )
 select at.cursor, claimed.* from (select (select endpoint_id from visited where place = ${VISITED_MAX}) as cursor) at
-left join (select ${CLAIM_COLUMNS} from d ${CLAIM_SOURCES} ${WITHOUT_SYNC}) claimed on true`;
+left join (${CLAIMED}) claimed on true`;
 
 const BY_ENDPOINT_SQLITE = `with ${ENDPOINTS} select v.endpoint_id, due.id from visited v
 left join webhook_deliveries due on due.id in (select id from (${OF_ENDPOINT} limit $3)) where v.endpoint_id is not null order by v.place`;
@@ -178,8 +195,7 @@ export async function claimByEndpoint(db: Db, limits: ClaimLimits, cursor: strin
   if (db.dialect === 'postgres') {
     const parameters = [now, after, until, perEndpoint, free, [...busy.keys()], [...busy.values()]];
     const rows = await db.query<{ cursor: string | null } & (ClaimRow | { id: null })>(CLAIM_BY_ENDPOINT_POSTGRES, parameters);
-    const claims = rows.flatMap(({ cursor: _cursor, ...row }) => (row.id === null ? [] : [toClaim(row)]));
-    return { claims, cursor: rows[0]?.cursor ?? null };
+    return { claims: toClaims(rows.filter((row) => row.id !== null)), cursor: rows[0]?.cursor ?? null };
   }
   const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT_SQLITE, [now, after, perEndpoint]);
   const visited = new Set(rows.map((row) => row.endpoint_id));
@@ -255,39 +271,54 @@ export async function dueOfEvent(db: Db, eventId: string, now: Date): Promise<Ca
   );
 }
 
-type ClaimRow = Claim['endpoint'] &
-  Pick<WebhookEvent, 'type' | 'data' | 'timestamp' | 'audience'> & {
-    readonly token: string;
-    readonly attempts: number;
-    readonly ordering_key: string | null;
-    readonly event_id: string;
-    readonly event_owner_id: string;
-    readonly event_tenant_key: string;
-    readonly endpoint_id: string;
-  };
+/** Of the columns of the event, those of the rows after the first may be null. */
+type ClaimRow = Claim['endpoint'] & {
+  readonly token: string;
+  readonly attempts: number;
+  readonly ordering_key: string | null;
+  readonly event_id: string;
+  readonly endpoint_id: string;
+  readonly type: string | null;
+  readonly data: string;
+  readonly timestamp: Date;
+  readonly audience: WebhookEvent['audience'];
+  readonly event_owner_id: string;
+  readonly event_tenant_key: string;
+};
 
-function toClaim(row: ClaimRow): Claim {
-  const {
-    id,
-    token,
-    attempts,
-    ordering_key,
-    event_id,
-    type,
-    data,
-    timestamp,
-    audience,
-    event_owner_id,
-    event_tenant_key,
-    endpoint_id,
-    ...endpoint
-  } = row;
+/** Claims of one event share it, and those of one endpoint. */
+function toClaims(rows: readonly ClaimRow[]): Claim[] {
+  const events = new Map<string, Claim['event']>();
+  for (const row of rows) if (row.type !== null && !events.has(row.event_id)) events.set(row.event_id, eventOf(row, row.type));
+  const endpoints = new Map<string, Claim['endpoint']>();
+  const claims: Claim[] = [];
+  for (const row of rows) {
+    const event = events.get(row.event_id);
+    if (event === undefined) continue; // cannot be: its deliveries go with it
+    let endpoint = endpoints.get(row.endpoint_id);
+    if (endpoint === undefined) endpoints.set(row.endpoint_id, (endpoint = endpointOf(row)));
+    claims.push({ id: row.id, token: row.token, attempts: row.attempts, orderingKey: row.ordering_key, event, endpoint });
+  }
+  return claims;
+}
+
+function eventOf(row: ClaimRow, type: string): Claim['event'] {
+  const { event_id: id, data, timestamp, audience, event_owner_id: owner_id, event_tenant_key: tenant_key } = row;
+  return { id, type, data, timestamp, audience, owner_id, tenant_key };
+}
+
+function endpointOf(row: ClaimRow): Claim['endpoint'] {
   return {
-    id,
-    token,
-    attempts,
-    orderingKey: ordering_key,
-    event: { id: event_id, type, data, timestamp, audience, owner_id: event_owner_id, tenant_key: event_tenant_key },
-    endpoint: { ...endpoint, id: endpoint_id },
+    id: row.endpoint_id,
+    owner_id: row.owner_id,
+    tenant_key: row.tenant_key,
+    url: row.url,
+    is_active: row.is_active,
+    failing_since: row.failing_since,
+    consecutive_failures: row.consecutive_failures,
+    secret: row.secret,
+    previous_secret: row.previous_secret,
+    previous_secret_expires_at: row.previous_secret_expires_at,
+    schedule: row.schedule,
   };
 }

@@ -201,4 +201,23 @@ describeOutbox('maintenance', (outbox) => {
     expect((await withKeys([first])).unavailable).toContain(plain.id);
     expect(await withKeys([second])).toEqual({ encrypted: 0, unchanged: all.encrypted, unavailable: [] });
   });
+
+  test.each([
+    ['delivery', 'delete from webhook_deliveries where event_id = $1'],
+    ['event', 'delete from webhook_events where id = $1'],
+    ['endpoint', 'delete from webhook_endpoints where id in (select endpoint_id from webhook_deliveries where event_id = $1)'],
+  ])('whoever deletes the %s deletes the attempts too, and no others', async (_what, statement) => {
+    const owners = [owner(), owner()];
+    for (const each of owners) await endpoint({ owner: each });
+    const [gone, kept] = [await publish('order.paid', { owner: owners[0] ?? '' }), await publish('order.paid', { owner: owners[1] ?? '' })];
+    await deliverDue(outbox.db);
+    const attempts = (): Promise<{ event_id: string | null }[]> =>
+      outbox.db.query('select d.event_id from webhook_attempts a left join webhook_deliveries d on d.id = a.delivery_id', []);
+    const before = await attempts();
+    expect(before.map(({ event_id }) => event_id)).toEqual(expect.arrayContaining([gone, kept]));
+    await outbox.db.query(statement, [gone]);
+    const after = await attempts();
+    expect(after).toEqual(before.filter(({ event_id }) => event_id !== gone));
+    expect(after).toHaveLength(before.length - 1);
+  });
 });

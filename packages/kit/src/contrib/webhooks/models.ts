@@ -152,7 +152,8 @@ export const webhookDeliveries = model(
 export const webhookAttempts = model(
   'webhook_attempts',
   {
-    delivery_id: t.ref(() => webhookDeliveries, { onDelete: 'cascade' }),
+    /** No foreign key: the statement that writes an attempt holds its delivery, and a trigger removes attempts with it. */
+    delivery_id: t.uuid(),
     id: t.uuidv7(),
     started_at: t.timestamp(),
     duration_ms: t.int(),

@@ -4,7 +4,18 @@ import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { disableEndpoint } from './disable.ts';
 import { ERROR_LENGTH_MAX } from './models.ts';
 import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
-import { changeHealth, finalise, releaseClaims, unwritten, type Finalised, type HealthChange, type WrittenResult } from './result-store.ts';
+import {
+  changeHealth,
+  finalise,
+  isSuccess,
+  releaseClaims,
+  succeed,
+  unwritten,
+  type Finalised,
+  type HealthChange,
+  type Success,
+  type WrittenResult,
+} from './result-store.ts';
 import type { SendReport } from './sender.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -21,14 +32,17 @@ export interface DeliverySummary {
 interface Result {
   readonly report: SendReport;
   readonly outcome: Outcome;
-  /** Made once, however often it takes to write it; null when nothing is decided. */
-  readonly row: Finalised | null;
 }
 
 /** Results stored together. */
 interface Batch {
   readonly results: Result[];
+  /** What is still to be written; rows are made once, however often it takes to write them. */
+  successes: Success[];
+  others: Finalised[];
   readonly stored: PromiseWithResolvers<void>;
+  /** When the batch before it is stored. */
+  readonly before: Promise<void> | undefined;
 }
 
 /** Results written by one statement. */
@@ -49,6 +63,7 @@ export class ResultWriter {
   readonly #waiting: Batch[] = [];
   readonly #unstored = new Set<Promise<void>>();
   #writers = 0;
+  #last: Promise<void> | undefined;
   #abandoned = false;
 
   constructor(webhooks: Webhooks, workerName: string) {
@@ -64,14 +79,21 @@ export class ResultWriter {
   add(report: SendReport): Promise<void> {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.results.length >= BATCH_MAX) {
-      batch = { results: [], stored: Promise.withResolvers<void>() };
+      batch = { results: [], successes: [], others: [], stored: Promise.withResolvers<void>(), before: this.#last };
       this.#waiting.push(batch);
+      this.#last = batch.stored.promise;
       this.#unstored.add(batch.stored.promise);
     }
     const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
-    batch.results.push({ report, outcome, row: report.result === null ? null : this.#row(report, outcome) });
+    batch.results.push({ report, outcome });
+    if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
     if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= SECOND_BATCH_MIN)) void this.#write();
     return batch.stored.promise;
+  }
+
+  #addRow(batch: Batch, row: Finalised): void {
+    if (this.#webhooks.database.dialect === 'postgres' && isSuccess(row)) batch.successes.push(row);
+    else batch.others.push(row);
   }
 
   /** Resolves when everything added so far is stored, or given up. */
@@ -112,7 +134,7 @@ export class ResultWriter {
     // Whatever else ends in this turn of the event loop joins the batch.
     await new Promise((resolve) => setImmediate(resolve));
     for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
-      await this.#persist(batch.results);
+      await this.#persist(batch);
       batch.stored.resolve();
       this.#unstored.delete(batch.stored.promise);
     }
@@ -120,30 +142,47 @@ export class ResultWriter {
     this.#writers--;
   }
 
-  async #persist(batch: readonly Result[]): Promise<void> {
+  async #persist(batch: Batch): Promise<void> {
     for (let backoffMs = BACKOFF_MS_MIN; ; backoffMs = Math.min(2 * backoffMs, BACKOFF_MS_MAX)) {
       try {
         await this.#store(batch);
         return;
       } catch (error) {
-        this.#webhooks.log.warn({ err: error, deliveries: batch.length }, 'results of webhooks could not be stored');
+        this.#webhooks.log.warn({ err: error, deliveries: batch.results.length }, 'results of webhooks could not be stored');
         if (this.#abandoned) return;
       }
       await pause(backoffMs);
     }
   }
 
-  /** Safe to repeat: rows already written no longer carry the token. */
-  async #store(batch: readonly Result[]): Promise<void> {
+  /** Safe to repeat: what was written is not written again. */
+  async #store(batch: Batch): Promise<void> {
     const { database } = this.#webhooks;
-    const parked = batch.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
+    const parked = batch.results.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
     await releaseClaims(database, parked, { park: true });
-    const decided = batch.filter(({ row }) => row !== null);
-    if (decided.length === 0) return;
-    const rows = decided.flatMap(({ row }) => (row === null ? [] : [row]));
-    await this.#count(rows, await finalise(database, rows, this.#workerName));
-    await changeHealth(database, healthChanges(decided));
-    await this.#disable(decided);
+    await this.#finalise(batch);
+    const changes = healthChanges(batch.results);
+    if (changes.length > 0) {
+      // The last result decides, and this batch may have overtaken the one before it.
+      await batch.before;
+      await changeHealth(database, changes);
+    }
+    await this.#disable(batch.results);
+  }
+
+  async #finalise(batch: Batch): Promise<void> {
+    const { database } = this.#webhooks;
+    const { successes, others } = batch;
+    if (successes.length > 0) {
+      const written = await succeed(database, successes, this.#workerName);
+      if (written === successes.length) this.#counters.succeeded += written;
+      else await this.#count(successes, []);
+      batch.successes = [];
+    }
+    if (others.length > 0) {
+      await this.#count(others, await finalise(database, others, this.#workerName));
+      batch.others = [];
+    }
   }
 
   #row(report: SendReport, outcome: Outcome): Finalised {
@@ -168,19 +207,15 @@ export class ResultWriter {
   }
 
   async #count(rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
-    for (const { status } of written) this.#counters[status === 'pending' ? 'retrying' : status]++;
-    if (written.length === rows.length) return;
     const ids = new Set(written.map(({ id }) => id));
+    const missing = rows.filter((row) => !ids.has(row.id));
     // Deleted with its endpoint or event while the request was under way: nothing left to write, nothing lost.
-    for (const { id, status, is_ours } of await unwritten(
-      this.#webhooks.database,
-      rows.filter((row) => !ids.has(row.id)),
-    )) {
-      if (is_ours) this.#counters[status === 'pending' ? 'retrying' : status]++;
-      else {
-        this.#counters.lost_claims++;
-        this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
-      }
+    const found = missing.length === 0 ? [] : await unwritten(this.#webhooks.database, missing);
+    for (const { status } of [...written, ...found.filter(({ is_ours }) => is_ours)])
+      this.#counters[status === 'pending' ? 'retrying' : status]++;
+    for (const { id } of found.filter(({ is_ours }) => !is_ours)) {
+      this.#counters.lost_claims++;
+      this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
     }
   }
 
