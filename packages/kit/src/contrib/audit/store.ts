@@ -78,9 +78,15 @@ export function readEntries(db: Db, after: bigint, through: bigint, limit: numbe
   ]);
 }
 
-/** Entries that no link leads to; inside a transaction that has just written some, those are among them (PostgreSQL). */
-export async function countUnlinked(db: Db): Promise<number> {
-  const [row] = await db.query<{ count: number | bigint }>('select count(*) as count from audit_entries where seq is null');
+/**
+ * Entries in no place of the chain, or in one before its start or after its end. Inside a transaction that has just written some, those
+ * are among them (PostgreSQL).
+ */
+export async function countOutside(db: Db, { pruned_through, length }: ChainState): Promise<number> {
+  const [row] = await db.query<{ count: number | bigint }>(
+    'select count(*) as count from audit_entries where seq is null or seq <= $1 or seq > $2',
+    [pruned_through, length],
+  );
   return Number(row?.count ?? 0);
 }
 
@@ -89,10 +95,11 @@ export async function findEntry(db: Db, by: 'id' | 'seq', value: string | bigint
   return entry ?? null;
 }
 
-export async function latestOfAction(db: Db, action: string): Promise<StoredEntry | null> {
+/** Of the entries that are in the chain: one that was put in beyond its ends has nothing to say. */
+export async function latestOfAction(db: Db, action: string, { pruned_through, length }: ChainState): Promise<StoredEntry | null> {
   const [entry] = await db.query<StoredEntry>(
-    `select ${COLUMNS} from audit_entries where action = $1 and seq is not null order by seq desc limit 1`,
-    [action],
+    `select ${COLUMNS} from audit_entries where action = $1 and seq > $2 and seq <= $3 order by seq desc limit 1`,
+    [action, pruned_through, length],
   );
   return entry ?? null;
 }

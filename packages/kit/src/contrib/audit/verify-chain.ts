@@ -1,7 +1,7 @@
 import type { Db } from '../../db/db.ts';
-import { contentHash, linkHash } from './chain.ts';
+import { contentHash, GENESIS, linkHash } from './chain.ts';
 import { PRUNED } from './prune.ts';
-import { countUnlinked, findEntry, latestOfAction, readChain, readEntries, type ChainState, type StoredEntry } from './store.ts';
+import { countOutside, findEntry, latestOfAction, readChain, readEntries, type ChainState, type StoredEntry } from './store.ts';
 
 /** Entries read at a time: the whole chain is never in memory. */
 const PAGE = 1000;
@@ -38,7 +38,11 @@ export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<C
     const chain = await readChain(tx);
     const walked = await walk(tx, chain, options);
     const fault =
-      walked.fault ?? (await endFault(tx, chain, walked.hash)) ?? (await startFault(tx, chain)) ?? (await anchorFault(tx, chain, options));
+      walked.fault ??
+      endFault(chain, walked.hash) ??
+      (await startFault(tx, chain)) ??
+      (await outsideFault(tx, chain)) ??
+      (await anchorFault(tx, chain, options));
     const head = { seq: chain.length, hash: chain.hash };
     return { ok: fault === null, checked: walked.checked, pruned_through: chain.pruned_through, head, fault };
   }, snapshot);
@@ -70,20 +74,25 @@ function entryFault(entry: StoredEntry, previousSeq: bigint, previousHash: strin
   return null;
 }
 
-async function endFault(tx: Db, chain: ChainState, hash: string): Promise<ChainFault | null> {
-  if (hash !== chain.hash)
-    return {
-      seq: chain.length,
-      message: `The chain should end with entry ${chain.length}, but entries at its end are missing or changed.`,
-    };
-  const unlinked = await countUnlinked(tx);
-  return unlinked === 0 ? null : { seq: null, message: `${unlinked} entries stand outside the chain.` };
+function endFault({ length, hash }: ChainState, walkedTo: string): ChainFault | null {
+  if (walkedTo === hash) return null;
+  return { seq: length, message: `The chain should end with entry ${length}, but entries at its end are missing or changed.` };
+}
+
+async function outsideFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
+  const outside = await countOutside(tx, chain);
+  return outside === 0 ? null : { seq: null, message: `${outside} entries stand outside the chain.` };
 }
 
 /** A start other than the first entry must be what the latest pruning, itself an entry of the chain, says it left. */
 async function startFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
-  if (chain.pruned_through === 0n) return null;
-  const pruning = await latestOfAction(tx, PRUNED);
+  if (chain.pruned_through === 0n) {
+    // Numbers are no part of what is hashed: without its first entries a chain could be counted from one again.
+    return chain.pruned_hash === GENESIS
+      ? null
+      : { seq: 1n, message: 'Entry 1 is not the first of the chain: entries before it are gone.' };
+  }
+  const pruning = await latestOfAction(tx, PRUNED, chain);
   const said = (pruning?.metadata ?? {}) as { through_seq?: string; through_hash?: string };
   const fits = said.through_seq === String(chain.pruned_through) && said.through_hash === chain.pruned_hash;
   return fits

@@ -1,0 +1,101 @@
+import { beforeEach, expect, test } from 'vitest';
+import type { Db } from '../../db/db.ts';
+import { migrate } from '../../db/migrations/migrate.ts';
+import { describeDatabases } from '../../testing/databases.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
+import { GENESIS } from './chain.ts';
+import { initial } from './migrations/index.ts';
+import { pruneAudit } from './prune.ts';
+import { auditSink } from './record.ts';
+import { findEntry } from './store.ts';
+import { verifyChain } from './verify-chain.ts';
+
+const clock = fakeClock('2030-01-01T00:00:00.000Z');
+const sink = auditSink({ clock, sensitive: () => new Set(), databases: ['default'] });
+const note = (db: Db, action: string) => sink.record(db, { action, target_type: 'thing', target_id: 't1' });
+
+describeDatabases(
+  'what a hostile hand does to the tables',
+  (database) => {
+    let db: Db;
+    beforeEach(async () => {
+      ({ db } = database);
+      await db.query('delete from audit_entries');
+      await db.query('update audit_chain set length = 0, hash = $1, pruned_through = 0, pruned_hash = $1', [GENESIS]);
+      for (const action of ['first', 'second', 'third']) await note(db, action);
+      expect(await verifyChain(db)).toMatchObject({ ok: true, checked: 3 });
+    });
+    const faultNow = async () => (await verifyChain(db)).fault;
+    const hashOf = async (seq: bigint) => (await findEntry(db, 'seq', seq))?.hash;
+    const move = (from: number, to: number) => db.query('update audit_entries set seq = $2 where seq = $1', [from, to]);
+    const prune = () => pruneAudit(db, sink, { before: new Date(clock.now().getTime() + 1) });
+
+    /** Whoever owns the tables can also keep the trigger from linking what is put in. */
+    const putIn = (seq: number) =>
+      db.transaction(async (tx) => {
+        if (tx.dialect === 'postgres') await tx.query('alter table audit_entries disable trigger kit_audit_link');
+        const rest = 'at, action, target_type, target_id, content_hash, previous_hash, hash';
+        await tx.query(
+          `insert into audit_entries (id, seq, ${rest})
+           select '01890000-0000-7000-8000-000000000000', ${seq}, ${rest} from audit_entries order by seq limit 1`,
+        );
+        if (tx.dialect === 'postgres') await tx.query('alter table audit_entries enable trigger kit_audit_link');
+      });
+
+    test.each([4, 1_000_000, 0, -7])('an entry put in as number %i, outside the chain, is noticed', async (seq) => {
+      await putIn(seq);
+      expect(await faultNow()).toEqual({ seq: null, message: '1 entries stand outside the chain.' });
+    });
+
+    test('an entry put in where others were pruned is noticed', async () => {
+      await prune();
+      await note(db, 'fifth');
+      expect(await verifyChain(db)).toMatchObject({ ok: true, pruned_through: 3n });
+      await putIn(2);
+      expect(await faultNow()).toEqual({ seq: null, message: '1 entries stand outside the chain.' });
+    });
+
+    test('first entries taken away, and the rest counted from one again, are noticed', async () => {
+      const first = await hashOf(1n);
+      await db.query('delete from audit_entries where seq = 1');
+      await move(2, 1);
+      await move(3, 2);
+      await db.query('update audit_chain set length = 2, pruned_hash = $1', [first]);
+      expect(await faultNow()).toEqual({ seq: 1n, message: 'Entry 1 is not the first of the chain: entries before it are gone.' });
+    });
+
+    test('entries that changed places are noticed', async () => {
+      await move(2, -2);
+      await move(3, 2);
+      await move(-2, 3);
+      expect(await faultNow()).toEqual({ seq: 2n, message: 'Entry 2 does not follow the entry before it.' });
+    });
+
+    test('an entry taken out is noticed, also when the others are counted anew', async () => {
+      await db.query('delete from audit_entries where seq = 2');
+      expect(await faultNow()).toEqual({ seq: 2n, message: 'Entry 2 is missing.' });
+      await move(3, 2);
+      await db.query('update audit_chain set length = 2');
+      expect(await faultNow()).toEqual({ seq: 2n, message: 'Entry 2 does not follow the entry before it.' });
+    });
+
+    test('a cut end is noticed by the chain itself, and one that was covered up by an anchor', async () => {
+      const { head } = await verifyChain(db);
+      await db.query('delete from audit_entries where seq = 3');
+      expect((await faultNow())?.message).toMatch(/entries at its end are missing/);
+      await db.query('update audit_chain set length = 2, hash = $1', [await hashOf(2n)]);
+      expect(await faultNow(), 'nothing in the database can tell').toBeNull();
+      expect(await verifyChain(db, { anchor: head })).toMatchObject({ ok: false, fault: { seq: 3n } });
+    });
+
+    test('a pruning that is said to have gone further than it went is noticed', async () => {
+      await prune();
+      for (const action of ['fifth', 'sixth']) await note(db, action);
+      const fifth = await hashOf(5n);
+      await db.query('delete from audit_entries where seq in (4, 5)');
+      await db.query('update audit_chain set pruned_through = 5, pruned_hash = $1', [fifth]);
+      expect((await faultNow())?.message).toMatch(/no pruning accounts for it/);
+    });
+  },
+  { prepare: async (db) => void (await migrate(db, [{ name: 'audit', migrations: [initial] }])) },
+);
