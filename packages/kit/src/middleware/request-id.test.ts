@@ -26,6 +26,7 @@ test.each([
   '${jndi}',
   '-leading',
   ['a', 'b'],
-])('an id that could break a log line or a header is not: %j', (id) => {
+  `kit_${'p'.repeat(12)}_${'s'.repeat(49)}`,
+])('an id that could break a log line or a header, or is a key, is not: %j', (id) => {
   expect(acceptableRequestId(id)).toBeUndefined();
 });

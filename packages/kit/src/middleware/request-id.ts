@@ -1,3 +1,4 @@
+import { withoutKeys } from '../auth/without-keys.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 
@@ -14,9 +15,9 @@ export interface RequestIdOptions {
  */
 const GRAMMAR = /^[A-Za-z0-9][A-Za-z0-9._~+/=:@-]{0,127}$/;
 
-/** The client's own id where it is well formed, undefined otherwise. */
+/** The client's own id where it is well formed and holds no API key, undefined otherwise. */
 export function acceptableRequestId(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === 'string' && GRAMMAR.test(value) ? value : undefined;
+  return typeof value === 'string' && GRAMMAR.test(value) && withoutKeys(value) === value ? value : undefined;
 }
 
 /** Takes over a valid incoming `X-Request-ID`, so one id follows a call through several services; echoes it on every answer. */

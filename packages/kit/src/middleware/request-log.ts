@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { withoutKeys } from '../auth/without-keys.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { declaredQueryNames, maskedPath } from './masking.ts';
@@ -33,7 +34,11 @@ interface RequestRecord {
 /** An injected request (app.inject) has no socket its answer could finish on. */
 const isComplete = (raw: ServerResponse): boolean => raw.writableFinished || 'isLightMyRequest' in raw;
 
-const cut = (text: string): string => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text);
+/** The client's own words, but no key that was put there by mistake. */
+const shown = (text: string): string => {
+  const safe = withoutKeys(text);
+  return safe.length > TEXT_MAX ? `${safe.slice(0, TEXT_MAX)}…` : safe;
+};
 
 /** Everything known of a request except what it carried: no body, no header values but the user agent, no query values. */
 function recordOf(exchange: Exchange): RequestRecord {
@@ -46,12 +51,12 @@ function recordOf(exchange: Exchange): RequestRecord {
     method: exchange.method,
     route: route?.path ?? null,
     // The pattern as the server matched it: inside a foreign server it starts with the prefix, which the app's own does not have.
-    path: cut(route === null ? path : maskedPath(path, exchange.request.routeOptions.url ?? route.path, route.params)),
+    path: shown(route === null ? path : maskedPath(path, exchange.request.routeOptions.url ?? route.path, route.params)),
     query: names.length > 0 ? names : undefined,
     status: reply.statusCode,
     duration_ms: Math.round((performance.now() - exchange.startedAt) * 100) / 100,
     client_address: exchange.clientAddress,
-    user_agent: typeof agent === 'string' ? cut(agent) : undefined,
+    user_agent: typeof agent === 'string' ? shown(agent) : undefined,
     user_id: principal?.user.id,
     scheme: principal?.scheme,
     credential_id: principal?.credentialId,

@@ -2,12 +2,12 @@ import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { Db } from '../../db/db.ts';
 import { type ApiKey, apiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
 import { keyringOf } from './keyring.ts';
+import { couldBeOwnerId } from './ids.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
@@ -157,12 +157,8 @@ function until({ expires_at }: ApiKey): string {
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {
   const { users } = keyringOf(db);
-  const user = (await users.findByLogin(db, login)) ?? (couldBeId(login, users) ? await users.findById(db, login) : null);
+  const user = (await users.findByLogin(db, login)) ?? (couldBeOwnerId(login, users.table) ? await users.findById(db, login) : null);
   return user ?? context.fail(`There is no user ${JSON.stringify(login)}. Name one by user name, e-mail address or id.`);
-}
-
-function couldBeId(text: string, { table }: UserDirectory): boolean {
-  return (table.idType ?? 'uuid') !== 'uuid' || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 async function requireKey(db: Db, prefix: string, context: Context): Promise<ApiKey> {

@@ -93,6 +93,8 @@ describeDatabases(
         [{ scopes: [7] }, 'body.scopes.0'],
         [{ expires_at: 'tomorrow' }, 'body.expires_at'],
         [{ expires_at: 7 }, 'body.expires_at'],
+        [{ expires_at: '2030-12-31T23:59:60Z' }, 'body.expires_at'],
+        [{ expires_at: '9999-12-31T23:59:59-12:00' }, 'body.expires_at'],
         [{ owner_id: 'me' }, 'body.owner_id'],
         [{ rate_limit: '1000/hour' }, 'body.rate_limit'],
       ])('422 for %j at %s', async (payload, place) => {

@@ -37,7 +37,6 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
   const [prefix, secret] = [newPrefix(), newSecret()];
   const key = {
     id: uuidv7(keyring.clock),
-    owner_id: ownerId,
     name: input.name.trim(),
     prefix,
     scopes: normaliseScopes(input.scopes),
@@ -48,9 +47,10 @@ export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiK
   return db.transaction(async (tx) => {
     const owner = await requireRoomForKey(tx, ownerId, now);
     if (owner === null) throw apiKeyErrors.owner_not_found();
-    await insertKey(tx, { ...key, digest: secretDigest(secret, keyring.pepper) });
+    const owned = { ...key, owner_id: owner.id };
+    await insertKey(tx, { ...owned, digest: secretDigest(secret, keyring.pepper) });
     const apiKey: ApiKey = {
-      ...key,
+      ...owned,
       last_used_at: null,
       revoked_at: null,
       revoked_reason: null,

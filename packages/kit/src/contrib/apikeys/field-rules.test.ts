@@ -11,6 +11,7 @@ test.each<[KeyFields, string[]]>([
   [{ name: '   ' }, ['body.name invalid_name']],
   [{ name: 'x'.repeat(101) }, ['body.name invalid_name']],
   [{ name: 'a\nb' }, ['body.name invalid_name']],
+  [{ name: `CI kit_${'p'.repeat(12)}_${'s'.repeat(49)}` }, ['body.name invalid_name']],
   [{ name: 7 }, ['body.name invalid_name']],
   [{ scopes: 'orders:read' }, ['body.scopes invalid_scopes']],
   [
@@ -20,6 +21,9 @@ test.each<[KeyFields, string[]]>([
   [{ scopes: Array.from({ length: 101 }, () => 'a:b') }, ['body.scopes too_many']],
   [{ expiresAt: now }, ['body.expires_at in_the_past']],
   [{ expiresAt: new Date('nonsense') }, ['body.expires_at invalid_date']],
+  [{ expiresAt: new Date('9999-12-31T23:59:59.999Z') }, []],
+  [{ expiresAt: new Date('9999-12-31T23:59:59.999-00:01') }, ['body.expires_at invalid_date']],
+  [{ expiresAt: 'tomorrow' as unknown as Date }, ['body.expires_at invalid_date']],
   [{ rateLimit: '10/fortnight' }, ['body.rate_limit invalid_rate']],
   [{ graceSeconds: -1 }, ['body.grace_seconds out_of_range']],
   [{ graceSeconds: 1.5 }, ['body.grace_seconds out_of_range']],

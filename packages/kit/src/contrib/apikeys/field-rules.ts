@@ -1,5 +1,6 @@
 import type { FieldError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { withoutKeys } from '../../auth/without-keys.ts';
 import { isScope } from '../../permissions/scope.ts';
 import { rateFault } from '../../throttle/rate.ts';
 
@@ -9,6 +10,9 @@ export const NAME_LENGTH_MAX = 100;
 export const SCOPES_MAX = 100;
 /** A grace this long is a second key. */
 export const GRACE_SECONDS_MAX = 30 * 86_400;
+
+/** Later is more than either database, or a date on the wire, can hold. */
+const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** What a caller may say about a key; undefined is not said. */
 export interface KeyFields {
@@ -33,7 +37,9 @@ export function fieldFaults(fields: KeyFields, now: Date): FieldError[] {
   if (fields.scopes !== undefined) scopeFaults(fields.scopes, fault);
   const { expiresAt, rateLimit, graceSeconds } = fields;
   if (expiresAt !== undefined && expiresAt !== null) {
-    if (Number.isNaN(expiresAt.getTime())) fault(['expires_at'], 'invalid_date', 'The expiry is not a date.');
+    const time = expiresAt instanceof Date ? expiresAt.getTime() : Number.NaN;
+    if (Number.isNaN(time) || time > LATEST_MS)
+      fault(['expires_at'], 'invalid_date', 'The expiry is not a date, or later than the year 9999.');
     else if (expiresAt <= now) fault(['expires_at'], 'in_the_past', 'The expiry must be in the future.');
   }
   if (rateLimit !== undefined && rateLimit !== null) {
@@ -53,6 +59,8 @@ function nameFaults(name: unknown, fault: Fault): void {
   const length = typeof name === 'string' ? Array.from(name.trim()).length : 0;
   if (length < 1 || length > NAME_LENGTH_MAX) fault(['name'], 'invalid_name', `The name is 1 to ${NAME_LENGTH_MAX} characters.`);
   else if (/\p{Cc}/u.test(name as string)) fault(['name'], 'invalid_name', 'The name must not contain control characters.');
+  // It is stored, listed and told to others: a key that was pasted into the wrong field would be out.
+  else if (withoutKeys(name as string) !== name) fault(['name'], 'invalid_name', 'The name must not contain an API key.');
 }
 
 function scopeFaults(scopes: unknown, fault: Fault): void {

@@ -2,20 +2,21 @@ import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
+import { couldBeOwnerId } from './ids.ts';
 import { keyState } from './state.ts';
-import { countKeys, holdOwner } from './store.ts';
+import { countKeys, holdOwner, type HeldOwner } from './store.ts';
 
 /**
  * One more active key of an owner, or 409 `key_limit_reached`. Holds the owner's row until the end of the transaction, so that several at
- * once are counted one after the other. Answers whether the owner is active; null when there is no such user.
+ * once are counted one after the other. Answers the owner; null when there is no such user.
  */
-export async function requireRoomForKey(tx: Db, ownerId: string, now: Date): Promise<{ readonly is_active: boolean } | null> {
-  const { statements, maxKeysPerOwner: limit } = keyringOf(tx);
-  const owner = await holdOwner(tx, statements, ownerId);
+export async function requireRoomForKey(tx: Db, ownerId: string, now: Date): Promise<HeldOwner | null> {
+  const { statements, users, maxKeysPerOwner: limit } = keyringOf(tx);
+  const owner = couldBeOwnerId(ownerId, users.table) ? await holdOwner(tx, statements, ownerId) : null;
   if (owner === null) return null;
   // Keys of an inactive owner count too: they all come back when the owner does.
   const state = owner.is_active ? 'active' : 'owner_inactive';
-  if ((await countKeys(tx, statements, { ownerId, state }, now)) >= limit) {
+  if ((await countKeys(tx, statements, { ownerId: owner.id, state }, now)) >= limit) {
     throw apiKeyErrors.key_limit_reached({ detail: `At most ${limit} keys of one owner may be active.`, extensions: { limit } });
   }
   return owner;

@@ -1,3 +1,4 @@
+import { withoutKeys } from '../../auth/without-keys.ts';
 import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
@@ -6,7 +7,7 @@ import { recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, holdKey } from './store.ts';
 
 export interface Revocation extends ChangeContext {
-  /** Kept with the key and in the audit entry; at most 200 characters are stored. */
+  /** Kept with the key and in the audit entry; at most 200 characters are stored, and never a key. */
   readonly reason?: string | null | undefined;
 }
 
@@ -16,12 +17,12 @@ const REASON_LENGTH_MAX = 200;
 export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, revocation: Revocation = {}): Promise<void> {
   const keyring = keyringOf(db);
   const id = typeof key === 'string' ? key : key.id;
-  const reason = revocation.reason === undefined || revocation.reason === null ? null : cut(revocation.reason.trim());
+  const reason = revocation.reason === undefined || revocation.reason === null ? null : cut(withoutKeys(revocation.reason.trim()));
   const changes = { revoked_at: keyring.clock.now(), revoked_reason: reason === '' ? null : reason };
   await db.transaction(async (tx) => {
     const before = await holdKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
-    if (!(await changeUnrevokedKey(tx, id, changes))) return;
+    if (!(await changeUnrevokedKey(tx, before.id, changes))) return;
     const metadata = changes.revoked_reason === null ? {} : { reason: changes.revoked_reason };
     await recordChange(tx, 'revoked', { before, after: { ...before, ...changes } }, revocation, metadata);
   });

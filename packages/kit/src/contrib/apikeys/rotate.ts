@@ -44,7 +44,7 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (before.revoked_at === null) rotation.check?.({ ...before, ...changes });
     await requireRoomToReturn(tx, before, { ...before, ...changes }, now);
-    if (!(await replaceSecret(tx, id, secretDigest(secret, keyring.pepper), graceUntil, changes))) throw apiKeyErrors.key_revoked();
+    if (!(await replaceSecret(tx, before.id, secretDigest(secret, keyring.pepper), graceUntil, changes))) throw apiKeyErrors.key_revoked();
     const previous = { previous_expires_at: graceUntil, previous_last_used_at: graceUntil === null ? null : before.last_used_at };
     const after: ApiKey = { ...before, ...changes, ...previous };
     await recordChange(tx, 'rotated', { before, after }, rotation, { grace_seconds: graceSeconds });

@@ -6,10 +6,11 @@ import { audit } from '../audit/module.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
-import { requestLog } from '../../middleware/index.ts';
+import { requestId, requestLog } from '../../middleware/index.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
 import { describeDatabases, type TestDatabase } from '../../testing/databases.ts';
 import { formatKey, keyPattern, newSecret } from './key.ts';
+import { revokeApiKey } from './revoke.ts';
 
 class FailingController extends Controller {
   fail = route.get('/', { permission: isAuthenticated }, () => {
@@ -44,7 +45,7 @@ describeDatabases(
       await migrate(database.db, [{ name: 'audit', migrations: [auditTables] }]);
       const kit = await startKeyApp(database.db, {
         modules: [audit()],
-        app: { middleware: [requestLog()], mount: { '/bad': { '/': FailingController } }, trustedProxies: ['loopback'] },
+        app: { middleware: [requestId(), requestLog()], mount: { '/bad': { '/': FailingController } }, trustedProxies: ['loopback'] },
       });
       await kit.user('ada');
       const keys: string[] = [];
@@ -59,8 +60,15 @@ describeDatabases(
           await kit.call('GET', '/v1/invoices', { authorization: `Bearer ${raw}`, ...from });
           await kit.call('GET', '/bad', { 'x-api-key': raw, ...from });
           await kit.call('POST', '/v1/api-keys', { 'x-api-key': raw, ...from }, { name: raw, scopes: [raw] });
+          // Keys where no key belongs: as a name, an id, an address, a request id, a program's name.
+          const misplaced = await kit.call('POST', '/v1/api-keys', { 'x-act-as': 'ada' }, { name: `mine: ${raw}`, scopes: [] });
+          expect([misplaced.status, misplaced.body.errors[0].location]).toEqual([422, ['body', 'name']]);
+          await kit.call('PATCH', `/v1/api-keys/${body.id}`, { 'x-act-as': 'ada' }, { name: raw });
+          await kit.call('DELETE', `/v1/api-keys/${raw}`, { 'x-act-as': 'ada', 'user-agent': `client/${raw}` });
+          await kit.call('PATCH', `/v1/api-keys/${body.id}`, { 'x-act-as': 'ada', 'x-request-id': raw }, { name: `renamed ${round}` });
+          await kit.call('GET', `/${raw}?key=${raw}`, from);
         }
-        await kit.call('DELETE', `/v1/api-keys/${body.id}`, { 'x-act-as': 'ada' });
+        await revokeApiKey(kit.db, String(body.id), { reason: `found in a log: ${String(rotated.body.key)}` });
       }
       await kit.app.close();
       const log = kit.log.join('');

@@ -3,6 +3,7 @@ import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { ApiKey } from './api-key.ts';
+import { couldBeKeyId } from './ids.ts';
 import type { KeyState } from './state.ts';
 
 /** A key with what verification compares. The digests never leave this module. */
@@ -72,7 +73,7 @@ export function keyStatements(users: UserDirectory['table'], dialect: Dialect): 
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
-    holdOwner: `select ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${ownerId('$1', users, dialect)}${lock}`,
+    holdOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${ownerId('$1', users, dialect)}${lock}`,
   });
 }
 
@@ -110,13 +111,21 @@ export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' 
 /** The row as it is until the end of the transaction: what audit entries call "before" is then really what was replaced. */
 export async function holdKey(tx: Db, { select, from }: KeyStatements, id: string): Promise<ApiKey | null> {
   const lock = tx.dialect === 'postgres' ? ' for update of k' : '';
-  const [row] = await tx.query<KeyRow>(`${select} ${from} where k.id = $1${lock}`, [id]);
+  if (!couldBeKeyId(id)) return null;
+  const [row] = await tx.query<KeyRow>(`${select} ${from} where k.id = $1${lock}`, [id.toLowerCase()]);
   return row === undefined ? null : toApiKey(row);
 }
 
-/** False when there is no such user. */
-export async function holdOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<{ readonly is_active: boolean } | null> {
-  const [row] = await tx.query<{ is_active: boolean }>(statements.holdOwner, [ownerId]);
+/** An owner as the users' table knows it. */
+export interface HeldOwner {
+  /** As it is stored there: a UUID may be given in upper case, a number with leading zeros. */
+  readonly id: string;
+  readonly is_active: boolean;
+}
+
+/** Null when there is no such user. */
+export async function holdOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<HeldOwner | null> {
+  const [row] = await tx.query<HeldOwner>(statements.holdOwner, [ownerId]);
   return row ?? null;
 }
 

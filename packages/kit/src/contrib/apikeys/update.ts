@@ -36,7 +36,7 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
     if (Object.keys(changes).length === 0) return before;
     const after = { ...before, ...changes };
     await requireRoomToReturn(tx, before, after, now);
-    if (!(await changeUnrevokedKey(tx, id, changes))) throw apiKeyErrors.key_revoked();
+    if (!(await changeUnrevokedKey(tx, before.id, changes))) throw apiKeyErrors.key_revoked();
     await recordChange(tx, 'updated', { before, after }, edit);
     return after;
   });

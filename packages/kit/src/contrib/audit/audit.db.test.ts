@@ -262,6 +262,16 @@ describeDatabases(
       expect((await kit.call('GET', '/admin/audit/01890000-0000-7000-8000-000000000000', { 'x-act-as': 'staff' })).status).toBe(404);
     });
 
+    test.each([
+      ['since', '2030-12-31T23:59:60Z'],
+      ['since', '9999-12-31T23:59:59-12:00'],
+      ['until', '0000-01-01T00:00:00Z'],
+      ['until', '0001-01-01T00:00:00%2B12:00'],
+    ])('422 at its place for %s=%s', async (name, moment) => {
+      const { status, body } = await list(`?${name}=${moment}`);
+      expect([status, body.errors]).toMatchObject([422, [{ location: ['query', name], code: 'invalid_date' }]]);
+    });
+
     test.each(['?page=0', '?page=1e30', '?page=92233720368547758070', '?since=yesterday', '?nonsense=1', '?action='])(
       '422 for %s',
       async (query) => {

@@ -23,7 +23,7 @@ export class AuditController extends Controller {
     async ({ databases, query }) => {
       const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
       const limit = Math.min(page_size, PAGE_SIZE_MAX);
-      const filter = { ...equal, since: momentOf(since), until: momentOf(until) };
+      const filter = { ...equal, since: momentOf('since', since), until: momentOf('until', until) };
       const { entries, count } = await listEntries(this.#db(databases), filter, { limit, offset: (page - 1) * limit });
       return { items: entries.map(entryRecord), count };
     },
@@ -47,8 +47,15 @@ export class AuditController extends Controller {
   }
 }
 
-function momentOf(text: string | undefined): Date | undefined {
-  return text === undefined ? undefined : new Date(text);
+const [EARLIEST, LATEST] = [new Date('0001-01-01T00:00:00.000Z'), new Date('9999-12-31T23:59:59.999Z')];
+
+/** What reads like a moment may still be none that a database can hold: a leap second, the year 10000 after an offset. */
+function momentOf(name: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const moment = new Date(text);
+  if (moment >= EARLIEST && moment <= LATEST) return moment;
+  const message = 'This is no moment of the years 1 to 9999.';
+  throw coreErrors.validation_error({ errors: [{ location: ['query', name], code: 'invalid_date', message }] });
 }
 
 function entryRecord({ content_hash: _content, previous_hash: _previous, seq, ...entry }: StoredEntry): EntryRecord {
