@@ -196,7 +196,7 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     const user = await person();
     const [{ body: mine }, { body: witness }] = [await create(user), await create(user, { events: ['webhook.endpoint.disabled'] })];
     await send(user.id);
-    await changeHealth(app.db, [{ id: mine.id, succeeded: false, failures: 4, failing_since: app.clock.now() }]);
+    await changeHealth(app.db, [{ id: mine.id, succeeded_at: null, failures: 4, failing_since: app.clock.now() }]);
     const off = await call(user, 'PATCH', `/hooks/${mine.id}`, { is_active: false });
     expect(off.body).toMatchObject({ is_active: false, disabled_reason: 'manual', disabled_at: app.clock.now().toISOString() });
     expect(await deliveriesOf(mine.id)).toMatchObject([{ status: 'failed', failure_reason: 'endpoint_disabled', next_attempt_at: null }]);
@@ -216,7 +216,7 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
   test('saying "active" of an active endpoint does not hide that it is failing', async () => {
     const user = await person();
     const { body: mine } = await create(user);
-    await changeHealth(app.db, [{ id: mine.id, succeeded: false, failures: 4, failing_since: app.clock.now() }]);
+    await changeHealth(app.db, [{ id: mine.id, succeeded_at: null, failures: 4, failing_since: app.clock.now() }]);
     const { body } = await call(user, 'PATCH', `/hooks/${mine.id}`, { is_active: true, description: 'x' });
     expect(body).toMatchObject({ consecutive_failures: 4, failing_since: app.clock.now().toISOString(), description: 'x' });
   });

@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../test/webhooks/outbox.ts';
 import { deliverDue } from './deliver.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { rotateSecret, signingSecret } from './endpoint-secret.ts';
+import { changeHealth } from './result-store.ts';
 import { retryDelivery } from './retry.ts';
 import { DEFAULT_SCHEDULE } from './retry-schedule.ts';
 import { generateKeyPair } from './signature.ts';
@@ -209,6 +210,22 @@ describeOutbox('delivery', (outbox) => {
     await outbox.db.query('delete from webhook_deliveries where id = $1', [delivery.id]);
   });
 
+  test('what a late worker was answered is no reason to disable the endpoint, and does not count against it', async () => {
+    for (const status of [410, 500]) {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      outbox.receiver.answer(`/${mine}`, (_request, response) => {
+        void outbox.db
+          .query(`update webhook_deliveries set claim_token = 'newer' where endpoint_id = $1`, [target.id])
+          .then(() => response.writeHead(status).end());
+      });
+      await publish('order.paid', { owner: mine });
+      expect(await deliverDue(outbox.db)).toMatchObject({ lost_claims: 1, disabled_endpoints: 0 });
+      expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ is_active: true, failing_since: null, consecutive_failures: 0 });
+      await deleteEndpoint(outbox.db, target.id);
+    }
+  });
+
   test('an endpoint or event deleted mid-flight ends quietly and counts as no lost claim', async () => {
     for (const remove of ['endpoint', 'event'] as const) {
       const mine = owner();
@@ -345,6 +362,98 @@ describeOutbox('delivery', (outbox) => {
     outbox.receiver.answer(`/${mine}`, 200);
     await deliverDue(outbox.db);
     expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ is_active: true, failing_since: null, consecutive_failures: 0 });
+  });
+
+  test('a failure beside the success that ends five days of failure disables nothing, and is retried', async () => {
+    for (const order of ['failure first', 'success first'] as const) {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      await changeEndpoint(outbox.db, target.id, { failing_since: new Date(clock.now().getTime() - 6 * DAY) }, clock.now());
+      const waiting = new Map<string, () => void>();
+      outbox.receiver.answer(`/${mine}`, ({ body }, response) => {
+        const status = body.includes('order.paid') ? 200 : 500;
+        waiting.set(status === 200 ? 'success first' : 'failure first', () => response.writeHead(status).end());
+        if (waiting.size < 2) return;
+        const [first, second] = order === 'failure first' ? ['failure first', 'success first'] : ['success first', 'failure first'];
+        waiting.get(first ?? '')?.();
+        setImmediate(() => waiting.get(second ?? '')?.());
+      });
+      await publish('order.paid', { owner: mine });
+      await publish('order.refunded', { owner: mine });
+      expect(await deliverDue(outbox.db)).toMatchObject({ succeeded: 1, retrying: 1, failed: 0, disabled_endpoints: 0 });
+      expect((await deliveries({ endpoint: target.id })).map(({ status, failure_reason }) => [status, failure_reason])).toEqual([
+        ['succeeded', null],
+        ['pending', 'http_status'],
+      ]);
+      expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ is_active: true });
+      await deleteEndpoint(outbox.db, target.id);
+    }
+  });
+
+  test('a success clears a failure that came after both were claimed', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    let answerLater = (): void => undefined;
+    outbox.receiver.answer(`/${mine}`, ({ body }, response) => {
+      if (body.includes('order.refunded')) response.writeHead(500).end();
+      else answerLater = () => response.writeHead(200).end();
+    });
+    await publish('order.paid', { owner: mine });
+    await publish('order.refunded', { owner: mine });
+    const delivered = deliverDue(outbox.db);
+    await vi.waitFor(async () => expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ consecutive_failures: 1 }));
+    answerLater();
+    expect(await delivered).toMatchObject({ succeeded: 1, retrying: 1 });
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ failing_since: null, consecutive_failures: 0 });
+    await deleteEndpoint(outbox.db, target.id);
+  });
+
+  test('results of two workers in either order: a success forgets the failures before it and none after it', async () => {
+    const target = await endpoint({ owner: owner() });
+    const at = (seconds: number) => new Date(clock.now().getTime() + seconds * 1000);
+    const failed = (seconds: number) => ({ id: target.id, succeeded_at: null, failures: 1, failing_since: at(seconds) });
+    const succeeded = (seconds: number) => ({ id: target.id, succeeded_at: at(seconds), failures: 0, failing_since: null });
+    await changeHealth(outbox.db, [failed(2)]);
+    await changeHealth(outbox.db, [succeeded(1)]);
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ failing_since: at(2), consecutive_failures: 1 });
+    await changeHealth(outbox.db, [succeeded(3)]);
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ failing_since: null, consecutive_failures: 0 });
+  });
+
+  test('an endpoint with a success that was written before an older failure is not disabled; failure counts from then', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    const failingSince = new Date(clock.now().getTime() - 1000);
+    await changeHealth(outbox.db, [{ id: target.id, succeeded_at: null, failures: 1, failing_since: failingSince }]);
+    clock.advance(5 * DAY);
+    outbox.receiver.answer(`/${mine}`, 500);
+    await publish('order.refunded', { owner: mine });
+    expect(await deliverDue(outbox.db)).toMatchObject({ retrying: 1, failed: 0, disabled_endpoints: 0 });
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({
+      is_active: true,
+      failing_since: clock.now(),
+      consecutive_failures: 1,
+    });
+    clock.advance(5 * DAY);
+    expect(await deliverDue(outbox.db)).toMatchObject({ failed: 1, disabled_endpoints: 1 });
+  });
+
+  test('410 of an address that was replaced while the request was under way disables nothing', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, path: `/${mine}-old` });
+    outbox.receiver.answer(`/${mine}-old`, (_request, response) => {
+      void changeEndpoint(outbox.db, target.id, { url: outbox.receiver.url(`/${mine}`) }, clock.now()).then(() =>
+        response.writeHead(410).end(),
+      );
+    });
+    await publish('order.paid', { owner: mine });
+    expect(await deliverDue(outbox.db)).toMatchObject({ retrying: 1, disabled_endpoints: 0 });
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ is_active: true });
+    clock.advance(5000);
+    await deliverDue(outbox.db);
+    expect(await only(target.id)).toMatchObject({ status: 'succeeded', attempts: 2 });
   });
 
   test('a rotated endpoint signs with both secrets during the overlap and with the new one after it', async () => {

@@ -130,23 +130,17 @@ test.each(['audience_changed', 'endpoint_disabled', 'secret_unavailable'] as con
 );
 
 describe('disabling the endpoint', () => {
-  test('410 disables at once, and the delivery fails as every pending one of the endpoint does', () => {
+  test('410 is a reason at once; the delivery waits like every other of the endpoint, and fails with them if it is disabled', () => {
     const outcome = decide(response(410));
     expect(outcome.disable).toBe('gone');
-    expect(outcome.delivery).toMatchObject({
-      status: 'failed',
-      failureReason: 'endpoint_disabled',
-      lastStatusCode: 410,
-      nextAttemptAt: null,
-      attempts: 1,
-    });
+    expect(outcome.delivery).toMatchObject({ status: 'pending', failureReason: 'http_status', lastStatusCode: 410, attempts: 1 });
   });
 
   test('five days of continuous failure disable, a moment less does not', () => {
     expect(decide(response(500), 0, ago(5 * DAY_MS - 1))).toMatchObject({ disable: null, delivery: { status: 'pending' } });
     expect(decide(response(500), 0, ago(5 * DAY_MS))).toMatchObject({
       disable: 'continuous_failure',
-      delivery: { status: 'failed', failureReason: 'endpoint_disabled', lastStatusCode: 500 },
+      delivery: { status: 'pending', failureReason: 'http_status', lastStatusCode: 500 },
     });
     expect(decide(failure('connection'), 0, ago(6 * DAY_MS)).disable).toBe('continuous_failure');
   });

@@ -53,7 +53,10 @@ export interface Outcome {
   readonly delivery: DeliveryChange;
   /** Null when the attempt says nothing about the receiver's health. */
   readonly health: EndpointHealth | null;
-  /** Set when this attempt disables the endpoint; the applying statement then fails its other pending deliveries too. */
+  /**
+   * Set when this attempt is a reason to disable the endpoint. Whether it is disabled is decided on the row as it is then: if so, its pending
+   * deliveries fail, this one too; if not (another request has succeeded meanwhile), this one is retried.
+   */
   readonly disable: 'gone' | 'continuous_failure' | null;
 }
 
@@ -90,9 +93,7 @@ export function decideOutcome(
   const pause = result.kind === 'response' ? retryAfterSeconds(result.retryAfter, now) : null;
   const next = nextAttemptAt(attempts, now, pause, options);
   if (next === null) return { delivery: { ...failed, failureReason: reason }, health: failing, disable };
-  // A delivery with retries left is pending at the moment its endpoint is disabled, and fails as every pending one does.
-  if (disable !== null) return { delivery: { ...failed, failureReason: 'endpoint_disabled' }, health: failing, disable };
-  return { delivery: { ...failed, status: 'pending', nextAttemptAt: next, failureReason: reason }, health: failing, disable: null };
+  return { delivery: { ...failed, status: 'pending', nextAttemptAt: next, failureReason: reason }, health: failing, disable };
 }
 
 function isSuccess(status: number): boolean {

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/db.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
 import { publish } from './publish.ts';
-import { failPendingOf, type WebhookEndpoint } from './store.ts';
+import { changeEndpoint, failPendingOf, hasSucceededSince, holdEndpoint, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from './webhooks.ts';
 
 export type DisabledReason = NonNullable<WebhookEndpoint['disabled_reason']>;
@@ -9,23 +9,35 @@ export type DisabledReason = NonNullable<WebhookEndpoint['disabled_reason']>;
 /** Published to the other endpoints of the owner. */
 export const ENDPOINT_DISABLED_EVENT = 'webhook.endpoint.disabled';
 
+export interface DisableOptions {
+  /** Where the receiver that is the reason was asked; what it said counts for no other URL. */
+  readonly url?: string;
+}
+
 /**
  * Disables an endpoint, fails what waits for it and tells the owner's other endpoints, in the caller's transaction. False
- * when it was disabled already or, for `continuous_failure`, when a request has succeeded in the meantime.
+ * when it was disabled already, when its URL is another by now or, for `continuous_failure`, when a request has succeeded in the meantime.
  */
-export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason): Promise<boolean> {
+export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason, { url }: DisableOptions = {}): Promise<boolean> {
   const { clock, log, settings } = webhooksOf(tx);
   const now = clock.now();
-  const failingBefore = reason === 'continuous_failure' ? new Date(now.getTime() - settings.disableAfterMs) : null;
-  const [endpoint] = await tx.query<WebhookEndpoint>(
-    `update webhook_endpoints set is_active = $2, disabled_reason = $3, disabled_at = $4, updated_at = $4
-     where id = $1 and is_active${failingBefore === null ? '' : ' and failing_since <= $5'} returning *`,
-    [id, false, reason, now, ...(failingBefore === null ? [] : [failingBefore])],
-  );
-  if (endpoint === undefined) return false;
+  const endpoint = await holdEndpoint(tx, id);
+  if (endpoint?.is_active !== true || (url !== undefined && url !== endpoint.url)) return false;
+  if (reason === 'continuous_failure') {
+    const { failing_since: since } = endpoint;
+    if (since === null || now.getTime() - since.getTime() < settings.disableAfterMs) return false;
+    // Results of two workers may be written in another order than they came in: what was delivered meanwhile is the proof.
+    if (await hasSucceededSince(tx, id, since)) {
+      await changeEndpoint(tx, id, { failing_since: now, consecutive_failures: 1 }, endpoint.updated_at);
+      return false;
+    }
+  }
+  const changes = { is_active: false, disabled_reason: reason, disabled_at: now };
+  await changeEndpoint(tx, id, changes, now);
   const failed = await failPendingOf(tx, id, now);
   // By hand it is part of an edit, which has its entry.
-  if (reason !== 'manual') await recordEndpointChange(tx, 'disabled', { before: stillActive(endpoint), after: endpoint }, BY_WORKER);
+  if (reason !== 'manual')
+    await recordEndpointChange(tx, 'disabled', { before: endpoint, after: { ...endpoint, ...changes, updated_at: now } }, BY_WORKER);
   log.warn({ endpoint_id: id, reason, failed_deliveries: failed }, 'a webhook endpoint was disabled');
   const { owner_id: owner, tenant_key: tenantKey } = endpoint;
   await publish(
@@ -38,11 +50,6 @@ export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason
 }
 
 const BY_WORKER = { by: 'webhook worker', requestId: null } as const;
-
-/** As it was: the statement that disabled it changed these columns and no others that are shown. */
-function stillActive(endpoint: WebhookEndpoint): WebhookEndpoint {
-  return { ...endpoint, is_active: true, disabled_reason: null, disabled_at: null };
-}
 
 /** Enables an endpoint and clears its failures; what was missed is not sent by itself. False when there is no such endpoint. */
 export async function enableEndpoint(tx: Db, id: string): Promise<boolean> {

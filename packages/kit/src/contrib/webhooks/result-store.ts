@@ -139,25 +139,28 @@ export async function unwritten(
 /** What the results of a batch mean for an endpoint's health. */
 export interface HealthChange {
   readonly id: string;
-  /** Whether a request succeeded; failures then count from there. */
-  readonly succeeded: boolean;
+  /** The end of the last request that succeeded; failures count from there. */
+  readonly succeeded_at: Date | null;
   readonly failures: number;
   readonly failing_since: Date | null;
 }
 
-const HEALTH = `failing_since = case when r.succeeded then r.failing_since else coalesce(webhook_endpoints.failing_since, r.failing_since) end,
-  consecutive_failures = case when r.succeeded then r.failures else webhook_endpoints.consecutive_failures + r.failures end`;
+// A success forgets the failures before it and none after it, which another worker may have written already.
+const FORGETS =
+  '(r.succeeded_at is not null and (webhook_endpoints.failing_since is null or webhook_endpoints.failing_since <= r.succeeded_at))';
+const HEALTH = `failing_since = case when ${FORGETS} then r.failing_since else coalesce(webhook_endpoints.failing_since, r.failing_since) end,
+  consecutive_failures = case when ${FORGETS} then r.failures else webhook_endpoints.consecutive_failures + r.failures end`;
 const UNHEALTHY = '(r.failures > 0 or webhook_endpoints.failing_since is not null or webhook_endpoints.consecutive_failures <> 0)';
 
 // Locked in one order by everyone: two workers with results for the same endpoints cannot wait for each other.
 const HEALTH_POSTGRES = `with r as (
-  select * from json_to_recordset(cast($1 as json)) as r(id uuid, succeeded boolean, failures integer, failing_since timestamptz)
+  select * from json_to_recordset(cast($1 as json)) as r(id uuid, succeeded_at timestamptz, failures integer, failing_since timestamptz)
 ), held as (
   select id from webhook_endpoints where id in (select id from r) order by id for no key update
 )
 update webhook_endpoints set ${HEALTH} from r join held on held.id = r.id where webhook_endpoints.id = r.id and ${UNHEALTHY}`;
 const HEALTH_SQLITE = `update webhook_endpoints set ${HEALTH}
-from (select ${['id', 'succeeded', 'failures', 'failing_since'].map(member).join(', ')} from json_each($1)) r
+from (select ${['id', 'succeeded_at', 'failures', 'failing_since'].map(member).join(', ')} from json_each($1)) r
 where webhook_endpoints.id = r.id and ${UNHEALTHY}`;
 
 export async function changeHealth(db: Db, changes: readonly HealthChange[]): Promise<void> {

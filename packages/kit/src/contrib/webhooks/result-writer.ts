@@ -32,6 +32,8 @@ export interface DeliverySummary {
 interface Result {
   readonly report: SendReport;
   readonly outcome: Outcome;
+  /** Most results are successes of healthy endpoints, which change nothing about them. */
+  readonly changesHealth: boolean;
 }
 
 /** Results stored together. */
@@ -40,6 +42,8 @@ interface Batch {
   /** What is still to be written; rows are made once, however often it takes to write them. */
   successes: Success[];
   others: Finalised[];
+  /** Deliveries whose claims were lost: their results change nothing, neither the delivery nor its endpoint. */
+  readonly lost: Set<string>;
   readonly stored: PromiseWithResolvers<void>;
   /** When the batch before it is stored. */
   readonly before: Promise<void> | undefined;
@@ -62,6 +66,8 @@ export class ResultWriter {
   /** The last of them still takes results. */
   readonly #waiting: Batch[] = [];
   readonly #unstored = new Set<Promise<void>>();
+  /** Endpoints with a failure since their last success here: they may have been healthy still when a later success was claimed. */
+  readonly #failing = new Set<string>();
   #writers = 0;
   #last: Promise<void> | undefined;
   #abandoned = false;
@@ -79,13 +85,13 @@ export class ResultWriter {
   add(report: SendReport): Promise<void> {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.results.length >= BATCH_MAX) {
-      batch = { results: [], successes: [], others: [], stored: Promise.withResolvers<void>(), before: this.#last };
+      batch = { results: [], successes: [], others: [], lost: new Set(), stored: Promise.withResolvers<void>(), before: this.#last };
       this.#waiting.push(batch);
       this.#last = batch.stored.promise;
       this.#unstored.add(batch.stored.promise);
     }
     const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
-    batch.results.push({ report, outcome });
+    batch.results.push({ report, outcome, changesHealth: this.#changesHealth(report, outcome) });
     if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
     if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= SECOND_BATCH_MIN)) void this.#write();
     return batch.stored.promise;
@@ -114,6 +120,15 @@ export class ResultWriter {
       random: settings.jitter ? Math.random : null,
       disableAfterMs: settings.disableAfterMs,
     });
+  }
+
+  /** Asked once of each result, in the order in which they came. */
+  #changesHealth({ claim: { endpoint } }: SendReport, { delivery, health }: Outcome): boolean {
+    if (health === null) return false;
+    const wasFailing = endpoint.failing_since !== null || endpoint.consecutive_failures > 0;
+    if (delivery.status === 'succeeded') return this.#failing.delete(endpoint.id) || wasFailing;
+    this.#failing.add(endpoint.id);
+    return true;
   }
 
   #scheduleOf(stored: readonly number[]): RetrySchedule {
@@ -161,13 +176,14 @@ export class ResultWriter {
     const parked = batch.results.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
     await releaseClaims(database, parked, { park: true });
     await this.#finalise(batch);
-    const changes = healthChanges(batch.results);
+    const ours = batch.lost.size === 0 ? batch.results : batch.results.filter(({ report }) => !batch.lost.has(report.claim.id));
+    const changes = healthChanges(ours);
     if (changes.length > 0) {
       // The last result decides, and this batch may have overtaken the one before it.
       await batch.before;
       await changeHealth(database, changes);
     }
-    await this.#disable(batch.results);
+    await this.#disable(ours);
   }
 
   async #finalise(batch: Batch): Promise<void> {
@@ -176,11 +192,11 @@ export class ResultWriter {
     if (successes.length > 0) {
       const written = await succeed(database, successes, this.#workerName);
       if (written === successes.length) this.#counters.succeeded += written;
-      else await this.#count(successes, []);
+      else await this.#count(batch, successes, []);
       batch.successes = [];
     }
     if (others.length > 0) {
-      await this.#count(others, await finalise(database, others, this.#workerName));
+      await this.#count(batch, others, await finalise(database, others, this.#workerName));
       batch.others = [];
     }
   }
@@ -206,7 +222,7 @@ export class ResultWriter {
     };
   }
 
-  async #count(rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
+  async #count({ lost }: Batch, rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
     const ids = new Set(written.map(({ id }) => id));
     const missing = rows.filter((row) => !ids.has(row.id));
     // Deleted with its endpoint or event while the request was under way: nothing left to write, nothing lost.
@@ -214,17 +230,34 @@ export class ResultWriter {
     for (const { status } of [...written, ...found.filter(({ is_ours }) => is_ours)])
       this.#counters[status === 'pending' ? 'retrying' : status]++;
     for (const { id } of found.filter(({ is_ours }) => !is_ours)) {
+      lost.add(id);
       this.#counters.lost_claims++;
       this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
     }
   }
 
-  async #disable(batch: readonly Result[]): Promise<void> {
-    const reasons = new Map(
-      batch.flatMap(({ report, outcome }) => (outcome.disable === null ? [] : [[report.claim.endpoint.id, outcome.disable]])),
-    );
-    for (const [id, reason] of reasons) {
-      if (await this.#webhooks.database.transaction((tx) => disableEndpoint(tx, id, reason))) this.#counters.disabled_endpoints++;
+  async #disable(results: readonly Result[]): Promise<void> {
+    const { database, log } = this.#webhooks;
+    const reasons = new Map<string, readonly [endpoint: SendReport['claim']['endpoint'], reason: NonNullable<Outcome['disable']>]>();
+    for (const { report, outcome } of results) {
+      const { endpoint } = report.claim;
+      if (outcome.disable !== null) reasons.set(`${endpoint.id} ${outcome.disable} ${endpoint.url}`, [endpoint, outcome.disable]);
+    }
+    for (const [{ id, url }, reason] of reasons.values()) {
+      try {
+        if (!(await database.transaction((tx) => disableEndpoint(tx, id, reason, { url })))) continue;
+      } catch (error) {
+        // The next failed attempt is a reason again. Other endpoints' results do not wait for this one.
+        log.error({ err: error, endpoint_id: id }, 'a webhook endpoint could not be disabled');
+        continue;
+      }
+      this.#counters.disabled_endpoints++;
+      // What was to be retried has failed with the other pending deliveries of the endpoint.
+      const waiting = results.filter(
+        ({ report, outcome }) => report.claim.endpoint.id === id && outcome.delivery.status === 'pending',
+      ).length;
+      this.#counters.retrying -= waiting;
+      this.#counters.failed += waiting;
     }
   }
 }
@@ -244,20 +277,17 @@ const NO_OUTCOME: Outcome = {
 };
 
 /** One change per endpoint: a success forgets the failures before it, later failures count from there. */
-export function healthChanges(results: readonly Result[]): HealthChange[] {
-  const changes = new Map<string, { id: string; succeeded: boolean; failures: number; failing_since: Date | null }>();
+function healthChanges(results: readonly Result[]): HealthChange[] {
+  const changed = new Set(results.flatMap(({ report, changesHealth }) => (changesHealth ? [report.claim.endpoint.id] : [])));
+  if (changed.size === 0) return [];
+  const changes = new Map<string, { id: string; succeeded_at: Date | null; failures: number; failing_since: Date | null }>();
   for (const { report, outcome } of results) {
     const { endpoint } = report.claim;
-    if (outcome.health === null) continue;
-    const change = changes.get(endpoint.id) ?? { id: endpoint.id, succeeded: false, failures: 0, failing_since: null };
-    if (outcome.delivery.status === 'succeeded') Object.assign(change, { succeeded: true, failures: 0, failing_since: null });
+    if (outcome.health === null || !changed.has(endpoint.id)) continue;
+    const change = changes.get(endpoint.id) ?? { id: endpoint.id, succeeded_at: null, failures: 0, failing_since: null };
+    if (outcome.delivery.status === 'succeeded') Object.assign(change, { succeeded_at: report.endedAt, failures: 0, failing_since: null });
     else Object.assign(change, { failures: change.failures + 1, failing_since: change.failing_since ?? report.endedAt });
     changes.set(endpoint.id, change);
   }
-  const known = new Map(results.map(({ report }) => [report.claim.endpoint.id, report.claim.endpoint]));
-  // Most batches are successes of healthy endpoints, which change nothing.
-  return [...changes.values()].filter(({ id, failures }) => {
-    const before = known.get(id);
-    return failures > 0 || before?.failing_since !== null || before.consecutive_failures > 0;
-  });
+  return [...changes.values()];
 }

@@ -131,6 +131,15 @@ export async function failPendingOf(tx: Db, endpointId: string, now: Date): Prom
   return count;
 }
 
+/** Reads the deliveries of the endpoint: asked only when it is about to be disabled. */
+export async function hasSucceededSince(db: Db, endpointId: string, since: Date): Promise<boolean> {
+  const rows = await db.query(`select id from webhook_deliveries where endpoint_id = $1 and delivered_at > $2 limit 1`, [
+    endpointId,
+    since,
+  ]);
+  return rows.length === 1;
+}
+
 /**
  * Back to pending with the whole retry budget, unless a worker holds the row; check and write are one statement.
  * `from` lists the states that may be requeued.

@@ -230,6 +230,30 @@ describeOutbox(
       expect(reasons.filter((reason) => reason === 'connection')).toHaveLength(4);
     });
 
+    test('an endpoint that cannot be disabled holds nobody up, and is disabled as soon as it can be', async () => {
+      const [gone, fine] = [owner(), owner()];
+      const target = await endpoint({ owner: gone });
+      await endpoint({ owner: fine });
+      outbox.receiver.answer(`/${gone}`, 410);
+      let broken = true;
+      const record = async (): Promise<void> => {
+        if (broken) throw new Error('the audit log cannot be written');
+      };
+      const handle = await outbox.database.open({ clock });
+      useWebhooks(handle, { urlPolicy: LOOPBACK, registry: { audit: { record }, events: null, userChanges: [] } });
+      try {
+        await publishMany(outbox, gone, 1);
+        await publishMany(outbox, fine, 1);
+        expect(await deliverDue(handle)).toMatchObject({ succeeded: 1, retrying: 1, failed: 0, disabled_endpoints: 0 });
+        expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'pending', last_status_code: 410 }]);
+        broken = false;
+        clock.advance(10_000);
+        expect(await deliverDue(handle)).toMatchObject({ failed: 1, retrying: 0, disabled_endpoints: 1 });
+      } finally {
+        unbindWebhooks(handle);
+      }
+    });
+
     test('deliverEvent sends one event’s deliveries and leaves the others', async () => {
       const mine = owner();
       const target = await endpoint({ owner: mine });
