@@ -54,6 +54,18 @@ describeDatabases(
       await keys.stop();
     });
 
+    test('what a request does to the dates it was given reaches no other request', async () => {
+      const { db, clock, keys, create } = await setUp(database);
+      const expiresAt = new Date(clock.now().getTime() + 1000);
+      const { raw } = await create({ expiresAt });
+      for (let look = 0; look < 3; look += 1) (await verifyApiKey(db, raw))?.apiKey.expires_at?.setFullYear(2099);
+      expect(await statements(db, raw), 'cached').toBe(0);
+      expect((await verifyApiKey(db, raw))?.apiKey.expires_at).toEqual(expiresAt);
+      clock.advance(1000);
+      expect(await works(db, raw)).toBe(false);
+      await keys.stop();
+    });
+
     test('revoke, rotate, edit and a changed owner are seen by the next request of this process', async () => {
       const { db, keys, create } = await setUp(database);
       const revoked = await create();

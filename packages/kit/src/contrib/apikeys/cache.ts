@@ -1,3 +1,4 @@
+import type { ApiKey } from './api-key.ts';
 import type { VerifiableKey } from './store.ts';
 
 interface Entry {
@@ -55,9 +56,7 @@ export class KeyCache {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    // Every hit hands out the same objects: none may be changed by who gets them.
-    for (const shared of [key.apiKey, key.apiKey.scopes, key.owner]) Object.freeze(shared);
-    this.#entries.set(key.apiKey.prefix, { key, loadedMs: now.getTime() });
+    this.#entries.set(key.row.prefix, { key: shareable(key), loadedMs: now.getTime() });
   }
 
   dropKey(prefix: string): void {
@@ -67,11 +66,55 @@ export class KeyCache {
 
   dropOwner(ownerId: string): void {
     this.#epoch += 1;
-    for (const [prefix, { key }] of this.#entries) if (key.apiKey.owner_id === ownerId) this.#entries.delete(prefix);
+    for (const [prefix, { key }] of this.#entries) if (key.row.owner_id === ownerId) this.#entries.delete(prefix);
   }
 
   clear(): void {
     this.#epoch += 1;
     this.#entries.clear();
   }
+}
+
+/** Every hit hands out the same objects: none may be changed by who gets them, and what is judged is not even handed out. */
+function shareable({ row, owner, ...digests }: VerifiableKey): VerifiableKey {
+  const own = {
+    ...row,
+    created_at: copyOf(row.created_at),
+    last_used_at: copyOf(row.last_used_at),
+    expires_at: copyOf(row.expires_at),
+    revoked_at: copyOf(row.revoked_at),
+    previous_expires_at: copyOf(row.previous_expires_at),
+    previous_last_used_at: copyOf(row.previous_last_used_at),
+  };
+  return { ...digests, row: own, apiKey: Object.freeze(withNewDates(own)), owner: Object.freeze({ ...owner }) };
+}
+
+/** A Date cannot be frozen, and whoever sets one back by a week, to warn before the expiry, would move it for all: each look makes a new one. */
+function withNewDates(row: ApiKey): ApiKey {
+  return {
+    ...row,
+    scopes: Object.freeze([...row.scopes]),
+    get created_at() {
+      return copyOf(row.created_at);
+    },
+    get last_used_at() {
+      return copyOf(row.last_used_at);
+    },
+    get expires_at() {
+      return copyOf(row.expires_at);
+    },
+    get revoked_at() {
+      return copyOf(row.revoked_at);
+    },
+    get previous_expires_at() {
+      return copyOf(row.previous_expires_at);
+    },
+    get previous_last_used_at() {
+      return copyOf(row.previous_last_used_at);
+    },
+  };
+}
+
+function copyOf<D extends Date | null>(date: D): D {
+  return (date === null ? null : new Date(date)) as D;
 }

@@ -8,6 +8,9 @@ import type { KeyState } from './state.ts';
 
 /** A key with what verification compares. The digests never leave this module. */
 export interface VerifiableKey {
+  /** What is judged. */
+  readonly row: ApiKey;
+  /** What the caller gets: the row, or what the cache hands out instead. */
   readonly apiKey: ApiKey;
   readonly owner: User;
   readonly digest: string;
@@ -100,7 +103,8 @@ export async function findForVerification(db: Db, statements: KeyStatements, pre
     is_staff: owner_is_staff === true,
     is_superuser: owner_is_superuser === true,
   };
-  return { apiKey: { ...key, owner_is_active }, owner, digest, previousDigest };
+  const apiKey = { ...key, owner_is_active };
+  return { row: apiKey, apiKey, owner, digest, previousDigest };
 }
 
 export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' | 'prefix', value: string): Promise<ApiKey | null> {

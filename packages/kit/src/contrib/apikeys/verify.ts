@@ -81,15 +81,15 @@ async function verifyStored(
 function judge(keyring: Keyring, key: VerifiableKey | null, { secret }: KeyParts, now: Date): VerifiedApiKey | null {
   const digest = secretDigest(secret, keyring.pepper);
   const isCurrent = sameDigest(digest, key?.digest ?? NO_DIGEST);
-  if (key === null || keyState(key.apiKey, now) !== 'active') return null;
+  if (key === null || keyState(key.row, now) !== 'active') return null;
   if (!isCurrent && !isPreviousInGrace(key, digest, now)) return null;
-  keyring.lastUsed.note(key.apiKey, !isCurrent, now);
+  keyring.lastUsed.note(key.row, !isCurrent, now);
   return { apiKey: key.apiKey, user: key.owner, isPrevious: !isCurrent };
 }
 
-function isPreviousInGrace({ apiKey, previousDigest }: VerifiableKey, digest: string, now: Date): boolean {
-  if (previousDigest === null || apiKey.previous_expires_at === null) return false;
-  return sameDigest(digest, previousDigest) && apiKey.previous_expires_at.getTime() > now.getTime();
+function isPreviousInGrace({ row, previousDigest }: VerifiableKey, digest: string, now: Date): boolean {
+  if (previousDigest === null || row.previous_expires_at === null) return false;
+  return sameDigest(digest, previousDigest) && row.previous_expires_at.getTime() > now.getTime();
 }
 
 /**
