@@ -1,6 +1,6 @@
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
-import { beatAfter } from './answer-beat.ts';
+import { beatAfter, beatClock } from './answer-beat.ts';
 import type { ApiKey } from './api-key.ts';
 import type { KeyCache } from './cache.ts';
 import { NO_DIGEST, sameDigest, secretDigest } from './digest.ts';
@@ -44,7 +44,7 @@ export function verifyApiKey(db: Db, raw: unknown, options?: VerifyOptions): Pro
     // Without waiting: going through an async function would double what a cached key costs.
     if (cached === undefined) return verifyStored(db, keyring, cache, parts, now, caller);
     const verified = judge(keyring, cached, parts, now);
-    return verified === null ? refuse(performance.now(), now, caller) : Promise.resolve(verified);
+    return verified === null ? refuse(beatClock(), now, caller) : Promise.resolve(verified);
   } catch (error) {
     return Promise.reject(error);
   }
@@ -67,7 +67,7 @@ async function verifyStored(
   now: Date,
   caller: Caller | null,
 ): Promise<VerifiedApiKey | null> {
-  const startedAt = performance.now();
+  const startedAt = beatClock();
   const epoch = cache?.epoch ?? 0;
   const key = await findForVerification(db, keyring.statements, parts.prefix);
   if (key !== null) cache?.put(key, now, epoch);
