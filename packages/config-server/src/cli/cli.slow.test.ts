@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, SERVER_TOML, TOKEN, writeFiles } from '../../test/running-server.ts';
+import { createCertificate } from '../../test/certificates.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/config-server.js', import.meta.url));
@@ -96,6 +97,41 @@ test('--check of a valid file opens no socket and exits 0', async () => {
   const refused = run([join(folder, 'server.toml')]);
   expect(await refused.exit).toBe(1);
   expect(refused.output.err).toMatch(/refusing to start: .*: server\.bind: cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)/);
+});
+
+test.each([
+  ['expired at 2020-01-02', new Date('2020-01-01T00:00:00Z'), new Date('2020-01-02T00:00:00Z')],
+  ['is not valid before 2999-01-01', new Date('2999-01-01T00:00:00Z'), new Date('2999-01-02T00:00:00Z')],
+])('--check warns of a certificate that %s, and passes', async (dates, notBefore, notAfter) => {
+  const { cert, key } = createCertificate({ name: 'localhost', hosts: ['127.0.0.1'], notBefore, notAfter });
+  const folder = await prepare(`${SERVER_TOML}\n[server.tls]\ncertificate = "server.pem"\nkey = "server.key"\n`);
+  await writeFile(join(folder, 'server.pem'), cert);
+  await writeFile(join(folder, 'server.key'), key, { mode: 0o400 });
+  const program = run(['--check', join(folder, 'server.toml')]);
+  expect(await program.exit).toBe(0);
+  const lines = program.output.out.trimEnd().split('\n');
+  expect(lines).toEqual([
+    expect.stringContaining(`config-server: WARNING: the certificate of server.tls.certificate ${dates}`),
+    expect.stringMatching(/ is valid: 2 sections, 3 clients, tls$/),
+  ]);
+  expect(program.output.err).toBe('');
+});
+
+test('no output holds escape codes, whatever the variables about colours say', async () => {
+  const folder = await prepare();
+  for (const environment of [{}, { FORCE_COLOR: '3' }] as Record<string, string>[]) {
+    for (const parameters of [
+      ['--help'],
+      ['--version'],
+      ['--check', join(folder, 'server.toml')],
+      ['--check', join(folder, 'none.toml')],
+    ]) {
+      const { exit, output } = run(parameters, environment);
+      await exit;
+      expect(output.out + output.err).not.toBe('');
+      expect(output.out + output.err).not.toContain('\u001B');
+    }
+  }
 });
 
 test('variables of the process are the environment layer', async () => {

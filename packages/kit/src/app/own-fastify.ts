@@ -7,6 +7,8 @@ import { requestIds } from './request-ids.ts';
 const PARAM_LENGTH_MAX = 500;
 /** A client that takes longer to send its headers and body is answered 408. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/** Node looks for such clients every 30 s unless told, so that some would be let go for a minute and a half. */
+const CONNECTIONS_CHECK_MS = 5000;
 
 /** The server an app makes for itself. Its own error bodies are replaced by ours on every path Fastify offers a hook for. */
 export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
@@ -16,6 +18,7 @@ export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
     logger: false,
     genReqId: requestIds(),
     requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { connectionsCheckingInterval: CONNECTIONS_CHECK_MS },
     // A request on a kept-alive connection while we stop is still answered, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PARAM_LENGTH_MAX },
