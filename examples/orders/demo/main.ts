@@ -7,8 +7,10 @@ import { startConfigServer } from './start-config-server.ts';
 import { startReceiver } from './start-receiver.ts';
 
 const began = performance.now();
+// False in a pipe, and with NO_COLOR.
+const colour = process.stdout.isTTY && process.stdout.hasColors();
 const step = (text: string): void => {
-  if (process.stdout.isTTY) process.stdout.write(text === '' ? '\r\x1b[2K' : `\r\x1b[2K${text} …`);
+  if (colour) process.stdout.write(text === '' ? '\r\x1b[2K' : `\r\x1b[2K${text} …`);
 };
 
 step('starting the configuration server');
@@ -26,7 +28,7 @@ const receiver = await startReceiver();
 const api = await startApi(receiver);
 
 step('');
-process.stdout.write(panel({ api, configuration, receiver, seconds: (performance.now() - began) / 1000, colour: process.stdout.isTTY }));
+process.stdout.write(panel({ api, configuration, receiver, seconds: (performance.now() - began) / 1000, colour }));
 
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -57,11 +57,15 @@ export function databaseSources(given: AppOptions['database'], url: string | und
     });
     return new Map();
   }
-  if (typeof source === 'string' || isDatabase(source)) return new Map([['default', source]]);
+  if (typeof source === 'string' || isDatabase(source)) {
+    if (typeof source === 'string') checkUrl(source, given === undefined ? 'DATABASE_URL' : 'createApp: database', faults);
+    return new Map([['default', source]]);
+  }
   if (!Object.hasOwn(source, 'default')) {
     faults.push({ id: 'E011', message: 'None of the databases is called "default".', hint: 'Handlers get it as db; name one "default".' });
   }
   for (const [alias, each] of Object.entries(source)) {
+    if (typeof each === 'string') checkUrl(each, `createApp: database "${alias}"`, faults);
     if (typeof each === 'string' || each.using === alias) continue;
     faults.push({
       id: 'E011',
@@ -70,6 +74,16 @@ export function databaseSources(given: AppOptions['database'], url: string | und
     });
   }
   return new Map(Object.entries(source));
+}
+
+/** The URL itself is not shown: it may hold a password. */
+function checkUrl(url: string, where: string, faults: Fault[]): void {
+  if (/^(sqlite:|postgres(ql)?:\/\/)/.test(url)) return;
+  faults.push({
+    id: 'E011',
+    message: `${where} is not the address of a database.`,
+    hint: 'Write sqlite:./data/app.db or postgres://user:password@host:5432/name.',
+  });
 }
 
 function isDatabase(value: object): value is Database {

@@ -10,6 +10,7 @@ import { openapiCommand } from './commands/openapi.ts';
 import { startCommand } from './commands/start.ts';
 import type { CoreCommand } from './core-command.ts';
 import { createContext, type CliContext } from './context.ts';
+import { explainFailure, missingModule } from './explain-failure.ts';
 import { findConfig, missingConfig } from './find-config.ts';
 import { loadApp } from './load-app.ts';
 import { paint, type Terminal } from './terminal.ts';
@@ -45,7 +46,11 @@ export async function runProgram(run: ProgramRun): Promise<number> {
     addCommands(program, context, app);
     await program.parseAsync([...run.argv], { from: 'user' }).catch(async (error: unknown) => {
       // Without the app its modules' commands are unknown: the reason is why it could not be loaded.
-      if (app === undefined && error instanceof CommanderError && error.code === 'commander.unknownCommand') await loading;
+      if (error instanceof CommanderError && error.code === 'commander.unknownCommand') {
+        await loading;
+        const hint = missingModule(program.args[0]);
+        if (hint !== undefined) run.terminal.stderr.write(`${hint}\n`);
+      }
       throw error;
     });
     return 0;
@@ -108,12 +113,12 @@ function report(error: unknown, { terminal }: ProgramRun, json: boolean): number
   // Commander has printed its own message; asking for help or the version is no fault.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const code = isKitError(error) ? error.code : 'failed';
-  const message = isKitError(error) ? error.detail : error instanceof Error ? error.message : String(error);
+  const explained = explainFailure(error);
+  const message = explained ?? (error instanceof Error ? error.message : String(error));
   if (json) terminal.stderr.write(`${JSON.stringify({ error: { code, message } })}\n`);
   else terminal.stderr.write(`${paint('red', 'error:', terminal.stderr)} ${message}\n`);
-  const expected = isKitError(error) || error instanceof CliFailure;
   // A sentence is enough for what we foresaw; for anything else the stack is what helps.
-  if (!expected && !json && error instanceof Error && error.stack !== undefined)
+  if (explained === undefined && !json && error instanceof Error && error.stack !== undefined)
     terminal.stderr.write(`${paint('dim', error.stack, terminal.stderr)}\n`);
   return error instanceof CliFailure ? error.exitCode : 1;
 }

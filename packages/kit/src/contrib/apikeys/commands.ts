@@ -4,6 +4,8 @@ import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { Db } from '../../db/db.ts';
+import { didYouMean } from '../../http/did-you-mean.ts';
+import { scopeCovers } from '../../permissions/scope.ts';
 import { type ApiKey, apiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
 import { keyringOf } from './keyring.ts';
@@ -48,6 +50,7 @@ function addCreate(command: CommanderCommand, context: Context): void {
       const expiresAt = options.days === undefined ? null : inDays(options.days, clock.now(), context);
       const input = { user, name: options.name, scopes: options.scope ?? [], expiresAt, rateLimit: options.rate ?? null, by: ACTOR };
       const issued = await explained(context, createApiKey(db, input));
+      warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
       show(
         context,
         issued,
@@ -76,6 +79,7 @@ function addRotate(command: CommanderCommand, context: Context): void {
         by: ACTOR,
       };
       const issued = await explained(context, rotateApiKey(db, key, rotation));
+      warnAboutScopes(context, options.scope ?? [], keyringOf(db).routeScopes());
       const { previous_expires_at } = issued.apiKey;
       const old =
         previous_expires_at === null
@@ -83,6 +87,13 @@ function addRotate(command: CommanderCommand, context: Context): void {
           : `The old secret works until ${previous_expires_at.toISOString()}`;
       show(context, issued, `Key ${key.prefix} rotated${until(issued.apiKey)}. ${old}. Keep the next line; it is not shown again.`);
     });
+}
+
+/** A scope that no route asks for is mostly a slip. An app without scopes of its own hands out keys for others and cannot tell. */
+function warnAboutScopes(context: Context, scopes: readonly string[], needed: readonly string[]): void {
+  if (needed.length === 0) return;
+  for (const scope of scopes.filter((given) => !needed.some((scope) => scopeCovers([given], scope))))
+    context.stderr.write(`No route of this app needs the scope ${scope}.${didYouMean(scope, needed)}\n`);
 }
 
 function addRevoke(command: CommanderCommand, context: Context): void {

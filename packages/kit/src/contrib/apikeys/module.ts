@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
 import { apiKeysAdmin } from './admin.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
@@ -6,7 +7,7 @@ import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
 import { initial } from './migrations/index.ts';
 import { apiKeys as keys } from './models.ts';
-import { readApiKeyOptions, type ApiKeyOptions } from './options.ts';
+import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 
 /** Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service. */
@@ -24,10 +25,16 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     install: ({ registry }) => void registry.userChanges.push(ownerChanged),
     async setup(app) {
       if (app.users === null) {
-        throw new Error(
-          'apiKeys() needs to know the owners of keys: add accounts() to the modules, or give createApp a `users` directory.',
-        );
+        throw new StartUpError([
+          {
+            id: 'E011',
+            message: 'apiKeys() needs to know the owners of keys.',
+            hint: 'Add accounts() to the modules, or give createApp a `users` directory.',
+          },
+        ]);
       }
+      const pepperProblem = pepperFault(app.settings.apiKeyPepper);
+      if (settings.pepper === undefined && pepperProblem !== null) throw new StartUpError([{ id: 'E011', message: pepperProblem }]);
       const { users, clock, log, registry } = app;
       inUse = await startKeyring(app.db, settings, {
         users,

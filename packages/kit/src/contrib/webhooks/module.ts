@@ -1,4 +1,5 @@
 import type { Module } from '../../app/module.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
 import { webhooksAdmin } from './admin.ts';
@@ -39,7 +40,12 @@ export function webhooks(options: WebhookOptions = {}): Module {
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
-        bindWebhooks(database, settings, { clock, log, registry });
+        try {
+          bindWebhooks(database, settings, { clock, log, registry });
+        } catch (error) {
+          // Keys that are none: a setting to correct, not a fault of the program.
+          throw error instanceof TypeError ? new StartUpError([{ id: 'E011', message: error.message }]) : error;
+        }
         bound.push(database);
       }
     },

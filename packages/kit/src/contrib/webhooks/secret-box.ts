@@ -27,10 +27,20 @@ export interface SecretBox {
 }
 
 export function secretBox({ keys = [], strict = false, clock = () => new Date() }: SecretBoxOptions): SecretBox {
-  const parsed = keys.map((key) => parseFernetKey(key));
+  const parsed = keys.map((key, index) => {
+    try {
+      return parseFernetKey(key);
+    } catch (cause) {
+      throw new TypeError(`Key ${index + 1} of ${keys.length} in WEBHOOK_SECRET_KEYS cannot be used. ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+  });
   const [first] = parsed;
   if (strict && first === undefined) {
-    throw new TypeError('Strict secret storage needs at least one key in WEBHOOK_SECRET_KEYS; create one with the command generate-key.');
+    throw new TypeError(
+      'Strict secret storage needs at least one key in WEBHOOK_SECRET_KEYS; create one with `kit webhooks generate-key`.',
+    );
   }
 
   function seal(secret: string): string {

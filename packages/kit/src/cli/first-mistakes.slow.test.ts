@@ -1,0 +1,157 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+
+const bin = join(import.meta.dirname, '../../bin/kit.js');
+const source = (path: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, '..', path)).href);
+
+/** A port of loopback that refuses connections. */
+const NOBODY = 'postgres://ada:hunter2secret@127.0.0.1:1/shop';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kit-mistakes-'));
+  await writeFile(
+    join(folder, 'kit.config.ts'),
+    `import { createApp } from ${source('index.ts')};
+import { accounts } from ${source('contrib/accounts/index.ts')};
+import { ApiKeyController, apiKeys } from ${source('contrib/apikeys/index.ts')};
+import { WebhookEndpointController, webhooks } from ${source('contrib/webhooks/index.ts')};
+export default createApp({
+  title: 'Shop',
+  modules: [accounts(), apiKeys(), webhooks()],
+  mount: { '/v1': { '/keys': ApiKeyController, '/webhooks': WebhookEndpointController } },
+});
+`,
+  );
+  await writeFile(
+    join(folder, 'bare.config.ts'),
+    `import { createApp } from ${source('index.ts')};\nexport default createApp({ mount: {} });\n`,
+  );
+  await kit(['migrate']);
+  await kit(['user', 'create', 'ada', '--no-password']);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function kit(args: readonly string[], environment: Readonly<Record<string, string>> = {}, input = ''): Promise<Run> {
+  const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: 'sqlite:./app.db', ...environment };
+  const child = spawn(process.execPath, ['--conditions=source', bin, ...args], { cwd: folder, env });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stdin.end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+describe('what goes wrong in the first minutes is one sentence that says what to do', () => {
+  test('a port that is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await kit(['start', '--port', String(port)]);
+    expect([code, stderr]).toEqual([
+      1,
+      `error: Another program already listens on 127.0.0.1:${port}. Stop it, or take another port: kit start --port ${port + 1}\n`,
+    ]);
+  });
+
+  test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
+    [
+      'an address of another machine',
+      ['start', '--host', '192.0.2.1'],
+      {},
+      /^error: 192\.0\.2\.1 is no address of this machine\. .*--host/,
+    ],
+    [
+      'a database that does not run',
+      ['migrate'],
+      { DATABASE_URL: NOBODY },
+      /cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1\. .*DATABASE_URL/,
+    ],
+    [
+      'an address of nothing',
+      ['migrate'],
+      { DATABASE_URL: 'mysql://ada:hunter2secret@db/shop' },
+      /DATABASE_URL is not the address of a database\. Write sqlite:/,
+    ],
+    ['a short pepper', ['apikey', 'list'], { API_KEY_PEPPER: 'short' }, /API_KEY_PEPPER has fewer than 16 characters; use 32/],
+    [
+      'a key that is none',
+      ['webhooks', 'stats'],
+      { WEBHOOK_SECRET_KEYS: 'hunter2secret' },
+      /Key 1 of 1 in WEBHOOK_SECRET_KEYS .*`kit webhooks generate-key`/,
+    ],
+  ])('%s', async (_name, args, environment, sentence) => {
+    const { code, stderr } = await kit(args, environment);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(sentence);
+    expect(stderr).not.toMatch(/^ +at /m);
+    expect(stderr).not.toContain('hunter2secret');
+  });
+
+  test('a database that PostgreSQL does not have', async () => {
+    const url = new URL(inject('postgresUrl'));
+    url.pathname = '/no_such_database';
+    const { code, stderr } = await kit(['migrate'], { DATABASE_URL: url.href });
+    expect([code, stderr]).toEqual([
+      1,
+      'error: The database server answers, but database "no_such_database" does not exist. Create it, or correct the end of the URL.\n',
+    ]);
+  });
+
+  test('a command whose module is not installed', async () => {
+    const { code, stderr } = await kit(['--config', 'bare.config.ts', 'user', 'create', 'ada']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('"user" comes with accounts() from kit/contrib/accounts: add it to `modules` of createApp.');
+  });
+
+  test('a scope that no route needs is pointed out, and the key is made all the same', async () => {
+    const slip = await kit(['apikey', 'create', '--user', 'ada', '--name', 'ci', '--scope', 'webhook:write']);
+    expect([slip.code, slip.stderr]).toEqual([0, 'No route of this app needs the scope webhook:write. Did you mean "webhooks:write"?\n']);
+    const right = await kit(['apikey', 'create', '--user', 'ada', '--name', 'ci', '--scope', 'webhooks:*']);
+    expect([right.code, right.stderr]).toEqual([0, '']);
+  });
+});
+
+// Each of these is coloured on a terminal.
+const PAINTED = ['--help', 'doctor', 'no-such-command'];
+
+describe('escape codes are for people at terminals', () => {
+  test('a pipe gets none', async () => {
+    for (const line of [...PAINTED, 'migrate', 'inspect', 'user activate nobody', 'apikey list', 'webhooks stats --prometheus']) {
+      const { stdout, stderr } = await kit(line.split(' '));
+      expect(stdout + stderr).not.toBe('');
+      expect([line, stdout + stderr]).toEqual([line, expect.not.stringContaining('\u001B')]);
+    }
+  });
+
+  // `script` of util-linux gives a program a terminal; other systems have one with other options, or none.
+  test('NO_COLOR turns them off on a terminal', { skip: spawnSync('script', ['--version']).status !== 0 }, async () => {
+    for (const line of PAINTED) expect(await onTerminal(line, {})).toContain('\u001B[');
+    for (const line of PAINTED) expect(await onTerminal(line, { NO_COLOR: '1' })).not.toContain('\u001B');
+  });
+});
+
+/** What a command line shows on a pseudo-terminal. */
+async function onTerminal(line: string, environment: Readonly<Record<string, string>>): Promise<string> {
+  const command = `${process.execPath} --conditions=source ${bin} ${line}`;
+  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', DATABASE_URL: 'sqlite:./app.db', ...environment };
+  const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await once(child, 'close');
+  return output;
+}
