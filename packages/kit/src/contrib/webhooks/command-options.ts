@@ -12,12 +12,9 @@ export async function databaseNamed(context: Context, alias: string): Promise<Da
   return database;
 }
 
-export function wholeNumber(context: Context, option: string, text: string, min: number): number;
-export function wholeNumber(context: Context, option: string, text: string | undefined, min: number): number | undefined;
-export function wholeNumber(context: Context, option: string, text: string | undefined, min: number): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,9}$/.test(text) || Number(text) < min)
-    context.fail(`${option} is ${JSON.stringify(text)}; use a whole number, ${min} or more.`);
+export function wholeNumber(context: Context, option: string, text: string, min: number, max = 999_999_999): number {
+  if (!/^\d{1,9}$/.test(text) || Number(text) < min || Number(text) > max)
+    context.fail(`${option} is ${JSON.stringify(text)}; use a whole number from ${min} to ${max}.`);
   return Number(text);
 }
 
@@ -29,7 +26,10 @@ export function uuid(context: Context, option: string, text: string): string {
 
 export function time(context: Context, option: string, text: string): Date {
   const date = new Date(text);
-  if (!/^\d{4}-\d{2}-\d{2}(T.+(Z|[+-]\d{2}:\d{2}))?$/.test(text) || Number.isNaN(date.getTime()))
+  const day = /^(\d{4}-\d{2}-\d{2})(T.+(Z|[+-]\d{2}:\d{2}))?$/.exec(text)?.[1] ?? '';
+  // `Date` takes the 31st of February for the 3rd of March.
+  const isDay = day >= '0001' && new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day.slice(-2));
+  if (!isDay || Number.isNaN(date.getTime()))
     context.fail(
       `${option} is ${JSON.stringify(text)}; use a date (2026-03-01) or an ISO 8601 time with its offset (2026-03-01T12:00:00Z).`,
     );

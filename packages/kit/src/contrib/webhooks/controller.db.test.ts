@@ -64,6 +64,22 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     expect((await call(user, 'GET', '/hooks?cursor=nonsense')).status).toBe(422);
   });
 
+  test('ids and cursors may be written in upper case', async () => {
+    const user = await person();
+    const { body: first } = await create(user);
+    const { body: second } = await create(user);
+    await send(user.id);
+    const upper = (id: string) => id.toUpperCase();
+    expect((await call(user, 'GET', `/hooks/${upper(first.id)}`)).body.id).toBe(first.id);
+    expect((await call(user, 'GET', `/hooks?cursor=${upper(second.id)}`)).body.items).toMatchObject([{ id: first.id }]);
+    expect((await call(user, 'PATCH', `/hooks/${upper(first.id)}`, { description: 'mine' })).status).toBe(200);
+    const [delivery] = await deliveriesOf(first.id);
+    const path = `/hooks/${upper(first.id)}/deliveries`;
+    expect((await call(user, 'GET', `${path}/${upper(delivery?.id ?? '')}`)).body.id).toBe(delivery?.id);
+    expect((await call(user, 'GET', `${path}?cursor=${upper(delivery?.id ?? '')}`)).body.items).toEqual([]);
+    expect((await call(user, 'POST', `${path}/${upper(delivery?.id ?? '')}/retry`)).status).toBe(200);
+  });
+
   test('401: nobody in particular has no endpoints', async () => {
     expect(await app.kit.call('GET', '/v2/hooks')).toMatchObject({ status: 401, body: { code: 'not_authenticated' } });
   });
@@ -119,6 +135,9 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
       [{ description: 'x'.repeat(201) }, 'body.description'],
       [{ tenant_key: 'acme' }, 'body.tenant_key'],
       [{ secret: 'whsec_chosen' }, 'body.secret'],
+      [{ schedule: [1] }, 'body.schedule'],
+      [{ owner_id: 'somebody' }, 'body.owner_id'],
+      [{ events: ['a'.repeat(1_000_000)] }, 'body.events'],
       [{ url: 7 }, 'body.url'],
     ] as const) {
       const { status, body } = await create(user, fields);

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { describeOutbox, type Outbox } from '../../../test/webhooks/outbox.ts';
 import type { App, CommandContext } from '../../app/index.ts';
+import { deliverDue, startWorker } from './deliver.ts';
 import { addDeliver } from './deliver-command.ts';
 
 async function run(outbox: Outbox, args: readonly string[]): Promise<string[]> {
@@ -49,6 +50,33 @@ describeOutbox('the command deliver', (outbox) => {
 
   test('an unknown database and a bad number are refused with a sentence', async () => {
     await expect(run(outbox, ['--database', 'reports'])).rejects.toThrow('There is no database "reports"');
-    await expect(run(outbox, ['--limit', '0'])).rejects.toThrow(/Give a number above 0/);
+    for (const [option, text] of [
+      ['--limit', '0'],
+      ['--limit', '1.5'],
+      ['--limit', '1e3'],
+      ['--limit', ''],
+      ['--limit', '-1'],
+      ['--concurrency', '0.5'],
+      ['--concurrency', '10001'],
+      ['--timeout', '0'],
+      ['--timeout', '601'],
+      ['--timeout', '1e9'],
+      ['--interval', '0.001'],
+      ['--interval', '99999'],
+      ['--interval', 'Infinity'],
+    ] as const)
+      await expect(run(outbox, [option, text])).rejects.toThrow(/Give a (whole )?number .*from/);
+  });
+
+  test('a worker with half a slot, or a deadline that no timer can hold, is refused', async () => {
+    for (const options of [
+      { concurrency: 0.5 },
+      { concurrency: 0 },
+      { timeoutMs: 2 ** 40 },
+      { pollIntervalMs: Number.NaN },
+      { limit: 1.5 },
+    ])
+      await expect(deliverDue(outbox.db, options)).rejects.toThrow(/The worker cannot start: \w+ is /);
+    await expect(startWorker(outbox.db, { concurrency: 0, timeoutMs: 0 })).rejects.toThrow(/concurrency is 0; .* timeoutMs is 0; /);
   });
 });

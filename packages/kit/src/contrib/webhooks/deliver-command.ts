@@ -18,10 +18,10 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
     .command('deliver')
     .description('send what is due: once, or with --loop until stopped')
     .option('--loop', 'go on until SIGTERM; what is under way then is finished')
-    .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', positive)
-    .addOption(new Option('--limit <count>', 'without --loop: send at most this many').argParser(positive).conflicts('loop'))
-    .option('--concurrency <count>', 'requests under way at a time', positive)
-    .option('--timeout <seconds>', 'deadline of one request', positive)
+    .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', seconds(0.01, 3600))
+    .addOption(new Option('--limit <count>', 'without --loop: send at most this many').argParser(count(999_999_999)).conflicts('loop'))
+    .option('--concurrency <count>', 'requests under way at a time', count(10_000))
+    .option('--timeout <seconds>', 'deadline of one request', seconds(0.001, 600))
     .option('--database <alias>', 'the database to deliver from', 'default')
     .action(async (flags: DeliverFlags) => {
       const { databases } = await context.app();
@@ -56,8 +56,18 @@ function line(summary: DeliverySummary, json: boolean): string {
   return `succeeded=${succeeded} retrying=${retrying} failed=${failed} disabled_endpoints=${disabled_endpoints} lost_claims=${lost_claims}`;
 }
 
-function positive(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError('Give a number above 0.');
+function seconds(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Give a number of seconds from ${min} to ${max}.`);
+  };
+}
+
+function count(max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= 1 && value <= max) return value;
+    throw new InvalidArgumentError(`Give a whole number from 1 to ${max}.`);
+  };
 }

@@ -117,7 +117,7 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
       attempts: 2,
       payload: { type: 'order.paid', timestamp: publishedAt, data: { total: '12.50' } },
       attempt_history: [
-        { status_code: 503, failure_reason: 'http_status', response_excerpt: 'try later', worker: expect.any(String) },
+        { status_code: 503, failure_reason: 'http_status', response_excerpt: 'try later', worker: expect.stringMatching(/^[0-9a-f]{6}$/) },
         { status_code: 200, failure_reason: null, error: null },
       ],
     });

@@ -96,8 +96,14 @@ export function deliveryDetail(delivery: WebhookDelivery, event: WebhookEvent, a
 }
 
 function attemptRecord(attempt: WebhookAttempt): AttemptRecord {
-  const { id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker } = attempt;
+  const { id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt } = attempt;
+  const worker = publicName(attempt.worker);
   return { id, started_at: started_at.toISOString(), duration_ms, status_code, failure_reason, error, response_excerpt, worker };
+}
+
+/** Of a name that the worker gave itself only the random part: host names are often internal addresses (`ip-10-0-3-17`). */
+function publicName(worker: string): string {
+  return /:\d+:([0-9a-f]{6})$/.exec(worker)?.[1] ?? worker;
 }
 
 /** The audit entry of a change, in its transaction. Nothing where the audit module is not installed. */

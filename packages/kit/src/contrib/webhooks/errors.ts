@@ -67,6 +67,8 @@ export type PublishFault =
   | 'data_invalid'
   | 'payload_too_large'
   | 'key_invalid'
+  | 'option_unknown'
+  | 'queue_invalid'
   | 'idempotency_key_reused'
   | 'no_transaction'
   | 'wrong_database'

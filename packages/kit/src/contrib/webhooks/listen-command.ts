@@ -21,9 +21,8 @@ export function addListen(command: CommanderCommand, context: Context): void {
     .option('--status <code>', 'answer this to genuine deliveries, to see retries', '204')
     .addHelpText('after', '\nThe signing secret is asked for, or is the first line of standard input; it is never an argument.')
     .action(async (options: { port: string; status: string }) => {
-      const port = wholeNumber(context, '--port', options.port, 0);
-      const status = wholeNumber(context, '--status', options.status, 200);
-      if (port > 65_535 || status > 599) context.fail('--port is at most 65535 and --status at most 599.');
+      const port = wholeNumber(context, '--port', options.port, 0, 65_535);
+      const status = wholeNumber(context, '--status', options.status, 200, 599);
       const secret = checkedSecret(context, await context.secret('Signing secret'));
       const server = createServer((request, response) => void receive(context, secret, status, request, response));
       const stopped = stopSignal();

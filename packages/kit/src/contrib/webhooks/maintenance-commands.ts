@@ -4,12 +4,15 @@ import type { App } from '../../app/module.ts';
 import { assignAudience } from './assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } from './audience.ts';
 import { databaseNamed, time, uuid, wholeNumber } from './command-options.ts';
+import { isEventType } from './subscription.ts';
 import { encryptSecrets, prune, replay } from './maintain.ts';
 import { webhooksOf } from './webhooks.ts';
 
 type Context = CommandContext<App>;
 
 const DAY_MS = 86_400_000;
+/** A century; more does not fit into a date. */
+const DAYS_MAX = 36_500;
 
 export function addMaintenance(command: CommanderCommand, context: Context): void {
   addReplay(command, context);
@@ -42,6 +45,9 @@ function addReplay(command: CommanderCommand, context: Context): void {
     .action(async (options: ReplayChoice) => {
       const since = time(context, '--since', options.since);
       const until = options.until === undefined ? undefined : time(context, '--until', options.until);
+      if (until !== undefined && until <= since) context.fail('--until is not after --since: nothing lies between them.');
+      if (options.type !== undefined && !isEventType(options.type))
+        context.fail(`--type is ${JSON.stringify(options.type)}; use an event type such as order.paid.`);
       const endpointId = options.endpoint === undefined ? undefined : uuid(context, '--endpoint', options.endpoint);
       const db = await databaseNamed(context, options.database);
       const dryRun = options.dryRun === true;
@@ -60,7 +66,7 @@ function addPrune(command: CommanderCommand, context: Context): void {
     .option('--limit <events>', 'remove at most so many', '1000')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: { days: string; limit: string; database: string }) => {
-      const days = wholeNumber(context, '--days', options.days, 0);
+      const days = wholeNumber(context, '--days', options.days, 0, DAYS_MAX);
       const limit = wholeNumber(context, '--limit', options.limit, 1);
       const db = await databaseNamed(context, options.database);
       const before = new Date(webhooksOf(db).clock.now().getTime() - days * DAY_MS);

@@ -13,14 +13,24 @@ export interface EndpointScope {
 const OWN = 'owner_id = $1 and tenant_key = $2';
 
 export async function findOwnEndpoint(db: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
-  const [row] = await db.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3`, [owner, tenantKey, id]);
+  const [row] = await db.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3`, [
+    owner,
+    tenantKey,
+    asStored(id),
+  ]);
   return row ?? null;
+}
+
+/** Ids of requests may be in upper case; SQLite stores and compares them as text. */
+function asStored(id: string): string {
+  return id.toLowerCase();
 }
 
 /** The row as it is until the end of the transaction. */
 export async function holdOwnEndpoint(tx: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
   const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
-  const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3${lock}`, [owner, tenantKey, id]);
+  const parameters = [owner, tenantKey, asStored(id)];
+  const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3${lock}`, parameters);
   return row ?? null;
 }
 
@@ -34,7 +44,7 @@ export interface Slice {
 export async function listOwnEndpoints(db: Db, { owner, tenantKey }: EndpointScope, { limit, after }: Slice): Promise<WebhookEndpoint[]> {
   return db.query<WebhookEndpoint>(
     `select * from webhook_endpoints where ${OWN}${after === undefined ? '' : ' and id < $4'} order by id desc limit $3`,
-    [owner, tenantKey, limit, ...(after === undefined ? [] : [after])],
+    [owner, tenantKey, limit, ...(after === undefined ? [] : [asStored(after)])],
   );
 }
 
@@ -63,7 +73,7 @@ export async function listDeliveries(
   { limit, after }: Slice,
 ): Promise<WebhookDelivery[]> {
   const { where, parameters } = filtered(endpointId, filter);
-  const before = after === undefined ? '' : ` and id < $${parameters.push(after)}`;
+  const before = after === undefined ? '' : ` and id < $${parameters.push(asStored(after))}`;
   return db.query<WebhookDelivery>(
     `select * from webhook_deliveries where ${where}${before} order by id desc limit $${parameters.push(limit)}`,
     parameters,
@@ -85,7 +95,10 @@ export async function countDeliveries(db: Db, endpointId: string, filter: Delive
 }
 
 export async function findDeliveryOf(db: Db, endpointId: string, id: string): Promise<WebhookDelivery | null> {
-  const [row] = await db.query<WebhookDelivery>('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [endpointId, id]);
+  const [row] = await db.query<WebhookDelivery>('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [
+    endpointId,
+    asStored(id),
+  ]);
   return row ?? null;
 }
 

@@ -75,10 +75,20 @@ const BOUNDS: readonly (readonly [keyof WebhookOptions, number, number])[] = [
   ['timeoutMs', 1, 10 * 60_000],
   ['disableAfterMs', 1, 365 * 24 * HOUR_MS],
   ['rotationOverlapMs', 0, 365 * 24 * HOUR_MS],
-  ['payloadBytesMax', 2, 16 * 1024 * 1024],
+  // Enough for the events of this module: an endpoint whose disabling cannot be told could not be disabled.
+  ['payloadBytesMax', 4096, 16 * 1024 * 1024],
   ['endpointsPerOwnerMax', 1, 1_000_000],
   ['pollIntervalMs', 10, HOUR_MS],
 ];
+
+/** What is wrong with the numbers among the options, said in full. */
+export function numericFaults(options: Readonly<Record<string, unknown>>): string[] {
+  return BOUNDS.flatMap(([name, min, max]) => {
+    const value = options[name];
+    if (!Object.hasOwn(options, name) || (Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) return [];
+    return [`${name} is ${String(value)}; use a whole number from ${min} to ${max}.`];
+  });
+}
 
 /** Every fault is reported at once; keys are never part of the message. */
 export function readWebhookOptions(options: WebhookOptions = {}): WebhookSettings {
@@ -88,11 +98,7 @@ export function readWebhookOptions(options: WebhookOptions = {}): WebhookSetting
   const { schedule, urlPolicy, transport, secretKeys, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   const settings = { ...DEFAULTS, ...given, schedule: readSchedule(schedule, faults), urlPolicy: urlPolicy ?? URLPolicy(), transport };
-  for (const [name, min, max] of BOUNDS) {
-    const value = (settings as Record<string, unknown>)[name];
-    if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
-      faults.push(`${name} is ${String(value)}; use a whole number from ${min} to ${max}.`);
-  }
+  faults.push(...numericFaults(settings));
   if (settings.databases.length === 0) faults.push('databases is empty; name at least one, such as "default".');
   if (secretKeys !== undefined && !(Array.isArray(secretKeys) && secretKeys.every((key) => typeof key === 'string')))
     faults.push('secretKeys is not a list of texts; create a key with the command generate-key.');

@@ -66,7 +66,15 @@ describeOutbox('publish', (outbox) => {
     expect((await deliveries({ endpoint: target.id })).map(({ event_type }) => event_type)).toEqual(['kept.event']);
   });
 
-  const refusals: readonly [string, string, unknown, object][] = [
+  const cyclic: Record<string, unknown> = {};
+  cyclic['self'] = cyclic;
+  const throwing = {
+    toJSON() {
+      // oxlint-disable-next-line no-throw-literal -- anybody may
+      throw null;
+    },
+  };
+  const refusals: readonly [string, string, unknown, object | undefined][] = [
     ['no audience', 'audience_missing', {}, {}],
     ['broadcast false and nothing else', 'audience_missing', {}, { broadcast: false }],
     ['broadcast with an owner', 'audience_conflict', {}, { broadcast: true, owner: 'x' }],
@@ -82,12 +90,23 @@ describeOutbox('publish', (outbox) => {
     ['data that is not JSON', 'data_invalid', { big: 1n }, { owner: 'x' }],
     ['data over 256 KiB', 'payload_too_large', { text: 'x'.repeat(256 * 1024) }, { owner: 'x' }],
     ['another database’s alias', 'wrong_database', {}, { owner: 'x', using: 'reports' }],
+    ['no option at all', 'audience_missing', {}, undefined],
+    ['an option that does not exist', 'option_unknown', {}, { owner: 'x', tenant_key: 'acme' }],
+    ['a queue that is none', 'queue_invalid', {}, { owner: 'x', queue: {} }],
+    ['a queue that is null', 'queue_invalid', {}, { owner: 'x', queue: null }],
+    ['a task that is none', 'queue_invalid', {}, { owner: 'x', task: 'deliver' }],
+    ['data that contains itself', 'data_invalid', cyclic, { owner: 'x' }],
+    ['data that throws anything', 'data_invalid', throwing, { owner: 'x' }],
+    ['data without an object', 'data_invalid', new Date(0), { owner: 'x' }],
+    ['a key with half a character', 'key_invalid', {}, { owner: 'x', orderingKey: '\ud800' }],
+    ['a key that PostgreSQL cannot store', 'key_invalid', {}, { owner: 'a\0' }],
+    ['data over the limit in bytes, not in characters', 'payload_too_large', { text: 'é'.repeat(128 * 1024) }, { owner: 'x' }],
   ];
   for (const [what, code, data, options] of refusals) {
     test(`${what} is refused with ${code} before anything is written`, async () => {
       const before = await events();
       await database.db.transaction(async (tx) => {
-        const refused = await publish(tx, 'order.paid', data as object, options).catch((error: unknown) => error);
+        const refused = await publish(tx, 'order.paid', data as object, options as object).catch((error: unknown) => error);
         expect(refused).toMatchObject({ code });
         expect(refused instanceof PublishRefused || refused instanceof InvalidAudience).toBe(true);
       });
@@ -105,6 +124,31 @@ describeOutbox('publish', (outbox) => {
     const text = 'x'.repeat(256 * 1024 - '{"text":""}'.length);
     const id = await publishNow('order.paid', { owner: owner() }, { text });
     expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
+  });
+
+  test('data of exactly the limit in bytes is stored, whatever the characters', async () => {
+    const text = 'é'.repeat((256 * 1024 - '{"text":""}'.length - 1) / 2) + 'x';
+    expect(Buffer.byteLength(JSON.stringify({ text }))).toBe(256 * 1024);
+    const id = await publishNow('order.paid', { owner: owner() }, { text });
+    expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
+  });
+
+  test('data is stored and sent as JSON says it, down to odd keys and characters', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const data = JSON.parse('{"__proto__":{"a":1},"constructor":2,"nul":"\\u0000","half":"\\ud800"}') as Record<string, unknown>;
+    Object.assign(data, { nan: NaN, zero: -0, at: new Date(0), gone: undefined, list: [undefined], map: new Map([[1, 2]]) });
+    const id = await publishNow('order.paid', { owner: mine }, data);
+    const text =
+      '{"__proto__":{"a":1},"constructor":2,"nul":"\\u0000","half":"\\ud800","nan":null,"zero":0,"at":"1970-01-01T00:00:00.000Z","list":[null],"map":{}}';
+    expect((await findEvent(database.db, id))?.data).toBe(text);
+    await deliverDue(outbox.db);
+    expect(outbox.receiver.of(`/${mine}`)[0]?.body).toContain(`"data":${text}}`);
+  });
+
+  test('nothing, or something that is no transaction, is refused', async () => {
+    for (const tx of [undefined, null, {}, 'tx'])
+      await expect(publish(tx as never, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'no_transaction' });
   });
 
   test('a handle without an open transaction is refused', async () => {
@@ -165,6 +209,33 @@ describeOutbox('publish', (outbox) => {
     await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' });
     const elsewhere = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 8 }, { ...options, owner: owner() }));
     expect(elsewhere.created).toBe(true);
+  });
+
+  test('the same idempotency key at the same time makes one event, and another payload under it is refused', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const results = await Promise.allSettled(
+      Array.from({ length: 12 }, (_, n) =>
+        database.db.transaction((tx) => publish(tx, 'order.paid', { n: n % 2 }, { owner: mine, idempotencyKey: 'same' })),
+      ),
+    );
+    const stored = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(stored).toHaveLength(6);
+    expect(stored.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(stored.map(({ id }) => id)).size).toBe(1);
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    for (const reason of refused) expect(reason).toMatchObject({ code: 'idempotency_key_reused' });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+  });
+
+  test('an idempotency key of a transaction that was rolled back is free again', async () => {
+    const options = { owner: owner(), idempotencyKey: 'again' };
+    const failing = database.db.transaction(async (tx) => {
+      await publish(tx, 'order.paid', { n: 1 }, options);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 2 }, options))).toMatchObject({ created: true });
   });
 
   test('a queue is called after the commit of that database, with the event and the alias, and not after a rollback', async () => {

@@ -47,7 +47,8 @@ export async function publish(tx: SqlExecutor, type: string, data: object, optio
  */
 export function publishSync(tx: SyncSqlExecutor, type: string, data: object, options: PublishOptions): PublishedEvent {
   // The types say so; JavaScript does not.
-  if (!('sync' in tx)) throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
+  if (typeof tx === 'object' && tx !== null && !('sync' in tx))
+    throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
   const call = checkedCall(tx, type, data, options);
   return announced(tx, call, options, runSteps(tx, storedOnce(tx, call.event)) as PublishedEvent);
 }
@@ -58,7 +59,28 @@ interface CheckedCall {
   readonly queue: TaskQueue | undefined;
 }
 
-function checkedCall(tx: SqlExecutor, type: string, data: object, options: PublishOptions): CheckedCall {
+/** Every option, so that a misspelt one (`tenant_key`) cannot quietly send an event to somebody else. */
+const OPTIONS: Readonly<Record<keyof PublishOptions, true>> = {
+  owner: true,
+  tenantKey: true,
+  broadcast: true,
+  using: true,
+  orderingKey: true,
+  idempotencyKey: true,
+  queue: true,
+  task: true,
+};
+
+function checkedCall(tx: SqlExecutor, type: string, data: object, given: PublishOptions | undefined): CheckedCall {
+  // Whoever calls from JavaScript may leave it out: that is an event without an audience.
+  const options = given ?? {};
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(OPTIONS, name))
+      throw new PublishRefused(
+        'option_unknown',
+        `publish() has no option ${JSON.stringify(name)}; it has ${Object.keys(OPTIONS).join(', ')}.`,
+      );
+  }
   const database = databaseOf(tx, options.using);
   const clock = tx.clock ?? database?.clock ?? systemClock;
   const webhooks = database === undefined ? undefined : findWebhooks(database);
@@ -95,8 +117,8 @@ function aliasOf(tx: SqlExecutor): string | undefined {
   return tx.using ?? tx.database?.using;
 }
 
-function databaseOf(tx: SqlExecutor, using: string | undefined): SqlExecutor['database'] {
-  if (tx.isTransaction === false) {
+function databaseOf(tx: SqlExecutor | null | undefined, using: string | undefined): SqlExecutor['database'] {
+  if (typeof tx?.query !== 'function' || tx.isTransaction === false) {
     throw new PublishRefused(
       'no_transaction',
       'publish() writes in your own transaction and none is open: call it inside db.transaction(async (tx) => …) with that tx.',
@@ -139,7 +161,10 @@ function serialised(data: unknown, bytesMax: number): string {
   try {
     text = JSON.stringify(data);
   } catch (error) {
-    throw new PublishRefused('data_invalid', `The data of the event is not JSON: ${(error as Error).message}`);
+    throw new PublishRefused(
+      'data_invalid',
+      `The data of the event is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   // A toJSON method may return anything.
   if (typeof text !== 'string' || !text.startsWith('{')) throw new PublishRefused('data_invalid', 'The data of an event is a JSON object.');
@@ -165,6 +190,8 @@ function checkedKey(name: string, key: unknown, lengthMax = EVENT_KEY_LENGTH_MAX
 }
 
 function checkedQueue(tx: SqlExecutor, { queue, task }: PublishOptions): TaskQueue | undefined {
+  if ((queue !== undefined && typeof queue?.enqueue !== 'function') || (task !== undefined && typeof task !== 'function'))
+    throw new PublishRefused('queue_invalid', 'A queue has a method enqueue(eventId, using), and a task is a function.');
   const chosen = queue ?? (task === undefined ? undefined : { enqueue: task });
   if (chosen === undefined || tx.afterCommit !== undefined) return chosen;
   throw new PublishRefused(

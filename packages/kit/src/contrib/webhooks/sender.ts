@@ -5,7 +5,7 @@ import { LEASE_MARGIN_MS } from './options.ts';
 import { InvalidSecret } from './secret.ts';
 import { SecretUnavailable } from './secret-box.ts';
 import { signedHeaders, signingKey, type SigningKey } from './signature.ts';
-import { httpTransport, type Transport, type TransportResult } from './transport.ts';
+import { EXCERPT_BYTES_MAX, httpTransport, storableText, type Transport, type TransportResult } from './transport.ts';
 import { VERSION } from './version.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -151,14 +151,35 @@ async function guarded(transport: Transport, request: Parameters<Transport['send
   const timer = setTimeout(() => resolve(failure('timeout', 'The transport did not return in time.')), deadlineMs);
   try {
     const result = await Promise.race([transport.send(request), expired]);
-    if (result.kind === 'response' && Number.isInteger(result.status)) return result;
-    if (result.kind === 'failure') return result;
-    return failure('connection', 'The transport returned something that is not a result.');
+    return wellFormed(result) ?? failure('connection', 'The transport returned something that is not a result.');
   } catch {
     return failure('connection', 'The transport failed.');
   } finally {
     clearTimeout(timer);
   }
+}
+
+const TRANSPORT_REASONS: ReadonlySet<unknown> = new Set(['timeout', 'connection', 'tls', 'blocked_address', 'payload']);
+
+/** The result with nothing in it that could not be stored; null when it is none. */
+function wellFormed(result: TransportResult): TransportResult | null {
+  const { status } = result;
+  if (result.kind === 'response' && isStatus(status)) {
+    const retryAfter = typeof result.retryAfter === 'string' ? result.retryAfter : null;
+    return { kind: 'response', status, retryAfter, bodyExcerpt: excerptOf(result.bodyExcerpt) };
+  }
+  if (result.kind !== 'failure' || !TRANSPORT_REASONS.has(result.reason)) return null;
+  const error = typeof result.error === 'string' ? result.error : 'The transport failed.';
+  const detail = typeof result.detail === 'string' ? result.detail : null;
+  return { kind: 'failure', reason: result.reason, error, detail, status: isStatus(status) ? status : null };
+}
+
+function isStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 100 && (status as number) <= 999;
+}
+
+function excerptOf(text: unknown): string {
+  return typeof text === 'string' ? storableText([Buffer.from(text.slice(0, EXCERPT_BYTES_MAX)).subarray(0, EXCERPT_BYTES_MAX)]) : '';
 }
 
 function failure(reason: 'connection' | 'timeout', error: string): TransportResult & AttemptResult & { kind: 'failure' } {

@@ -53,7 +53,7 @@ export interface HttpTransportOptions {
 
 export const DEFAULT_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 64 * 1024;
-const EXCERPT_BYTES_MAX = 4 * 1024;
+export const EXCERPT_BYTES_MAX = 4 * 1024;
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 const CHECKED_URLS_MAX = 1000;
 
@@ -187,7 +187,7 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
 }
 
 /** Whatever was received as text that every database stores: invalid UTF-8 and NUL become the replacement character. */
-function storableText(chunks: readonly Buffer[]): string {
+export function storableText(chunks: readonly Buffer[]): string {
   if (chunks.length === 0) return '';
   // `stream` drops a character cut in half at the limit instead of marking it as damaged.
   return new TextDecoder().decode(Buffer.concat(chunks), { stream: true }).replaceAll('\0', '\uFFFD');

@@ -3,7 +3,7 @@ import { describeOutbox, LOOPBACK, type Outbox } from '../../../test/webhooks/ou
 import { deliverDue, startWorker } from './deliver.ts';
 import { deliverEvent } from './deliver-event.ts';
 import { publish } from './publish.ts';
-import type { WebhookDelivery } from './store.ts';
+import { attemptsOf, type WebhookDelivery } from './store.ts';
 import type { Transport } from './transport.ts';
 import { unbindWebhooks, useWebhooks } from './webhooks.ts';
 import type { DeliveryWorker, WorkerOptions } from './worker.ts';
@@ -212,6 +212,11 @@ describeOutbox(
         () => Promise.reject(new Error('boom')),
         () => ({ kind: 'nonsense' }),
         () => ({ kind: 'failure', reason: 'connection', error: 'x\0\uD800'.repeat(300), detail: null, status: null }),
+        () => undefined,
+        () => ({ kind: 'failure', reason: 'dns', error: 'no such reason', detail: null, status: null }),
+        () => ({ kind: 'failure', reason: 'connection', error: 5, detail: {}, status: 'abc' }),
+        () => ({ kind: 'response', status: 1e12, retryAfter: null, bodyExcerpt: '' }),
+        () => ({ kind: 'response', status: 200.5, retryAfter: null, bodyExcerpt: '' }),
         () => ({ kind: 'response', status: 200, retryAfter: null, bodyExcerpt: 'fine' }),
       ];
       const mine = owner();
@@ -222,12 +227,35 @@ describeOutbox(
       useWebhooks(handle, { transport, concurrency: 1 });
       try {
         await publishMany(outbox, mine, outcomes.length);
-        expect(await deliverDue(handle)).toMatchObject({ retrying: 4, succeeded: 1 });
+        expect(await deliverDue(handle)).toMatchObject({ retrying: 9, succeeded: 1 });
       } finally {
         unbindWebhooks(handle);
       }
       const reasons = (await deliveries({ endpoint: target.id })).map(({ failure_reason }: WebhookDelivery) => failure_reason);
-      expect(reasons.filter((reason) => reason === 'connection')).toHaveLength(4);
+      expect(reasons.filter((reason) => reason === 'connection')).toHaveLength(9);
+    });
+
+    test('of what a transport answers only what can be stored is kept, and no more than 4 KiB of the body', async () => {
+      const outcomes = [
+        { kind: 'response', status: 503, retryAfter: 120, bodyExcerpt: 7 },
+        { kind: 'response', status: 503, bodyExcerpt: `a${'é'.repeat(100_000)}` },
+      ];
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      let call = 0;
+      const transport = { send: async () => outcomes[call++], close: async () => undefined } as unknown as Transport;
+      const handle = await outbox.database.open({ clock });
+      useWebhooks(handle, { transport, concurrency: 1, jitter: false });
+      try {
+        await publishMany(outbox, mine, outcomes.length);
+        expect(await deliverDue(handle)).toMatchObject({ retrying: 2 });
+      } finally {
+        unbindWebhooks(handle);
+      }
+      const rows = await deliveries({ endpoint: target.id });
+      expect(rows.map(({ next_attempt_at }) => next_attempt_at)).toEqual([1, 2].map(() => new Date(clock.now().getTime() + 5000)));
+      const excerpts = await Promise.all(rows.map(async ({ id }) => (await attemptsOf(outbox.db, id))[0]?.response_excerpt));
+      expect(new Set(excerpts)).toEqual(new Set(['', `a${'é'.repeat(2047)}`]));
     });
 
     test('an endpoint that cannot be disabled holds nobody up, and is disabled as soon as it can be', async () => {
