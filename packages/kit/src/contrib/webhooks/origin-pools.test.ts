@@ -27,21 +27,28 @@ async function origin(answerAfter: Promise<void> = Promise.resolve()): Promise<{
 function request(pools: OriginPools, url: string): Promise<number> {
   return new Promise((resolve, reject) => {
     let status = 0;
-    pools.dispatch(
-      { origin: url, path: '/', method: 'POST', body: 'x' },
+    const connection = pools.hold(url);
+    connection.dispatch(
+      { path: '/', method: 'POST', body: 'x' },
       {
         onRequestStart: () => undefined,
         onResponseStart: (_controller, code) => void (status = code),
         onResponseData: () => undefined,
-        onResponseEnd: () => resolve(status),
-        onResponseError: (_controller, error) => reject(error),
+        onResponseEnd: () => {
+          connection.release('answered');
+          resolve(status);
+        },
+        onResponseError: (_controller, error) => {
+          connection.release('failed');
+          reject(error);
+        },
       },
     );
   });
 }
 
 test('a connection is kept for the next request, and no more origins are kept than the limit', async () => {
-  const pools = new OriginPools({}, 2);
+  const pools = new OriginPools({ originsMax: 2 });
   const [first, second, third] = [await origin(), await origin(), await origin()];
   for (const { url } of [first, second, first, third]) expect(await request(pools, url)).toBe(200);
   expect(pools.size).toBe(2);
@@ -52,7 +59,7 @@ test('a connection is kept for the next request, and no more origins are kept th
 });
 
 test('an origin in use is not closed, even beyond the limit', async () => {
-  const pools = new OriginPools({}, 1);
+  const pools = new OriginPools({ originsMax: 1 });
   const { promise, resolve } = Promise.withResolvers<void>();
   const [slow, other] = [await origin(promise), await origin()];
   const answered = request(pools, slow.url);
@@ -64,7 +71,7 @@ test('an origin in use is not closed, even beyond the limit', async () => {
 });
 
 test('an origin whose last connection is gone, or that never accepted one, is forgotten', async () => {
-  const pools = new OriginPools({});
+  const pools = new OriginPools();
   const [receiver, gone] = [await origin(), await origin()];
   expect(await request(pools, receiver.url)).toBe(200);
   receiver.server.closeAllConnections();

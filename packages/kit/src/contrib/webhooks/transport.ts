@@ -4,7 +4,7 @@ import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import { ConnectFailure, codeOf, pinnedConnector, systemResolver } from './connect.ts';
 import type { ConnectOptions, ResolveHost } from './connect.ts';
-import { OriginPools } from './origin-pools.ts';
+import { OriginPools, type HeldConnection } from './origin-pools.ts';
 import { URL_NOT_ALLOWED, URLPolicy } from './url-policy.ts';
 import type { AllowedURL, RefusedURL } from './url-policy.ts';
 
@@ -60,13 +60,13 @@ const CHECKED_URLS_MAX = 1000;
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
   const { policy = URLPolicy(), timeoutMs = DEFAULT_TIMEOUT_MS, connectionAgeMaxMs = 60_000, ca } = options;
   const resolve = options.resolve ?? systemResolver(policy);
-  // undici's pools never look at proxy variables of the environment and do not follow redirects; each connection was vetted for its
+  // undici's clients never look at proxy variables of the environment and do not follow redirects; each connection was vetted for its
   // origin's host when it was opened.
   const pools = new OriginPools({
     connect: pinnedConnector({ policy, resolve, timeoutMs, ...(ca === undefined ? {} : { ca }) }),
     allowH2: false,
     pipelining: 1,
-    clientTtl: connectionAgeMaxMs,
+    connectionAgeMaxMs,
     keepAliveMaxTimeout: connectionAgeMaxMs,
     maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
     // The attempt's own deadline covers both.
@@ -80,11 +80,12 @@ export function httpTransport(options: HttpTransportOptions = {}): Transport {
       const target = check(url);
       if (!target.ok) return Promise.resolve(blocked(target.detail));
       return new Promise((resolveResult) => {
-        const attempt = new Attempt(timeoutMs, resolveResult);
+        const connection = pools.hold(target.origin);
+        const attempt = new Attempt(connection, timeoutMs, resolveResult);
         try {
-          pools.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, attempt);
+          connection.dispatch({ path: target.path, method: 'POST', headers, body }, attempt);
         } catch (error) {
-          attempt.fail(error);
+          attempt.onResponseError(null, error);
         }
       });
     },
@@ -96,6 +97,7 @@ export function httpTransport(options: HttpTransportOptions = {}): Transport {
 
 /** One request, from dispatch to its single result. A class because undici calls back into it by method name. */
 class Attempt implements Dispatcher.DispatchHandler {
+  readonly #connection: HeldConnection;
   readonly #settle: (result: TransportResult) => void;
   readonly #timer: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
@@ -105,7 +107,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #received = 0;
   #excerpt: Buffer[] = [];
 
-  constructor(timeoutMs: number, settle: (result: TransportResult) => void) {
+  constructor(connection: HeldConnection, timeoutMs: number, settle: (result: TransportResult) => void) {
+    this.#connection = connection;
     this.#settle = settle;
     this.#timer = setTimeout(() => this.#expire(), timeoutMs);
   }
@@ -138,26 +141,28 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#connection.release('answered');
     this.#finish();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.fail(error);
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: unknown): void {
+    this.#connection.release('failed');
+    this.#fail(error);
   }
 
-  fail(error: unknown): void {
+  #fail(error: unknown): void {
     const { reason, message } = classify(error);
     if (reason === 'blocked_address') this.#end(blocked(message));
     else this.#end({ kind: 'failure', reason, error: message, detail: null, status: this.#status });
   }
 
   #finish(): void {
-    if (this.#status === null) return this.fail(new ConnectFailure('connection', 'The response has no status.'));
+    if (this.#status === null) return this.#fail(new ConnectFailure('connection', 'The response has no status.'));
     this.#end({ kind: 'response', status: this.#status, retryAfter: this.#retryAfter, bodyExcerpt: storableText(this.#excerpt) });
   }
 
   #expire(): void {
-    this.fail(new ConnectFailure('timeout', 'The receiver did not answer completely in time.'));
+    this.#fail(new ConnectFailure('timeout', 'The receiver did not answer completely in time.'));
     this.#controller?.abort(new ConnectFailure('timeout', 'expired'));
   }
 
