@@ -13,10 +13,12 @@ export interface Leak extends Finding {
 /** The one place for signing secrets: as given without encryption keys, else as `fernet:<token>`. */
 const SIGNING_SECRETS = /^webhook_endpoints\.(secret|previous_secret)$/;
 
+type Row = Readonly<Record<string, string | null>>;
+
 interface TextReader {
   tables(): Promise<readonly string[]>;
   /** The rows that hold a text long enough for a secret, as text. */
-  rows(table: string): Promise<readonly Readonly<Record<string, string | null>>[]>;
+  rows(table: string): Promise<readonly Row[]>;
 }
 
 /** Looks at everything a database holds, and on SQLite also at what the file keeps of rows that are gone. */
@@ -24,7 +26,7 @@ export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialec
   if (dialect === 'postgres') return withPostgres(url, (reader) => scanTables(reader, known));
   const file = url.slice('sqlite:'.length);
   if (!existsSync(file)) return []; // nobody opened it
-  const leaks = await withSqlite(file, (reader) => scanTables(reader, known));
+  const leaks = scanFile(file, known);
   if (leaks.length > 0) return leaks;
   for (const part of [file, `${file}-wal`]) {
     const found = findKey((await readFile(part).catch(() => Buffer.alloc(0))).toString('latin1'), known);
@@ -35,18 +37,19 @@ export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialec
 
 async function scanTables(reader: TextReader, known: KnownSecrets): Promise<Leak[]> {
   const leaks: Leak[] = [];
-  for (const table of await reader.tables()) {
-    const rows = await reader.rows(table);
-    for (const row of rows) {
-      for (const [column, text] of Object.entries(row)) {
-        const where = `${table}.${column}`;
-        if (text === null) continue;
-        const found = findKey(text, known) ?? findWebhookSecret(text, SIGNING_SECRETS.test(where) ? known.sealed : undefined);
-        if (found !== null) leaks.push({ ...found, where });
-      }
-    }
-  }
+  for (const table of await reader.tables()) leaks.push(...scanRows(table, await reader.rows(table), known));
   return leaks;
+}
+
+function scanRows(table: string, rows: readonly Row[], known: KnownSecrets): Leak[] {
+  return rows.flatMap((row) =>
+    Object.entries(row).flatMap(([column, text]) => {
+      const where = `${table}.${column}`;
+      if (text === null) return [];
+      const found = findKey(text, known) ?? findWebhookSecret(text, SIGNING_SECRETS.test(where) ? known.sealed : undefined);
+      return found === null ? [] : [{ ...found, where }];
+    }),
+  );
 }
 
 async function withPostgres<R>(url: string, work: (reader: TextReader) => Promise<R>): Promise<R> {
@@ -82,24 +85,25 @@ async function withPostgres<R>(url: string, work: (reader: TextReader) => Promis
   }
 }
 
-async function withSqlite<R>(file: string, work: (reader: TextReader) => Promise<R>): Promise<R> {
+function scanFile(file: string, known: KnownSecrets): Leak[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    return await work({
-      async tables() {
-        const rows = database.prepare(`select name from sqlite_master where type = 'table'`).all();
-        return rows.map(({ name }) => String(name));
-      },
-      async rows(table) {
-        const everything = database.prepare(`select * from ${quoted(table)}`);
-        // Reading a whole number beyond 2^53 as a number throws.
-        everything.setReadBigInts(true);
-        return everything.all().map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, textOf(value)])));
-      },
-    });
+    return scanOpen(database, known);
   } finally {
     database.close();
   }
+}
+
+/** Everything an open SQLite database holds. */
+export function scanOpen(database: DatabaseSync, known: KnownSecrets): Leak[] {
+  const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all();
+  return tables.flatMap(({ name }) => {
+    const everything = database.prepare(`select * from ${quoted(String(name))}`);
+    // Reading a whole number beyond 2^53 as a number throws.
+    everything.setReadBigInts(true);
+    const rows = everything.all().map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)])));
+    return scanRows(String(name), rows, known);
+  });
 }
 
 function textOf(value: unknown): string | null {

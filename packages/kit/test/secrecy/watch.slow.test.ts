@@ -12,11 +12,18 @@ test('a test file whose app logs a secret or whose database holds one fails, and
       resolve({ code: error?.code ?? 0, output: stdout + stderr }),
     ),
   );
-  expect(output).toMatch(/1 passed/);
+  expect(output).toMatch(/2 passed/);
   expect(code).toBe(1);
   expect(output).toMatch(/the log line .*first leak.* holds an API key, kit_[0-9A-Za-z]{12}_…/);
   expect(output).toMatch(/the log line .*second leak.* holds the secret part of an API key/);
   expect(output).toMatch(/the log line .*third leak.* holds a webhook signing secret/);
   expect(output).toContain('notes.body (sqlite) holds the secret part of an API key');
+  expect(output).toContain('passing.body (sqlite, in memory) holds an API key');
+  expect(output).toMatch(/the log line of a program .*fourth leak.* holds an API key/);
+  expect(output).toMatch(/the log line of a program .*fifth leak.* holds the secret part of an API key/);
+  expect(output.match(/what a program wrote to standard error, sixth leak.* holds an API key/g), 'a pipe, and a shared one').toHaveLength(
+    2,
+  );
+  expect(output).not.toMatch(/(on purpose|fine).* holds/);
   expect(output).not.toMatch(/[0-9A-Za-z]{43}/);
 });
