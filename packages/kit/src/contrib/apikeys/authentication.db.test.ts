@@ -199,6 +199,8 @@ describeDatabases(
       kit.clock.advance(12_000);
       expect((await from('192.0.2.1', raw)).result.status).toBe(200);
       for (let good = 0; good < 20; good += 1) expect((await from('192.0.2.3', raw)).result.status, 'good keys cost nothing').toBe(200);
+      for (let garbage = 0; garbage < 5; garbage += 1) expect((await from('192.0.2.5', `kit_${garbage}`)).result.status).toBe(401);
+      expect((await from('192.0.2.5', 'kit_5')).result.status, 'what is no key at all counts too').toBe(429);
       for (let other = 0; other < 20; other += 1) expect((await from('192.0.2.4', 'eyJhbGciOi.other.token')).result.status).toBe(401);
       expect((await from('192.0.2.4', raw)).result.status, 'tokens of another kind are no attempts').toBe(200);
       await kit.app.close();

@@ -5,8 +5,10 @@ import type { Database } from '../../db/db.ts';
 import { countQueries } from '../../db/query-observer.ts';
 import { describeDatabases, type TestDatabase } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
+import { BEAT_MS } from './answer-beat.ts';
 import { createApiKey } from './create.ts';
 import { ownerChanged } from './invalidation.ts';
+import { formatKey, newSecret } from './key.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
 import { updateApiKey } from './update.ts';
@@ -51,6 +53,23 @@ describeDatabases(
       expect(await works(db, otherRaw.replace(/^kit_.{12}/, `kit_${apiKey.prefix}`))).toBe(false);
       clock.advance(1000);
       expect(await works(db, raw)).toBe(false);
+      await keys.stop();
+    });
+
+    test('a refusal from memory is counted and answered like one from the database', async () => {
+      const db = await database.open();
+      const settings = { users: people, cache: { maxAgeMs: MAX_AGE_MS }, maxKeysPerOwner: 1000, failedAttempts: '2/min' };
+      const keys = await useApiKeys(db, settings);
+      const { apiKey, raw } = await createApiKey(db, { user: 'no-ada', name: 'CI', scopes: [] });
+      await verifyApiKey(db, raw);
+      const wrong = () => formatKey('kit', { prefix: apiKey.prefix, secret: newSecret() });
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        const startedAt = performance.now();
+        const { count, result } = await countQueries(() => verifyApiKey(db, wrong(), { clientAddress: '192.0.2.1' }));
+        expect([count, result]).toEqual([0, null]);
+        expect(performance.now() - startedAt).toBeGreaterThanOrEqual(BEAT_MS);
+      }
+      await expect(verifyApiKey(db, wrong(), { clientAddress: '192.0.2.1' })).rejects.toMatchObject({ status: 429, code: 'throttled' });
       await keys.stop();
     });
 
@@ -118,6 +137,16 @@ describeDatabases(
         await Promise.all(reads);
         expect(await works(db, raw)).toBe(false);
       }
+      await keys.stop();
+    });
+
+    test('word of a change that only a newer version knows empties the memory', async () => {
+      const { db, keys, create } = await setUp(database);
+      const { raw } = await create();
+      await verifyApiKey(db, raw);
+      expect(await statements(db, raw)).toBe(0);
+      await db.transaction((tx) => db.notify(tx, 'kit_api_keys', 'everything:changed'));
+      await expect.poll(() => statements(db, raw), { timeout: 5000 }).toBe(1);
       await keys.stop();
     });
 

@@ -6,8 +6,11 @@ import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createApiKey } from './create.ts';
 import { formatKey, newPrefix, newSecret, parseKey } from './key.ts';
+import { keyringOf } from './keyring.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
+import { KEY_STATES, keyState } from './state.ts';
+import { listKeys } from './store.ts';
 import { updateApiKey } from './update.ts';
 import { useApiKeys, type ApiKeysInUse } from './use-api-keys.ts';
 import { verifyApiKey } from './verify.ts';
@@ -255,6 +258,29 @@ describeDatabases(
         expect(await works(raw)).toBe(true);
       });
 
+      test('a list by state holds exactly the keys that say so themselves', async () => {
+        await addPerson(database.db, 'listed');
+        for (const expiresAt of [null, inDays(1), inDays(9)]) {
+          for (const isRevoked of [false, true]) {
+            const { apiKey } = await create({ user: 'no-listed', expiresAt });
+            if (isRevoked) await revokeApiKey(database.db, apiKey);
+          }
+        }
+        clock.advance(DAY_MS);
+        const { statements } = keyringOf(database.db);
+        const page = { now: clock.now(), limit: 100, offset: 0 };
+        for (const enabled of [true, false]) {
+          await setEnabled(database.db, 'listed', enabled);
+          const { keys: every } = await listKeys(database.db, statements, { ownerId: 'no-listed' }, page);
+          expect(every).toHaveLength(6);
+          for (const state of KEY_STATES) {
+            const { keys: found, count } = await listKeys(database.db, statements, { ownerId: 'no-listed', state }, page);
+            expect([state, found]).toEqual([state, every.filter((key) => keyState(key, clock.now()) === state)]);
+            expect(count).toBe(found.length);
+          }
+        }
+      });
+
       test('at its expiry a key stops', async () => {
         const { raw } = await create({ expiresAt: inDays(1) });
         clock.advance(DAY_MS - 1);
@@ -301,6 +327,19 @@ describeDatabases(
       for (const refusal of refusals) expect(refusal).toMatchObject({ status: 409, code: 'key_limit_reached', extensions: { limit: 3 } });
       await revokeApiKey(database.db, made[0]?.apiKey.id ?? '');
       await expect(create()).resolves.toBeDefined();
+      await expect(create()).rejects.toMatchObject({ code: 'key_limit_reached' });
+      await keys.stop();
+    });
+
+    test('the limit holds for an owner who is inactive: the keys all come back with the owner', async () => {
+      const keys = await useApiKeys(database.db, { users: people, maxKeysPerOwner: 2 });
+      await addPerson(database.db, 'away');
+      const create = () => createApiKey(database.db, { user: 'no-away', name: 'CI', scopes: [] });
+      await create();
+      await setEnabled(database.db, 'away', false);
+      await create();
+      await expect(create()).rejects.toMatchObject({ status: 409, code: 'key_limit_reached' });
+      await setEnabled(database.db, 'away', true);
       await expect(create()).rejects.toMatchObject({ code: 'key_limit_reached' });
       await keys.stop();
     });

@@ -42,7 +42,7 @@ describeDatabases(
           before: { total: '1.00', password: 'x', at: clock.now(), big: 10n },
           after: { total: '2.00', password: 'y', nested: { shoe_size: 42, token: 't' } },
           request_id: 'r1',
-          metadata: { note: 'ü' },
+          metadata: { note: 'ü', secret: 's', deeper: [{ shoe_size: 42 }] },
         }),
       );
       const [entry] = (await all(database.db)).slice(-1);
@@ -58,7 +58,7 @@ describeDatabases(
         before: { total: '1.00', password: '[masked]', at: clock.now().toISOString(), big: '10' },
         after: { total: '2.00', password: '[masked]', nested: { shoe_size: '[masked]', token: '[masked]' } },
         request_id: 'r1',
-        metadata: { note: 'ü' },
+        metadata: { note: 'ü', secret: '[masked]', deeper: [{ shoe_size: '[masked]' }] },
       });
     });
 
@@ -260,6 +260,36 @@ describeDatabases(
       expect((await kit.call('GET', `/admin/audit/${entry.id}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
       expect((await kit.call('GET', `/admin/audit/${entry.id.toUpperCase()}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
       expect((await kit.call('GET', '/admin/audit/01890000-0000-7000-8000-000000000000', { 'x-act-as': 'staff' })).status).toBe(404);
+    });
+
+    test('each filter finds what it says, and nothing else', async () => {
+      const record = { action: 'order.shipped', target_type: 'order', target_id: 'o7', request_id: 'r7' };
+      const actor: Principal = { user: { ...user, id: 'u7' }, scheme: 'api_key', scopes: [], credentialId: 'k7' };
+      await kit.app.registry.audit?.record(kit.db, { ...record, actor });
+      const wanted = { actor_id: 'u7', credential_id: 'k7', ...record };
+      for (const [name, value] of Object.entries(wanted)) {
+        const { body } = await list(`?${name}=${value}`);
+        expect([name, body.count, body.items]).toMatchObject([name, 1, [wanted]]);
+        expect([name, (await list(`?${name}=none`)).body.count]).toEqual([name, 0]);
+      }
+    });
+
+    test('columns that a model of the app marks as sensitive are masked wherever their names appear', async () => {
+      const after = { digest: 'd', nested: { previous_digest: 'p' }, prefix: 'shown' };
+      await kit.app.registry.audit?.record(kit.db, { action: 'key.seen', target_type: 'thing', target_id: 't1', after });
+      expect((await list('?action=key.seen')).body.items[0].after).toEqual({
+        digest: '[masked]',
+        nested: { previous_digest: '[masked]' },
+        prefix: 'shown',
+      });
+    });
+
+    test('a page holds 50 entries unless asked, and at most 100', async () => {
+      for (let index = 0; index < 101; index += 1)
+        await kit.app.registry.audit?.record(kit.db, { action: 'many', target_type: 'thing', target_id: String(index) });
+      const sizes = [];
+      for (const query of ['', '&page_size=100000', '&page_size=100&page=2']) sizes.push((await names(`?action=many${query}`)).length);
+      expect(sizes).toEqual([50, 100, 1]);
     });
 
     test.each([
