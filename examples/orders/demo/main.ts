@@ -1,7 +1,8 @@
 // `npm start`: the configuration server, the orders API and a webhook receiver on loopback, with demo data, from nothing.
 import { join } from 'node:path';
-import { StartRefusal } from '@kit/config-server';
 import { dataFolder } from '../config.ts';
+import { explainFailure } from './explain-failure.ts';
+import { takeFolder } from './only-one.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
 import { startReceiver } from './start-receiver.ts';
@@ -13,20 +14,16 @@ const step = (text: string): void => {
   if (colour) process.stdout.write(text === '' ? '\r\x1b[2K' : `\r\x1b[2K${text} …`);
 };
 
-step('starting the configuration server');
-const configuration = await startConfigServer(dataFolder).catch(explainRefusal);
-process.env['CONFIG_URL'] = configuration.url;
-process.env['CONFIG_TOKEN'] = configuration.token;
-// Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
-process.env['NODE_ENV'] ??= 'development';
-process.env['LOG_FILE'] ??= join(dataFolder, 'api.log');
+const folder = takeFolder(dataFolder);
+if (folder.takenBy !== undefined) {
+  process.stderr.write(
+    `The example is running already, as process ${folder.takenBy}: its terminal shows the addresses and the key; Ctrl-C there stops it.\n` +
+      'For another one beside it: DATA_FOLDER=.data/second npm start\n',
+  );
+  process.exit(1);
+}
 
-step('migrating the database');
-// Imported only now: kit.config.ts reads the environment when it is loaded.
-const { startApi } = await import('./start-api.ts');
-const receiver = await startReceiver();
-const api = await startApi(receiver);
-
+const { api, configuration, receiver } = await start().catch(giveUp);
 step('');
 process.stdout.write(panel({ api, configuration, receiver, seconds: (performance.now() - began) / 1000, colour }));
 
@@ -36,15 +33,34 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     if (stopping) process.exit(1);
     stopping = true;
     process.stdout.write('\nstopping …\n');
-    void Promise.allSettled([api.stop(), configuration.stop(), receiver.stop()]).then(() => process.exit(0));
+    void Promise.allSettled([api.stop(), configuration.stop(), receiver.stop()]).then(() => {
+      folder.release();
+      process.exit(0);
+    });
   });
 }
 
-/** A settings file broken by hand is the likely reason: say where, and how to begin again. */
-function explainRefusal(error: unknown): never {
-  if (!(error instanceof StartRefusal)) throw error;
+async function start() {
+  step('starting the configuration server');
+  const configuration = await startConfigServer(dataFolder);
+  process.env['CONFIG_URL'] = configuration.url;
+  process.env['CONFIG_TOKEN'] = configuration.token;
+  // Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
+  process.env['NODE_ENV'] ??= 'development';
+  process.env['LOG_FILE'] ??= join(dataFolder, 'api.log');
+
+  step('migrating the database');
+  // Imported only now: kit.config.ts reads the environment when it is loaded.
+  const { startApi } = await import('./start-api.ts');
+  const receiver = await startReceiver();
+  return { api: await startApi(receiver), configuration, receiver };
+}
+
+function giveUp(error: unknown): never {
   step('');
-  for (const line of error.lines) process.stderr.write(`the configuration server refuses to start: ${line}\n`);
-  process.stderr.write(`Repair the file, or delete ${dataFolder} to begin again.\n`);
+  folder.release();
+  const lines = explainFailure(error, dataFolder);
+  if (lines === undefined) throw error;
+  process.stderr.write(`${lines.join('\n')}\n`);
   process.exit(1);
 }

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -76,6 +76,9 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const deliveries = (): unknown => JSON.parse(shell(delivered, folder, url));
     await expect.poll(deliveries, { timeout: 30_000 }).toMatchObject({ items: [{ status: 'succeeded', event_type: 'order.created' }] });
 
+    const beside = await start(folder, url).catch((error: Error) => error.message);
+    expect(beside).toMatch(/exited with 1: The example is running already, as process \d+: /);
+
     shell(change, folder, url);
     let placed = 1;
     const refusal = (): string | undefined => {
@@ -101,3 +104,17 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     expect(refused).not.toMatch(/^ +at /m);
   });
 }
+
+test('a database that cannot be used is said in two lines, and leaves the folder free', { timeout: 120_000 }, async () => {
+  const folder = mkdtempSync(join(root, 'examples', '.data-orders-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const source = join(root, 'examples/orders');
+  cpSync(source, folder, { recursive: true, filter: (path) => !path.includes('.data/') && !path.endsWith('.data') });
+  for (const _again of [1, 2]) {
+    const refused = await start(folder, 'postgres://ada:hunter2secret@127.0.0.1:1/orders').catch((error: Error) => error.message);
+    expect(refused).toBe(
+      'the demo exited with 1: The database cannot be used: connect ECONNREFUSED 127.0.0.1:1.\n' +
+        'Correct DATABASE_URL, or unset it: without it the example keeps its data in a SQLite file.\n',
+    );
+  }
+});
