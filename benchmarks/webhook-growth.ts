@@ -62,7 +62,7 @@ async function side(finished: number, endpoints: number): Promise<{ database: Da
 async function claimAndRelease(database: Database): Promise<void> {
   const now = new Date();
   const limits = { now, until: new Date(now.getTime() + 75_000), free: BATCH, perEndpoint: BATCH, busy: new Map<string, number>() };
-  const claims = await claimDue(database, limits);
+  const { claims } = await claimDue(database, limits);
   if (claims.length !== BATCH) throw new Error(`claimed ${claims.length} of ${BATCH}`);
   await releaseClaims(database, claims);
 }

@@ -52,11 +52,15 @@ const CLAIM_COLUMNS = `d.id, d.claim_token as token, d.attempts, d.ordering_key,
 // what the crash of a worker does, the deliveries are due again. Only results are promises.
 const WITHOUT_SYNC = `cross join (select set_config('synchronous_commit', 'off', true)) as without_sync`;
 
-const TAKE_HOLD = 'update webhook_deliveries w set claim_token = gen_random_uuid(), claimed_until';
-const TAKEN = 'w.id, w.claim_token, w.attempts, w.ordering_key, w.event_id, w.endpoint_id';
+// A token of its own for every row and every claim: the beginning of a random UUID for the claim, the end of the delivery's. A random one for each
+// row is a call of the system for each.
+const TAKE_HOLD = `update webhook_deliveries w
+  set claim_token = left(cast(claim.uuid as text), 24) || right(cast(w.id as text), 12), claimed_until`;
+const CLAIM = '(select gen_random_uuid() as uuid) claim';
+const TAKEN = 'w.id, w.claim_token, w.attempts, w.ordering_key, w.event_id, w.endpoint_id, w.next_attempt_at';
 // The deliveries of one event were written together and are claimed together: the event is read and sent to us once for a row of them,
 // not once for each.
-const CLAIMED = `select ${CLAIM_COLUMNS}
+const CLAIMED = `select ${CLAIM_COLUMNS}, case when d.next_event_id is not null then d.next_attempt_at end as due_at
 from (select d.*, case when lag(d.event_id) over () is distinct from d.event_id then d.event_id end as next_event_id from d) d
 left join webhook_events e on e.id = d.next_event_id join webhook_endpoints p on p.id = d.endpoint_id ${WITHOUT_SYNC}`;
 
@@ -65,14 +69,14 @@ left join webhook_events e on e.id = d.next_event_id join webhook_endpoints p on
 // read as such: a join may read the whole table. How many are looked at is written into the statement: as a parameter it would be
 // unknown to a plan that is made once, and PostgreSQL would plan every claim anew, which takes as long as the claim.
 const claimDuePostgres = (seen: number): string => `with due as (
-  select ctid as place_of, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE}
+  select ctid as place_of, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} and next_attempt_at >= $7
   order by next_attempt_at limit ${seen} for update skip locked
 ), placed as (
   select due.place_of, due.next_attempt_at,
     row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
   from due left join unnest(cast($5 as uuid[]), cast($6 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
 ), d as (
-  ${TAKE_HOLD} = $2
+  ${TAKE_HOLD} = $2 from ${CLAIM}
   where w.ctid = any(array(select place_of from placed where place <= $3 order by next_attempt_at limit $4)) returning ${TAKEN}
 )
 ${CLAIMED}`;
@@ -86,18 +90,30 @@ where id in (
   ) where place <= $4 order by next_attempt_at limit $5
 ) returning id`;
 
-/** Takes hold of the longest due deliveries without an ordering key. */
-export async function claimDue(db: Db, limits: ClaimLimits): Promise<Claim[]> {
+export interface ClaimedInTime {
+  readonly claims: readonly Claim[];
+  /** No claim was due later than this, as far as it is known. */
+  readonly latest: Date | null;
+}
+
+/** Takes hold of the longest due deliveries without an ordering key, of those that are due since `from` where it is given. */
+export async function claimDue(db: Db, limits: ClaimLimits, from: Date | null = null): Promise<ClaimedInTime> {
   const { now, until, free, perEndpoint, busy } = limits;
   // More rows than slots: some belong to endpoints that have their share already.
   const seen = powerOfTwo(free + perEndpoint);
   if (db.dialect === 'postgres') {
-    return toClaims(
-      await db.query<ClaimRow>(claimDuePostgres(seen), [now, until, perEndpoint, free, [...busy.keys()], [...busy.values()]]),
-    );
+    const parameters = [now, until, perEndpoint, free, [...busy.keys()], [...busy.values()], from ?? '-infinity'];
+    const rows = await db.query<ClaimRow>(claimDuePostgres(seen), parameters);
+    return { claims: toClaims(rows), latest: latestOf(rows) };
   }
   const rows = await db.query<{ id: string }>(CLAIM_DUE_SQLITE, [now, until, seen, perEndpoint, free, JSON.stringify([...busy])]);
-  return readClaims(db, rows);
+  return { claims: await readClaims(db, rows), latest: null };
+}
+
+function latestOf(rows: readonly ClaimRow[]): Date | null {
+  let latest: Date | null = null;
+  for (const { due_at: at } of rows) if (at instanceof Date && (latest === null || at > latest)) latest = at;
+  return latest;
 }
 
 /** At least `count`; few different numbers, because each is a statement of its own. */
@@ -120,7 +136,7 @@ const CLAIM_BY_ID_POSTGRES = `with d as (
   from (
     select id from webhook_deliveries
     where id = any(cast($3 as uuid[])) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} for update skip locked
-  ) chosen
+  ) chosen cross join ${CLAIM}
   where w.id = chosen.id returning ${TAKEN}
 )
 ${CLAIMED}`;
@@ -167,7 +183,7 @@ const CLAIM_BY_ENDPOINT_POSTGRES = `with ${ENDPOINTS}, chosen as (
   cross join lateral (${OF_ENDPOINT} limit greatest($4 - coalesce(b.requests, 0), 0)) due
   where v.endpoint_id is not null order by due.next_attempt_at limit $5
 ), d as (
-  ${TAKE_HOLD} = $3
+  ${TAKE_HOLD} = $3 from ${CLAIM}
   where w.id = any(array(
     select id from webhook_deliveries
     where id = any(array(select id from chosen)) and status = 'pending' and ${UNCLAIMED} for update skip locked
@@ -284,6 +300,8 @@ type ClaimRow = Claim['endpoint'] & {
   readonly audience: WebhookEvent['audience'];
   readonly event_owner_id: string;
   readonly event_tenant_key: string;
+  /** PostgreSQL only, and not on every row. */
+  readonly due_at?: Date | null;
 };
 
 /** Claims of one event share it, and those of one endpoint. */

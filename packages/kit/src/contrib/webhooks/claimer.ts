@@ -27,6 +27,9 @@ export class Claimer {
   #claims = 0;
   /** Claims for which the head of the queue is left alone: it is the backlog of endpoints that are full. */
   #withoutHead = 0;
+  /** What is due before this is under way, or was seen too short a time ago. */
+  #from: Date | null = null;
+  #beyondHead = 0;
 
   constructor(db: Db) {
     this.#db = db;
@@ -37,7 +40,7 @@ export class Claimer {
     // Ordered deliveries wait for one another: half of the slots is theirs at most while others are due too.
     if (this.#mayBeOrdered || ++this.#claims % ORDERED_EVERY === 0) slots.occupy(await this.#ordered(slots, Math.ceil(limits.free / 2)));
     this.#withoutHead = slots.someEndpointIsFull ? Math.max(0, this.#withoutHead - 1) : 0;
-    if (slots.free > 0 && this.#withoutHead === 0) slots.occupy(await claimDue(this.#db, slots.limits));
+    if (slots.free > 0 && this.#withoutHead === 0) await this.#inTime(slots);
     // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
     if (slots.free > 0 && slots.someEndpointIsFull) {
       const { claims, cursor } = await claimByEndpoint(this.#db, slots.limits, this.#endpointCursor);
@@ -47,6 +50,21 @@ export class Claimer {
     }
     if (slots.free > 0 && !this.#mayBeOrdered) slots.occupy(await this.#ordered(slots, slots.free));
     return slots.claims;
+  }
+
+  /**
+   * From the head of the queue. The deliveries there that are under way are still in it: claims after one that left nothing unclaimed
+   * before its last begin where it ended, and now and then, or when that is not enough, one begins at the head again.
+   */
+  async #inTime(slots: Slots): Promise<void> {
+    if (++this.#beyondHead >= HEAD_EVERY) this.#from = null;
+    for (const from of this.#from === null ? [null] : [this.#from, null]) {
+      if (from === null) this.#beyondHead = 0;
+      const { claims, latest } = await claimDue(this.#db, slots.limits, from);
+      slots.occupy(claims);
+      this.#from = slots.free > 0 || slots.someEndpointIsFull ? null : latest;
+      if (slots.free === 0) return;
+    }
   }
 
   async #ordered(slots: Slots, max: number): Promise<Claim[]> {

@@ -51,9 +51,12 @@ interface Batch {
 
 /** Results written by one statement. */
 const BATCH_MAX = 200;
-/** While one batch waits for the disk, the next is written too once it is worth a statement of its own. */
+/** Worth a statement of its own, while another waits for the disk or without waiting for more. */
+const BATCH_ENOUGH = 100;
+/** While results come by the dozen, a statement waits this long for more of them. */
+const GATHER_MS = 6;
+const MANY = 25;
 const WRITERS_MAX = 2;
-const SECOND_BATCH_MIN = 50;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 5000;
 
@@ -61,6 +64,7 @@ const BACKOFF_MS_MAX = 5000;
 export class ResultWriter {
   readonly #webhooks: Webhooks;
   readonly #workerName: string;
+  readonly #onStored: (reports: readonly SendReport[]) => void;
   readonly #counters = { succeeded: 0, retrying: 0, failed: 0, disabled_endpoints: 0, lost_claims: 0 };
   readonly #schedules = new WeakMap<readonly number[], RetrySchedule>();
   /** The last of them still takes results. */
@@ -69,32 +73,36 @@ export class ResultWriter {
   /** Endpoints with a failure since their last success here: they may have been healthy still when a later success was claimed. */
   readonly #failing = new Set<string>();
   #writers = 0;
-  #last: Promise<void> | undefined;
+  /** The batch that was begun last, and the size of the one that was written last. */
+  readonly #last: { stored: Promise<void> | undefined; size: number } = { stored: undefined, size: 0 };
+  /** Ends the gathering. */
+  #enough: (() => void) | undefined;
   #abandoned = false;
 
-  constructor(webhooks: Webhooks, workerName: string) {
+  /** `onStored` is told when reports are stored, or given up. */
+  constructor(webhooks: Webhooks, workerName: string, onStored: (reports: readonly SendReport[]) => void) {
     this.#webhooks = webhooks;
     this.#workerName = workerName;
+    this.#onStored = onStored;
   }
 
   get summary(): DeliverySummary {
     return { ...this.#counters };
   }
 
-  /** Resolves when this report, or the batch it is part of, is stored. Never rejects. */
-  add(report: SendReport): Promise<void> {
+  add(report: SendReport): void {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.results.length >= BATCH_MAX) {
-      batch = { results: [], successes: [], others: [], lost: new Set(), stored: Promise.withResolvers<void>(), before: this.#last };
+      batch = { results: [], successes: [], others: [], lost: new Set(), stored: Promise.withResolvers<void>(), before: this.#last.stored };
       this.#waiting.push(batch);
-      this.#last = batch.stored.promise;
+      this.#last.stored = batch.stored.promise;
       this.#unstored.add(batch.stored.promise);
     }
     const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
     batch.results.push({ report, outcome, changesHealth: this.#changesHealth(report, outcome) });
     if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
-    if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= SECOND_BATCH_MIN)) void this.#write();
-    return batch.stored.promise;
+    if (batch.results.length >= BATCH_ENOUGH) this.#enough?.();
+    if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= BATCH_ENOUGH)) void this.#write();
   }
 
   #addRow(batch: Batch, row: Finalised): void {
@@ -146,15 +154,33 @@ export class ResultWriter {
 
   async #write(): Promise<void> {
     this.#writers++;
-    // Whatever else ends in this turn of the event loop joins the batch.
-    await new Promise((resolve) => setImmediate(resolve));
-    for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
+    do {
+      await this.#gather();
+      const batch = this.#waiting.shift();
+      if (batch === undefined) break;
+      this.#last.size = batch.results.length;
       await this.#persist(batch);
+      this.#onStored(batch.results.map(({ report }) => report));
       batch.stored.resolve();
       this.#unstored.delete(batch.stored.promise);
-    }
+    } while (this.#waiting.length > 0);
     // In the same turn as the last look: what is added from here on finds no writer and starts one.
     this.#writers--;
+  }
+
+  /** Whatever else ends in this turn of the event loop joins the batch, or in the next milliseconds when there is much to write. */
+  async #gather(): Promise<void> {
+    const isEnough = (this.#waiting[0]?.results.length ?? 0) >= BATCH_ENOUGH;
+    if (isEnough) return;
+    if (this.#last.size < MANY) return new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#enough = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#enough = undefined;
   }
 
   async #persist(batch: Batch): Promise<void> {

@@ -4,7 +4,7 @@ import type { AttemptResult } from './delivery-outcome.ts';
 import { LEASE_MARGIN_MS } from './options.ts';
 import { InvalidSecret } from './secret.ts';
 import { SecretUnavailable } from './secret-box.ts';
-import { signedHeaders, signingKey, type SigningKey } from './signature.ts';
+import { signatureHeader, signingKey, type SigningKey } from './signature.ts';
 import { EXCERPT_BYTES_MAX, httpTransport, storableText, type Transport, type TransportResult } from './transport.ts';
 import { VERSION } from './version.ts';
 import type { Webhooks } from './webhooks.ts';
@@ -77,8 +77,14 @@ export class Sender {
       return refused('secret_unavailable', 'The signing secret cannot be read.');
     }
     const body = this.#bodyOf(event);
-    const signed = signedHeaders(keys, { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body });
-    const headers = { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
+    const message = { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body };
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'webhook-id': message.id,
+      'webhook-timestamp': String(message.timestamp),
+      'webhook-signature': signatureHeader(keys, message),
+    };
     const result = await this.#request({ url: endpoint.url, headers, body });
     if (result.kind === 'response') return { result, excerpt: storable(result.bodyExcerpt) };
     if (result.detail !== null)
@@ -195,5 +201,6 @@ function refused(
 
 /** Text from outside that every database stores. */
 function storable(text: string): string {
+  if (text === '') return text;
   return typeof text === 'string' ? text.toWellFormed().replaceAll('\0', '\uFFFD') : '';
 }

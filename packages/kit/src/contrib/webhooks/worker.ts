@@ -7,7 +7,7 @@ import { LEASE_MARGIN_MS } from './options.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 import { releaseClaims } from './result-store.ts';
 import { ResultWriter, type DeliverySummary } from './result-writer.ts';
-import { Sender } from './sender.ts';
+import { Sender, type SendReport } from './sender.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface WorkerOptions {
@@ -65,7 +65,9 @@ export class DeliveryWorker {
     this.#pollIntervalMs = options.pollIntervalMs ?? settings.pollIntervalMs;
     this.#claimer = new Claimer(webhooks.database);
     this.#sender = new Sender(webhooks);
-    this.#results = new ResultWriter(webhooks, (options.name ?? defaultName()).slice(0, WORKER_NAME_LENGTH_MAX));
+    this.#results = new ResultWriter(webhooks, (options.name ?? defaultName()).slice(0, WORKER_NAME_LENGTH_MAX), (reports) =>
+      this.#forget(reports),
+    );
   }
 
   get summary(): DeliverySummary {
@@ -126,7 +128,8 @@ export class DeliveryWorker {
         if (claims.length === 0) await this.#wakeUp.next(this.#pollIntervalMs);
       } catch (error) {
         this.#webhooks.log.warn({ err: error, retry_in_ms: backoffMs }, 'due webhooks could not be claimed');
-        await this.#wakeUp.next(backoffMs, true);
+        this.#wakeUp.forget();
+        await this.#wakeUp.next(backoffMs);
         backoffMs = Math.min(2 * backoffMs, BACKOFF_MS_MAX);
       }
     }
@@ -135,12 +138,10 @@ export class DeliveryWorker {
   /** Waits for a free slot and, while most of them are busy, a little longer for others to become free with it. */
   async #gather(): Promise<void> {
     const enough = Math.ceil(this.#concurrency / 2);
-    const free = (): number => this.#free();
-    while (free() === 0 && !this.#stopping) await this.#wakeUp.next(Infinity);
-    const deadline = performance.now() + GATHER_MS;
-    for (let left = GATHER_MS; free() < enough && left > 0 && !this.#stopping; left = deadline - performance.now()) {
-      await this.#wakeUp.next(left);
-    }
+    await this.#wakeUp.when(() => this.#stopping || this.#free() > 0, Infinity);
+    await this.#wakeUp.when(() => this.#stopping || this.#free() >= enough, GATHER_MS);
+    // The claim that follows sees what there was to tell.
+    this.#wakeUp.forget();
   }
 
   /** None while two rounds of results are waiting: a worker that cannot write must not go on claiming. */
@@ -174,10 +175,13 @@ export class DeliveryWorker {
     else this.#busy.delete(id);
     this.#inFlight--;
     this.#unstored++;
+    this.#results.add(report);
     this.#wakeUp.wake();
-    await this.#results.add(report);
-    this.#unstored--;
-    this.#held.delete(claim.id);
+  }
+
+  #forget(stored: readonly SendReport[]): void {
+    for (const { claim } of stored) this.#held.delete(claim.id);
+    this.#unstored -= stored.length;
     this.#wakeUp.wake();
   }
 }
@@ -196,19 +200,26 @@ class WakeUp {
     this.#wake?.();
   }
 
-  /** With `fresh`, news from before the call does not count. */
-  async next(ms: number, fresh = false): Promise<void> {
-    if (fresh) this.#news = false;
-    if (!this.#news && ms > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = ms === Infinity ? undefined : setTimeout(resolve, ms);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#wake = undefined;
+  forget(): void {
     this.#news = false;
+  }
+
+  async next(ms: number): Promise<void> {
+    await this.when(() => this.#news, ms);
+    this.#news = false;
+  }
+
+  /** Resolves when news makes the condition true, or after so long. */
+  async when(condition: () => boolean, ms: number): Promise<void> {
+    if (ms <= 0 || condition()) return;
+    await new Promise<void>((resolve) => {
+      const timer = ms === Infinity ? undefined : setTimeout(resolve, ms);
+      this.#wake = () => {
+        if (!condition()) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = undefined;
   }
 }
