@@ -33,7 +33,7 @@ describeDatabases(
     const versionOf = async (id: string) =>
       database.dialect === 'sqlite'
         ? null
-        : (await database.db.query('select xmin::text as version from api_keys where id = $1', [id]))[0]?.['version'];
+        : (await database.db.query<{ version: string }>('select xmin::text as version from api_keys where id = $1', [id]))[0]?.version;
 
     test('1,000 requests within a minute are written once, from any number of processes', async () => {
       const writes: string[] = [];
