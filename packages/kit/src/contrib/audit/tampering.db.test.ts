@@ -88,6 +88,15 @@ describeDatabases(
       expect(await verifyChain(db, { anchor: head })).toMatchObject({ ok: false, fault: { seq: 3n } });
     });
 
+    test('an anchor from before a pruning is refused, not taken for proof', async () => {
+      const [second, third] = [await hashOf(2n), await hashOf(3n)];
+      await prune();
+      expect(await verifyChain(db, { anchor: { seq: 3n, hash: third ?? '' } })).toMatchObject({ ok: true });
+      const fault = { seq: 2n, message: 'Entry 2 was pruned: note a later one.' };
+      expect(await verifyChain(db, { anchor: { seq: 2n, hash: second ?? '' } })).toMatchObject({ ok: false, fault });
+      expect(await verifyChain(db, { anchor: { seq: 3n, hash: second ?? '' } })).toMatchObject({ ok: false, fault: { seq: 3n } });
+    });
+
     test('a pruning that is said to have gone further than it went is noticed', async () => {
       await prune();
       for (const action of ['fifth', 'sixth']) await note(db, action);
