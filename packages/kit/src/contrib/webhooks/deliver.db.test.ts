@@ -499,6 +499,18 @@ describeOutbox('delivery', (outbox) => {
     expect(await only(other.id)).toMatchObject({ status: 'succeeded' });
     expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ failing_since: null, is_active: true });
   });
+
+  test('rotating a secret that cannot be read mends the endpoint at once, not after the overlap', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await changeEndpoint(outbox.db, target.id, { secret: 'fernet:gAAAAABnot-a-token' }, clock.now());
+    const rotated = await outbox.db.transaction((tx) => rotateSecret(tx, target.id));
+    await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    expect(await only(target.id)).toMatchObject({ status: 'succeeded' });
+    const [request] = outbox.receiver.of(`/${mine}`);
+    verifySignature(rotated?.secret ?? '', request?.headers ?? {}, request?.body ?? '', { now: clock.now() });
+  });
 });
 
 describeOutbox(

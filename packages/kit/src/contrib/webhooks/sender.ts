@@ -72,7 +72,7 @@ export class Sender {
     try {
       keys = this.#keysOf(endpoint, now);
     } catch (error) {
-      if (!(error instanceof SecretUnavailable || error instanceof InvalidSecret)) throw error;
+      if (!isUnusable(error)) throw error;
       this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
       return refused('secret_unavailable', 'The signing secret cannot be read.');
     }
@@ -99,10 +99,17 @@ export class Sender {
 
   /** The current key and, while a rotation is fresh, the one before it. */
   #keysOf(endpoint: Claim['endpoint'], now: Date): SigningKey[] {
-    const keys = [this.#keyOf(endpoint.secret)];
+    const key = this.#keyOf(endpoint.secret);
     const { previous_secret: previous, previous_secret_expires_at: until } = endpoint;
-    if (previous !== null && until !== null && until.getTime() > now.getTime()) keys.push(this.#keyOf(previous));
-    return keys;
+    if (previous === null || until === null || until.getTime() <= now.getTime()) return [key];
+    try {
+      return [key, this.#keyOf(previous)];
+    } catch (error) {
+      if (!isUnusable(error)) throw error;
+      // It may have been rotated for this very reason: the new secret alone is better than nothing for the whole overlap.
+      this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the previous signing secret of a webhook endpoint cannot be used');
+      return [key];
+    }
   }
 
   #keyOf(stored: string): SigningKey {
@@ -163,6 +170,10 @@ async function guarded(transport: Transport, request: Parameters<Transport['send
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isUnusable(error: unknown): boolean {
+  return error instanceof SecretUnavailable || error instanceof InvalidSecret;
 }
 
 const TRANSPORT_REASONS: ReadonlySet<unknown> = new Set(['timeout', 'connection', 'tls', 'blocked_address', 'payload']);

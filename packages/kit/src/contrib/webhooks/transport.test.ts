@@ -475,6 +475,38 @@ describe('hostile receivers', () => {
     expect(JSON.stringify(results)).not.toContain('evil');
   });
 
+  const FORGED = 'HTTP/1.1 200 Forged\r\ncontent-length: 6\r\n\r\nforged';
+  test.each([
+    ['at once', (socket: Socket) => void socket.write(`${OK}content-length: 0\r\n\r\n${FORGED}`)],
+    [
+      'a little later',
+      (socket: Socket) => socket.write(`${OK}content-length: 0\r\n\r\n`, () => setTimeout(() => socket.write(FORGED), 20)),
+    ],
+    ['as the body of an answer without one', (socket: Socket) => socket.write(`HTTP/1.1 204 No\r\ncontent-length: 48\r\n\r\n${FORGED}`)],
+    ['behind an upgrade', (socket: Socket) => socket.write(`HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n${FORGED}`)],
+    [
+      'behind a body that is announced twice',
+      (socket: Socket) => socket.write(`${OK}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${FORGED}`),
+    ],
+  ] as [string, (socket: Socket) => void][])('an answer that comes %s is never the answer to the next delivery', async (_when, first) => {
+    let requests = 0;
+    const receiver = await listen(
+      raw((socket) =>
+        socket.on('data', () => {
+          requests += 1;
+          if (requests === 1) first(socket);
+          else socket.write('HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n');
+        }),
+      ),
+    );
+    const to = transport();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    await post(to, url);
+    // Time enough for it to lie in the socket.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(await post(to, url)).toMatchObject({ kind: 'response', status: 500 });
+  });
+
   test('a deadline that passes while the connection is made sends nothing afterwards', async () => {
     const receiver = await listen(answering((_request, response) => response.end()));
     const answer = Promise.withResolvers<string[]>();
