@@ -58,6 +58,28 @@ describeOutbox('audiences', (outbox) => {
     expect(await reached({ tenantKey: outbox.owner() }, paths)).toEqual([]);
   });
 
+  test('a subscription that is out of step with its endpoint may miss an event, and never leaks one', async () => {
+    const [mine, stranger] = [outbox.owner(), outbox.owner()];
+    const target = await outbox.endpoint({ owner: mine });
+    for (const [subscription, audience] of [
+      [{ owner: stranger, tenant: '' }, { owner: stranger }],
+      [{ owner: stranger, tenant: 'acme' }, { tenantKey: 'acme' }],
+      [
+        { owner: stranger, tenant: 'acme' },
+        { owner: stranger, tenantKey: 'acme' },
+      ],
+    ] as const) {
+      const { owner, tenant } = subscription;
+      await outbox.db.query('update webhook_subscriptions set owner_id = $2, tenant_key = $3 where endpoint_id = $1', [
+        target.id,
+        owner,
+        tenant,
+      ]);
+      await outbox.publish('order.paid', audience);
+      expect(await outbox.deliveries({ endpoint: target.id })).toEqual([]);
+    }
+  });
+
   test('a tenant whose key is an owner’s id gets nothing of that owner', async () => {
     const { alice, paths } = await everyKind();
     expect(await reached({ tenantKey: alice }, paths)).toEqual([]);

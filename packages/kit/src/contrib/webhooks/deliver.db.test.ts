@@ -174,6 +174,22 @@ describeOutbox('delivery', (outbox) => {
     expect(await only(target.id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
+  test('a claim lasts the timeout and a minute from when it is made, also with a timeout of the worker’s own', async () => {
+    for (const timeoutMs of [undefined, 40_000]) {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const claimed: unknown[] = [];
+      outbox.receiver.answer(`/${mine}`, (_request, response) => {
+        void only(target.id)
+          .then(({ status, claimed_until }) => claimed.push([status, claimed_until]))
+          .finally(() => response.writeHead(200).end());
+      });
+      await publish('order.paid', { owner: mine });
+      await deliverDue(outbox.db, timeoutMs === undefined ? {} : { timeoutMs });
+      expect(claimed).toEqual([['pending', new Date(clock.now().getTime() + (timeoutMs ?? 15_000) + 60_000)]]);
+    }
+  });
+
   test('failed → pending with a whole retry budget by a manual retry; a succeeded one only with force', async () => {
     const mine = owner();
     const target = await endpoint({ owner: mine, schedule: [] });
@@ -318,6 +334,20 @@ describeOutbox('delivery', (outbox) => {
       data: { endpoint_id: target.id, reason: 'gone' },
     });
     expect(outbox.receiver.of(`/${stranger}`)).toEqual([]);
+  });
+
+  test('that a tenant’s endpoint was disabled is told to the owner’s endpoints in that tenant and to no others', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, tenantKey: `t-${mine}`, path: `/${mine}-gone` });
+    const watching = await endpoint({ owner: mine, tenantKey: `t-${mine}`, path: `/${mine}-tenant` });
+    const others = [
+      await endpoint({ owner: mine, path: `/${mine}-personal` }),
+      await endpoint({ owner: mine, tenantKey: `other-${mine}`, path: `/${mine}-other` }),
+      await endpoint({ owner: owner(), tenantKey: `t-${mine}`, path: `/${mine}-colleague` }),
+    ];
+    await outbox.db.transaction((tx) => disableEndpoint(tx, target.id, 'manual'));
+    expect((await deliveries({ endpoint: watching.id })).map(({ event_type }) => event_type)).toEqual(['webhook.endpoint.disabled']);
+    for (const other of [target, ...others]) expect(await deliveries({ endpoint: other.id })).toEqual([]);
   });
 
   test('active → disabled after five days of continuous failure, and → active again with a clean slate', async () => {

@@ -5,6 +5,7 @@ import { describeDatabases, testApp } from '../../testing/index.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { generateFernetKey } from './fernet.ts';
 import { webhooks } from './module.ts';
+import { readWebhookOptions } from './options.ts';
 import { findEndpoint } from './store.ts';
 
 describeDatabases(
@@ -43,6 +44,25 @@ describeDatabases(
   },
   { prepare: async (db) => void (await migrateWebhooks(db)) },
 );
+
+test('the defaults are the documented ones', () => {
+  const hour = 3_600_000;
+  expect(readWebhookOptions()).toMatchObject({
+    concurrency: 100,
+    concurrencyPerEndpoint: 10,
+    timeoutMs: 15_000,
+    schedule: [5, 300, 1800, 7200, 18_000, 36_000, 36_000],
+    jitter: true,
+    disableAfterMs: 120 * hour,
+    rotationOverlapMs: 24 * hour,
+    strictSecrets: false,
+    payloadBytesMax: 256 * 1024,
+    endpointsPerOwnerMax: 50,
+    pollIntervalMs: 1000,
+    worker: false,
+    databases: ['default'],
+  });
+});
 
 test('every fault of the options is reported at once', () => {
   const options = { concurency: 3, timeoutMs: 0, schedule: [-1], databases: [] };

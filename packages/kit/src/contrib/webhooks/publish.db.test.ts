@@ -126,6 +126,23 @@ describeOutbox('publish', (outbox) => {
     expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
   });
 
+  test('the limit of the database’s own settings holds, also through the handle of another library', async () => {
+    const handle = await database.open({ clock });
+    useWebhooks(handle, { payloadBytesMax: 4096 });
+    try {
+      await handle.transaction(async (tx) => {
+        const foreign = { dialect: tx.dialect, query: tx.query.bind(tx), database: handle };
+        for (const executor of [tx, foreign]) {
+          await publish(executor, 'order.paid', { text: 'x'.repeat(4096 - '{"text":""}'.length) }, { owner: 'x' });
+          const refused = publish(executor, 'order.paid', { text: 'x'.repeat(4096) }, { owner: 'x' });
+          await expect(refused).rejects.toMatchObject({ code: 'payload_too_large' });
+        }
+      });
+    } finally {
+      unbindWebhooks(handle);
+    }
+  });
+
   test('data of exactly the limit in bytes is stored, whatever the characters', async () => {
     const text = 'é'.repeat((256 * 1024 - '{"text":""}'.length - 1) / 2) + 'x';
     expect(Buffer.byteLength(JSON.stringify({ text }))).toBe(256 * 1024);
@@ -283,6 +300,22 @@ describeOutbox('publish', (outbox) => {
       [first, 'default'],
       [second, 'default'],
     ]);
+  });
+
+  test('a task that fails is reported and hurts neither the publisher nor the delivery, which a worker sends', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const failures: unknown[] = [];
+    const task = (): never => {
+      throw new Error('the queue is down');
+    };
+    const queue = new OnCommitTaskQueue({ task, onError: (error) => failures.push(error) });
+    await publishNow('order.paid', { owner: mine, queue });
+    await queue.settled();
+    expect(failures).toMatchObject([{ message: 'the queue is down' }]);
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'pending', attempts: 0 }]);
+    await deliverDue(outbox.db);
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'succeeded' }]);
   });
 
   test('a queue is refused on a transaction that cannot tell when it commits', async () => {

@@ -282,6 +282,19 @@ describeOutbox(
       }
     });
 
+    test('deliverEvent does not overtake an earlier event with the same ordering key', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const first = await outbox.publish('order.paid', { owner: mine, orderingKey: 'order-1' });
+      const second = await outbox.publish('order.refunded', { owner: mine, orderingKey: 'order-1' });
+      const other = await outbox.publish('order.paid', { owner: mine, orderingKey: 'order-2' });
+      expect(await deliverEvent(second, outbox.db)).toMatchObject({ succeeded: 0 });
+      expect(await deliverEvent(other, outbox.db)).toMatchObject({ succeeded: 1 });
+      expect(await deliverEvent(first, outbox.db)).toMatchObject({ succeeded: 1 });
+      expect(await deliverEvent(second, outbox.db)).toMatchObject({ succeeded: 1 });
+      expect((await deliveries({ endpoint: target.id })).map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded']);
+    });
+
     test('deliverEvent sends one event’s deliveries and leaves the others', async () => {
       const mine = owner();
       const target = await endpoint({ owner: mine });
