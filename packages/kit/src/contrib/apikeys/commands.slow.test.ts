@@ -110,6 +110,11 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     await database.db.query("update audit_entries set action = 'forged' where seq = 1");
     const broken = await run('kit', 'audit', 'verify');
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('The content of entry 1 was changed.')]);
+    await database.db.query('update audit_entries set at = $1 where seq = 1', [new Date('2020-01-01T00:00:00.000Z')]);
+    const refused = await run('kit', 'audit', 'prune', '--days', '30');
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('The content of entry 1 was changed.')]);
+    expect((await run('kit', 'audit', 'prune', '--days', '30', '--force')).stdout).toMatch(/^1 entries/);
+    expect((await run('kit', 'audit', 'verify')).code).toBe(0);
   }, 120_000);
 
   // Wrong words are found before the database matters: once is enough.

@@ -53,13 +53,14 @@ function addPrune(command: CommanderCommand, context: CommandContext<App>, sink:
     .command('prune')
     .description('remove entries older than some days; the rest of the chain stays verifiable')
     .requiredOption('--days <days>', 'how many days to keep')
+    .option('--force', 'also when some of them were changed or are missing, which `kit audit verify` could show no more')
     .option('--database <alias>', 'the database whose entries they are', 'default')
-    .action(async ({ days, database }: { days: string; database: string }) => {
+    .action(async ({ days, database, force = false }: { days: string; database: string; force?: boolean }) => {
       if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use a whole number, 1 or more.`);
       const app = await context.app();
       const db = databaseOf(app, database, context);
       const before = new Date(app.clock.now().getTime() - Number(days) * DAY_MS);
-      const removed = await pruneAudit(db, sink(), { before, by: 'kit audit prune' });
+      const removed = await pruneAudit(db, sink(), { before, by: 'kit audit prune', force });
       context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} entries from before ${before.toISOString()} removed.`);
     });
 }

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditSink } from '../../app/registry.ts';
 import type { Db } from '../../db/db.ts';
 import { findEntry, lastOlderThan, readChain, removeThrough } from './store.ts';
+import { walkChain, type ChainFault } from './walk-chain.ts';
 
 /** The action of the entry that every pruning leaves. */
 export const PRUNED = 'audit.pruned';
@@ -11,25 +12,41 @@ export interface Pruning {
   /** Entries older than this go. */
   readonly before: Date;
   readonly by?: AuditEntry['actor'];
+  /** Remove the entries although some of them are not what was recorded; the entry of the pruning says so. */
+  readonly force?: boolean;
   readonly onProgress?: (removed: number) => void;
 }
 
 /**
  * Removes old entries from the start of the chain. What is left stays verifiable: the chain remembers the hash it now starts from, and an
- * entry of the chain, in the same transaction, says so. Answers how many are gone. Safe to repeat and to interrupt.
+ * entry of the chain, in the same transaction, says so. Refused when one of them was changed or is missing: the trace of that would be
+ * gone with them, and the chain would look whole. Answers how many are gone. Safe to repeat and to interrupt.
  */
-export async function pruneAudit(db: Db, sink: AuditSink, { before, by, onProgress }: Pruning): Promise<number> {
+export async function pruneAudit(db: Db, sink: AuditSink, { before, by, force = false, onProgress }: Pruning): Promise<number> {
   const through = await lastOlderThan(db, before);
+  const fault = await faultThrough(db, through);
+  if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: see what happened, then prune with force.`);
   let removed = 0;
   for (;;) {
-    const count = await db.transaction((tx) => pruneBatch(tx, sink, through, { before, by: by ?? null }));
+    const count = await db.transaction((tx) => pruneBatch(tx, sink, through, { before, by: by ?? null, fault: fault?.message }));
     if (count === 0) return removed;
     removed += count;
     onProgress?.(removed);
   }
 }
 
-async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by }: Pruning): Promise<number> {
+/** Ahead of the transactions that remove, so that nobody waits for so much reading; as one moment sees it, for another pruning may be at work. */
+async function faultThrough(db: Db, through: bigint): Promise<ChainFault | null> {
+  const look = async (tx: Db) => (await walkChain(tx, await readChain(tx), through)).fault;
+  return db.isTransaction ? look(db) : db.transaction(look, { readOnly: true, isolation: 'repeatable read' });
+}
+
+interface Batch extends Pick<Pruning, 'before' | 'by'> {
+  /** What is wrong with what is removed. */
+  readonly fault: string | undefined;
+}
+
+async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by, fault }: Batch): Promise<number> {
   const chain = await readChain(tx, { hold: true });
   const next = chain.pruned_through + BATCH;
   const seq = next < through ? next : through;
@@ -42,7 +59,7 @@ async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by
     action: PRUNED,
     target_type: 'audit',
     target_id: String(seq),
-    metadata: { before, removed: count, through_seq: String(seq), through_hash: last.hash },
+    metadata: { before, removed: count, through_seq: String(seq), through_hash: last.hash, fault },
   });
   return count;
 }

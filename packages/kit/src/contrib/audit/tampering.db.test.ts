@@ -97,6 +97,35 @@ describeDatabases(
       expect(await verifyChain(db, { anchor: { seq: 3n, hash: second ?? '' } })).toMatchObject({ ok: false, fault: { seq: 3n } });
     });
 
+    test.each([
+      ['changed', "update audit_entries set action = 'forged' where seq = 2", 'The content of entry 2 was changed.'],
+      ['missing', 'delete from audit_entries where seq = 2', 'Entry 2 is missing.'],
+    ])('an entry that was %s is not pruned away unseen', async (_what, attack, message) => {
+      await db.query(attack);
+      await expect(prune()).rejects.toThrow(message);
+      expect((await faultNow())?.message, 'it still shows').toBe(message);
+      await pruneAudit(db, sink, { before: new Date(clock.now().getTime() + 1), force: true });
+      expect(await verifyChain(db)).toMatchObject({ ok: true, pruned_through: 3n });
+      expect((await findEntry(db, 'seq', 4n))?.metadata).toMatchObject({ fault: message });
+    });
+
+    test('prunings at the same time do not stand in each other’s way', async () => {
+      for (let index = 0; index < 30; index += 1) await note(db, `entry ${index}`);
+      const handles = [database.db, await database.open(), await database.open()];
+      const before = new Date(clock.now().getTime() + 1);
+      const removed = await Promise.all(handles.map((handle) => pruneAudit(handle, sink, { before })));
+      expect(removed.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(33);
+      expect(await verifyChain(db)).toMatchObject({ ok: true });
+    });
+
+    test('what is younger is not looked at: a fault there does not stop a pruning', async () => {
+      clock.advance(1000);
+      await note(db, 'fourth');
+      await db.query("update audit_entries set action = 'forged' where seq = 4");
+      expect(await pruneAudit(db, sink, { before: clock.now() })).toBe(3);
+      expect((await faultNow())?.message).toBe('The content of entry 4 was changed.');
+    });
+
     test('a pruning that is said to have gone further than it went is noticed', async () => {
       await prune();
       for (const action of ['fifth', 'sixth']) await note(db, action);

@@ -1,16 +1,8 @@
 import type { Db } from '../../db/db.ts';
-import { contentHash, GENESIS, linkHash } from './chain.ts';
+import { GENESIS } from './chain.ts';
 import { PRUNED } from './prune.ts';
-import { countOutside, findEntry, latestOfAction, readChain, readEntries, type ChainState, type StoredEntry } from './store.ts';
-
-/** Entries read at a time: the whole chain is never in memory. */
-const PAGE = 1000;
-
-export interface ChainFault {
-  /** The place in the chain; null when the fault is not about one entry. */
-  readonly seq: bigint | null;
-  readonly message: string;
-}
+import { countOutside, findEntry, latestOfAction, readChain, type ChainState } from './store.ts';
+import { walkChain, type ChainFault } from './walk-chain.ts';
 
 export interface ChainReport {
   readonly ok: boolean;
@@ -36,7 +28,7 @@ export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<C
   const snapshot = { readOnly: true, isolation: 'repeatable read' } as const;
   return db.transaction(async (tx) => {
     const chain = await readChain(tx);
-    const walked = await walk(tx, chain, options);
+    const walked = await walkChain(tx, chain, chain.length, options.onProgress);
     const fault =
       walked.fault ??
       endFault(chain, walked.hash) ??
@@ -46,32 +38,6 @@ export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<C
     const head = { seq: chain.length, hash: chain.hash };
     return { ok: fault === null, checked: walked.checked, pruned_through: chain.pruned_through, head, fault };
   }, snapshot);
-}
-
-async function walk(tx: Db, chain: ChainState, { onProgress }: VerifyChainOptions) {
-  let [seq, hash] = [chain.pruned_through, chain.pruned_hash];
-  let checked = 0;
-  const total = Number(chain.length - chain.pruned_through);
-  for (;;) {
-    const entries = await readEntries(tx, seq, chain.length, PAGE);
-    for (const entry of entries) {
-      const fault = entryFault(entry, seq, hash);
-      if (fault !== null) return { checked, hash, fault };
-      ({ seq, hash } = entry);
-      checked += 1;
-    }
-    onProgress?.(checked, total);
-    if (entries.length < PAGE) return { checked, hash, fault: null };
-  }
-}
-
-function entryFault(entry: StoredEntry, previousSeq: bigint, previousHash: string): ChainFault | null {
-  const fault = (seq: bigint, message: string) => ({ seq, message });
-  if (entry.seq !== previousSeq + 1n) return fault(previousSeq + 1n, `Entry ${previousSeq + 1n} is missing.`);
-  if (contentHash(entry) !== entry.content_hash) return fault(entry.seq, `The content of entry ${entry.seq} was changed.`);
-  if (entry.previous_hash !== previousHash) return fault(entry.seq, `Entry ${entry.seq} does not follow the entry before it.`);
-  if (linkHash(previousHash, entry.content_hash) !== entry.hash) return fault(entry.seq, `The hash of entry ${entry.seq} was changed.`);
-  return null;
 }
 
 function endFault({ length, hash }: ChainState, walkedTo: string): ChainFault | null {
