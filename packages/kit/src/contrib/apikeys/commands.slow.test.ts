@@ -86,6 +86,12 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(record).toMatchObject({ prefix, state: 'active', scopes: ['a:b'] });
     expect([await works(lastLine(rotated)), await works(record.key)]).toEqual([false, true]);
 
+    await db.query('update api_keys set expires_at = $1 where prefix = $2', [new Date('2020-01-01T00:00:00.000Z'), prefix]);
+    const late = await run('kit', '--json', 'apikey', 'rotate', '--prefix', prefix);
+    expect(JSON.parse(late.stdout)).toMatchObject({ prefix, state: 'expired' });
+    const later = await run('kit_apikey', 'rotate', '--prefix', prefix);
+    expect(later.stdout).toContain('rotated, but expired since 2020-01-01T00:00:00.000Z');
+
     const revoked = await run('kit_apikey', 'revoke', '--prefix', prefix, '--reason', 'leaked');
     expect([revoked.code, revoked.stdout]).toEqual([0, `Key ${prefix} revoked.\n`]);
     expect(await works(record.key)).toBe(false);
@@ -95,7 +101,11 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     const entries = await db.query<{ actor_name: string; action: string }>('select actor_name, action from audit_entries order by seq');
     expect(
       entries.filter(({ action }) => action.startsWith('api_key.')).map(({ actor_name, action }) => `${actor_name} ${action}`),
-    ).toEqual(['kit apikey api_key.created', 'kit apikey api_key.rotated', 'kit apikey api_key.rotated', 'kit apikey api_key.revoked']);
+    ).toEqual([
+      'kit apikey api_key.created',
+      ...Array.from({ length: 4 }, () => 'kit apikey api_key.rotated'),
+      'kit apikey api_key.revoked',
+    ]);
     await keys.stop();
     await db.close();
   }, 120_000);

@@ -51,11 +51,9 @@ function addCreate(command: CommanderCommand, context: Context): void {
       const input = { user, name: options.name, scopes: options.scope ?? [], expiresAt, rateLimit: options.rate ?? null, by: ACTOR };
       const issued = await explained(context, createApiKey(db, input));
       warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
-      show(
-        context,
-        issued,
-        `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey)}. Keep the next line; it is not shown again.`,
-      );
+      const now = clock.now();
+      const sentence = `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey, now)}. Keep the next line; it is not shown again.`;
+      show(context, issued, now, sentence);
     });
 }
 
@@ -85,7 +83,13 @@ function addRotate(command: CommanderCommand, context: Context): void {
         previous_expires_at === null
           ? 'The old secret has stopped working'
           : `The old secret works until ${previous_expires_at.toISOString()}`;
-      show(context, issued, `Key ${key.prefix} rotated${until(issued.apiKey)}. ${old}. Keep the next line; it is not shown again.`);
+      const now = clock.now();
+      show(
+        context,
+        issued,
+        now,
+        `Key ${key.prefix} rotated${until(issued.apiKey, now)}. ${old}. Keep the next line; it is not shown again.`,
+      );
     });
 }
 
@@ -152,8 +156,8 @@ function isState(text: string): text is KeyState {
 }
 
 /** The key is alone on the last line of standard output, so that `$(… | tail -n 1)` works. */
-function show(context: Context, { apiKey, raw }: IssuedApiKey, sentence: string): void {
-  if (context.json) return context.print(JSON.stringify({ ...asJson(apiKey, apiKey.created_at), key: raw }));
+function show(context: Context, { apiKey, raw }: IssuedApiKey, now: Date, sentence: string): void {
+  if (context.json) return context.print(JSON.stringify({ ...asJson(apiKey, now), key: raw }));
   context.print(sentence);
   context.print(raw);
 }
@@ -162,8 +166,11 @@ function asJson(key: ApiKey, now: Date): object {
   return { ...apiKeyRecord(key, now), owner_id: key.owner_id, revoked_reason: key.revoked_reason };
 }
 
-function until({ expires_at }: ApiKey): string {
-  return expires_at === null ? '' : `, valid until ${expires_at.toISOString()}`;
+function until({ expires_at }: ApiKey, now: Date): string {
+  if (expires_at === null) return '';
+  return expires_at > now
+    ? `, valid until ${expires_at.toISOString()}`
+    : `, but expired since ${expires_at.toISOString()}: rotate it with --days`;
 }
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {

@@ -367,9 +367,10 @@ describeDatabases(
           'validation_error',
           ['body.scopes.0 scope_not_grantable'],
         ]);
-        const wide = await kit.key(user, { scopes: ['*'] });
+        const wide = await kit.key(user, { scopes: ['*'], expiresAt: new Date(inDays(5)) });
         expect((await call('POST', `/${wide.id}/rotate`, {})).status).toBe(422);
-        expect((await call('PATCH', `/${wide.id}`, { expires_at: inDays(9) })).status).toBe(422);
+        for (const expires_at of [inDays(9), null]) expect((await call('PATCH', `/${wide.id}`, { expires_at })).status).toBe(422);
+        expect((await call('PATCH', `/${wide.id}`, { expires_at: inDays(2) })).status, 'a shorter life takes away only').toBe(200);
         expect(await works(wide.raw)).toBe(true);
         expect((await call('PATCH', `/${wide.id}`, { name: 'still renamable' })).status).toBe(200);
         expect((await call('PATCH', `/${wide.id}`, { scopes: ['orders:read'] })).status).toBe(200);

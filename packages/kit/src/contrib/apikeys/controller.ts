@@ -95,8 +95,7 @@ export class ApiKeyController extends Controller {
       const key = await ownKey({ db, user }, params.id);
       const { name, scopes } = body;
       const edit = { name, scopes, ...this.#fields(body) };
-      // A longer life hands out the key's scopes again.
-      this.#check(db, user, edit, scopes ?? (edit.expiresAt === undefined ? [] : key.scopes));
+      this.#check(db, user, edit, scopes ?? (livesLonger(key, edit.expiresAt) ? key.scopes : []));
       return record(db, await updateApiKey(db, key, { ...edit, by: principal, requestId }));
     },
   );
@@ -156,6 +155,12 @@ export class ApiKeyController extends Controller {
     const faults = [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
     if (faults.length > 0) throw invalid(faults);
   }
+}
+
+/** A longer life hands out the key's scopes again; a shorter one takes away only. */
+function livesLonger({ expires_at }: ApiKey, expiresAt: Date | null | undefined): boolean {
+  if (expiresAt === undefined || expires_at === null) return false;
+  return expiresAt === null || expiresAt > expires_at;
 }
 
 function invalid(errors: readonly FieldError[]) {
