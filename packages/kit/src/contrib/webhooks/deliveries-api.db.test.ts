@@ -6,7 +6,7 @@ import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts
 import { deliverDue } from './deliver.ts';
 import { publish } from './publish.ts';
 import { recoverEndpoint } from './recover.ts';
-import { findEndpoint } from './store.ts';
+import { findEndpoint, findEvent } from './store.ts';
 import { verifySignature } from './verify.ts';
 
 const MINUTE_MS = 60_000;
@@ -190,6 +190,7 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ type: 'webhook.ping', data: { endpoint_id: id } });
     verifySignature(secret, request?.headers ?? {}, request?.body ?? '', { now: clock.now() });
     expect(receiver.of(`${path}/other`)).toEqual([]);
+    expect(await findEvent(app.db, body.event_id)).toMatchObject({ audience: 'owner', owner_id: user.id, tenant_key: '' });
   });
 
   test('ping of a tenant endpoint reaches it', async () => {
@@ -206,6 +207,9 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
     const stranger = await person();
     await send(user.id, 'order.paid', { n: 'before' });
     await deliverDue(app.db);
+    await send(user.id, 'order.paid', { n: 'failed before' });
+    await call(user, 'PATCH', `/hooks/${id}`, { is_active: false });
+    await call(user, 'PATCH', `/hooks/${id}`, { is_active: true });
     clock.advance(MINUTE_MS);
     const since = clock.now().toISOString();
     await send(user.id, 'order.paid', { n: 'waiting' });

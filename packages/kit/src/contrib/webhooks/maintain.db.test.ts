@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../test/webhooks/outbox.ts';
 import { deliverDue } from './deliver.ts';
 import { disableEndpoint } from './disable.ts';
@@ -114,6 +114,31 @@ describeOutbox('maintenance', (outbox) => {
         retried ? [true, ['pending']] : [false, []],
       );
     }
+    await deliverDue(outbox.db);
+  });
+
+  test('prune waits for a retry that has begun, and keeps its event', async (context) => {
+    context.skip(outbox.db.dialect !== 'postgres', 'SQLite has one writer at a time');
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const id = await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    const [delivery] = await deliveries({ endpoint: target.id });
+    clock.advance(1);
+    let pruned: Promise<number> | undefined;
+    await outbox.db.transaction(async (tx) => {
+      await retryDelivery(tx, delivery?.id ?? '', { force: true });
+      pruned = outbox.db.transaction((other) => pruneEvents(other, clock.now(), 1000));
+      await vi.waitFor(async () => {
+        const [waiting] = await outbox.db.query<{ count: number }>(
+          `select count(*) as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        expect(waiting?.count).toBe(1);
+      });
+    });
+    await pruned;
+    expect(await findEvent(outbox.db, id)).not.toBeNull();
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'pending' }]);
     await deliverDue(outbox.db);
   });
 
