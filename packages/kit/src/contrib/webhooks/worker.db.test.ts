@@ -204,6 +204,40 @@ describeOutbox(
       }
     });
 
+    test('holds no more than it sends when receivers stop to answer in the middle of a rush', async () => {
+      const mine = owner();
+      const targets = [await endpoint({ owner: mine }), await endpoint({ owner: mine })];
+      let calls = 0;
+      const transport: Transport = {
+        send: async () => {
+          if (++calls > 120) await new Promise(() => undefined);
+          await new Promise((resolve) => setImmediate(resolve));
+          return { kind: 'response', status: 200, retryAfter: null, bodyExcerpt: '' };
+        },
+        close: async () => undefined,
+      };
+      const handle = await outbox.database.open({ clock });
+      useWebhooks(handle, { transport, timeoutMs: 50, concurrency: 10 });
+      try {
+        await publishMany(outbox, mine, 100);
+        const worker = await startWorker(handle);
+        const rows = async (): Promise<WebhookDelivery[]> =>
+          (await Promise.all(targets.map(({ id }) => deliveries({ endpoint: id })))).flat();
+        await vi.waitUntil(
+          async () => {
+            const claimed = (await rows()).filter(({ status, claim_token }) => status === 'pending' && claim_token !== null);
+            return calls === 130 && claimed.length === 10;
+          },
+          { timeout: 8000 },
+        );
+        await worker.stop();
+        expect(worker.summary).toMatchObject({ succeeded: 120, lost_claims: 0 });
+        expect((await rows()).filter(({ claim_token }) => claim_token !== null)).toEqual([]);
+      } finally {
+        unbindWebhooks(handle);
+      }
+    });
+
     test('a transport that throws or answers nonsense is a recorded failure and the worker goes on', async () => {
       const outcomes: (() => unknown)[] = [
         () => {

@@ -28,14 +28,18 @@ export interface RunOptions {
   readonly eventId?: string;
 }
 
+/** Results that may wait to be stored, in multiples of the slots: while one batch is written, the next comes together. */
+const UNSTORED_ROUNDS_MAX = 4;
+/** A claim whose slot did not become free after all is given back after this long. */
+const PATIENCE_MS = 1000;
 /** While most slots are busy, free ones are gathered this long, so that one claim fills several. */
 const GATHER_MS = 5;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 10_000;
 
 /**
- * Sends due deliveries. Claims only what it can send at once, so that a delivery it holds is on its way and everything
- * else is free for other workers.
+ * Sends due deliveries. Claims only what it can send at once, or will be able to by the time it has the claim, so that a delivery it
+ * holds is on its way and everything else is free for other workers.
  */
 export class DeliveryWorker {
   readonly #webhooks: Webhooks;
@@ -48,6 +52,11 @@ export class DeliveryWorker {
   readonly #held = new Map<string, Claim>();
   readonly #busy = new Map<string, number>();
   readonly #wakeUp = new WakeUp();
+  /** Claimed for slots that were about to become free. */
+  readonly #ready: Claim[] = [];
+  /** Requests that ended while the last claim was made. */
+  #pace = 0;
+  #ended = 0;
   /** Requests under way. */
   #inFlight = 0;
   /** Requests that have ended and whose results are not stored yet. */
@@ -83,7 +92,7 @@ export class DeliveryWorker {
       const wasIdle = this.#held.size === 0;
       const claims = await this.#claim(left, eventId);
       left -= claims.length;
-      for (const claim of claims) this.#start(claim);
+      this.#take(claims);
       if (claims.length > 0) continue;
       if (wasIdle) break;
       await this.#wakeUp.next(Infinity);
@@ -110,9 +119,7 @@ export class DeliveryWorker {
     while (this.#inFlight > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
     this.#results.abandon();
     await this.#results.flush();
-    await releaseClaims(this.#webhooks.database, [...this.#held.values()]).catch((error: unknown) =>
-      this.#webhooks.log.warn({ err: error }, 'claims on webhooks could not be given back; they run out by themselves'),
-    );
+    await releaseClaims(this.#webhooks.database, [...this.#held.values()]).catch((error: unknown) => this.#notGivenBack(error));
     await this.#sender.close();
   }
 
@@ -124,7 +131,7 @@ export class DeliveryWorker {
       try {
         const claims = await this.#claim(Infinity);
         backoffMs = BACKOFF_MS_MIN;
-        for (const claim of claims) this.#start(claim);
+        this.#take(claims);
         if (claims.length === 0) await this.#wakeUp.next(this.#pollIntervalMs);
       } catch (error) {
         this.#webhooks.log.warn({ err: error, retry_in_ms: backoffMs }, 'due webhooks could not be claimed');
@@ -138,44 +145,80 @@ export class DeliveryWorker {
   /** Waits for a free slot and, while most of them are busy, a little longer for others to become free with it. */
   async #gather(): Promise<void> {
     const enough = Math.ceil(this.#concurrency / 2);
+    await this.#wakeUp.when(() => this.#stopping || this.#ready.length === 0, PATIENCE_MS);
+    if (!this.#stopping) await this.#giveBack(this.#ready.splice(0));
     await this.#wakeUp.when(() => this.#stopping || this.#free() > 0, Infinity);
     await this.#wakeUp.when(() => this.#stopping || this.#free() >= enough, GATHER_MS);
     // The claim that follows sees what there was to tell.
     this.#wakeUp.forget();
   }
 
-  /** None while two rounds of results are waiting: a worker that cannot write must not go on claiming. */
+  /** None while rounds of results are waiting: a worker that cannot write must not go on claiming. */
   #free(): number {
-    return this.#unstored >= 2 * this.#concurrency ? 0 : this.#concurrency - this.#inFlight;
+    return this.#unstored >= UNSTORED_ROUNDS_MAX * this.#concurrency ? 0 : this.#concurrency - this.#inFlight - this.#ready.length;
   }
 
+  /** As many as there are free slots, and as will be when the answer is here: the slots would be empty for as long as a claim takes. */
   async #claim(max: number, eventId?: string): Promise<Claim[]> {
     const { clock, settings } = this.#webhooks;
     const now = clock.now();
-    const free = Math.min(this.#free(), max);
-    if (free <= 0) return [];
+    const free = this.#free();
+    if (free <= 0 || max <= 0) return [];
     const until = new Date(now.getTime() + settings.timeoutMs + LEASE_MARGIN_MS);
-    const limits = { now, until, free, perEndpoint: this.#perEndpoint, busy: this.#busy };
-    return eventId === undefined ? this.#claimer.claim(limits) : this.#claimer.claimEvent(eventId, limits);
+    const limits = { now, until, perEndpoint: this.#perEndpoint, busy: this.#busy };
+    if (eventId !== undefined) return this.#claimer.claimEvent(eventId, { ...limits, free: Math.min(free, max) });
+    const ended = this.#ended;
+    // With a limit, what is claimed is what is sent.
+    const claims = await this.#claimer.claim({ ...limits, free: max === Infinity ? free + this.#pace : Math.min(free, max) });
+    this.#pace = this.#ended - ended;
+    return claims;
   }
 
-  #start(claim: Claim): void {
-    const { id } = claim.endpoint;
-    this.#inFlight++;
-    this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
-    this.#held.set(claim.id, claim);
-    void this.#deliver(claim);
+  #take(claims: readonly Claim[]): void {
+    for (const claim of claims) {
+      const { id } = claim.endpoint;
+      this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
+      this.#held.set(claim.id, claim);
+      this.#ready.push(claim);
+    }
+    this.#fillSlots();
+  }
+
+  #fillSlots(): void {
+    while (this.#inFlight < this.#concurrency && !this.#stopping) {
+      const claim = this.#ready.shift();
+      if (claim === undefined) return;
+      this.#inFlight++;
+      void this.#deliver(claim);
+    }
+  }
+
+  async #giveBack(claims: readonly Claim[]): Promise<void> {
+    for (const { id, endpoint } of claims) {
+      this.#held.delete(id);
+      this.#leave(endpoint.id);
+    }
+    await releaseClaims(this.#webhooks.database, claims).catch((error: unknown) => this.#notGivenBack(error));
+  }
+
+  #notGivenBack(error: unknown): void {
+    this.#webhooks.log.warn({ err: error }, 'claims on webhooks could not be given back; they run out by themselves');
+  }
+
+  #leave(endpointId: string): void {
+    const requests = this.#busy.get(endpointId) ?? 1;
+    if (requests > 1) this.#busy.set(endpointId, requests - 1);
+    else this.#busy.delete(endpointId);
   }
 
   async #deliver(claim: Claim): Promise<void> {
     const report = await this.#sender.send(claim);
-    const { id } = claim.endpoint;
-    const requests = this.#busy.get(id) ?? 1;
-    if (requests > 1) this.#busy.set(id, requests - 1);
-    else this.#busy.delete(id);
+    this.#leave(claim.endpoint.id);
     this.#inFlight--;
+    this.#ended++;
     this.#unstored++;
     this.#results.add(report);
+    this.#fillSlots();
     this.#wakeUp.wake();
   }
 
