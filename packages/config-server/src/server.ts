@@ -154,7 +154,12 @@ export class ConfigServer implements Service {
       });
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-      throw new StartRefusal(this.#config.path, [{ key, message: `cannot listen on ${formatAddress(bind)} (${code})` }]);
+      const address = formatAddress(bind);
+      const message =
+        code === 'EADDRINUSE'
+          ? `cannot listen on ${address} (EADDRINUSE); another program does: stop it, or choose another port`
+          : `cannot listen on ${address} (${code})`;
+      throw new StartRefusal(this.#config.path, [{ key, message }]);
     }
   }
 
