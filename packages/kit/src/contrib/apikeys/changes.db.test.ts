@@ -77,12 +77,14 @@ describeDatabases(
         expect(entry['request_id']).toBeTypeOf('string');
         expect(entry['metadata']).toMatchObject({ owner_id: ada.id });
       }
-      const [created, updated, , revoked] = recorded;
+      const [created, updated, replaced, revoked] = recorded;
       expect(created).toMatchObject({
         before: null,
         after: { name: 'CI', prefix: body.prefix, scopes: ['orders:read'], rate_limit: null },
       });
       expect(updated).toMatchObject({ before: { scopes: ['orders:read'] }, after: { scopes: ['orders:write'] } });
+      const unchanged = { name: 'CI', prefix: body.prefix, scopes: ['orders:write'] };
+      expect(replaced).toMatchObject({ before: unchanged, after: unchanged, metadata: { grace_seconds: 60 } });
       expect(revoked).toMatchObject({ before: { revoked_at: null }, after: { revoked_at: kit.clock.now().toISOString() } });
       const published = (await events()).filter(({ data }) => data['id'] === body.id);
       expect(published.map(({ type }) => type)).toEqual(['api_key.created', 'api_key.updated', 'api_key.rotated', 'api_key.revoked']);

@@ -122,6 +122,17 @@ describeDatabases(
       await keys.stop();
     });
 
+    test('a use of the old secret that waits while a rotation ends that secret is not told of the next one', async () => {
+      const db = await database.open();
+      const { clock, keys, apiKey, raw } = await setUp(db);
+      await rotateApiKey(db, apiKey, { graceSeconds: 3600 });
+      expect((await verifyApiKey(db, raw))?.isPrevious).toBe(true);
+      await rotateApiKey(db, apiKey);
+      await keys.flush();
+      expect(await read(apiKey.id)).toEqual({ last_used_at: clock.now(), previous_last_used_at: null });
+      await keys.stop();
+    });
+
     test('a database that takes no writes neither fails nor delays a request', async () => {
       const db = await database.open();
       const { keys, apiKey, raw, warnings } = await setUp(db);

@@ -229,12 +229,13 @@ export function stateConditions(ownerIsActive: string, state: KeyState, now: Dat
 }
 
 // Rows that somebody holds are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on
-// the old value keeps it to one write a minute per key whatever the number of processes.
+// the old value keeps it to one write a minute per key whatever the number of processes. A use of the previous secret that waited while a
+// rotation ended that secret is nobody's any more.
 const WRITE_LAST_USED: Readonly<Record<Dialect, string>> = {
   postgres: `
 update api_keys k set
   last_used_at = case when k.last_used_at is null or k.last_used_at <= v.before then coalesce(v.used_at, k.last_used_at) else k.last_used_at end,
-  previous_last_used_at = coalesce(v.previous_used_at, k.previous_last_used_at)
+  previous_last_used_at = case when k.previous_expires_at is null then null else coalesce(v.previous_used_at, k.previous_last_used_at) end
 from (
   select h.id, u.used_at, u.previous_used_at, u.before
   from unnest(cast($1 as uuid[]), cast($2 as timestamptz[]), cast($3 as timestamptz[]), cast($4 as timestamptz[])) as u(id, used_at, previous_used_at, before)
@@ -247,7 +248,7 @@ where k.id = v.id`,
   sqlite: `
 update api_keys set
   last_used_at = case when last_used_at is null or last_used_at <= v.before then coalesce(v.used_at, last_used_at) else last_used_at end,
-  previous_last_used_at = coalesce(v.previous_used_at, previous_last_used_at)
+  previous_last_used_at = case when previous_expires_at is null then null else coalesce(v.previous_used_at, previous_last_used_at) end
 from (
   select value ->> 0 as id, value ->> 1 as used_at, value ->> 2 as previous_used_at, value ->> 3 as before from json_each($1)
 ) v
