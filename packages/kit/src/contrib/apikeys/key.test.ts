@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatKey, keyPattern, keyPatternFor, newPrefix, newSecret, parseKey, tagFault } from './key.ts';
 
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
 const make = (tag = 'kit') => {
   const parts = { prefix: newPrefix(), secret: newSecret() };
   return { ...parts, raw: formatKey(tag, parts) };
@@ -18,11 +20,10 @@ test('a key is tag, 12 characters of prefix, 43 of secret and 6 of checksum, all
 
 test('the checksum is the CRC32 of everything before it, in base62', () => {
   const { raw } = make();
-  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   const value = raw
     .slice(-6)
     .split('')
-    .reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
+    .reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
   expect(value).toBe(crc32(raw.slice(0, -6)));
 });
 
@@ -44,6 +45,36 @@ test('any single changed character makes a key unreadable', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test('a typing error that leaves the form of a key is told by the checksum, wherever it is', () => {
+  const { raw } = make();
+  const accepted = Array.from({ length: raw.length }, (_, at) => at)
+    .filter((at) => at >= 'kit_'.length && raw[at] !== '_')
+    .flatMap((at) => Array.from(BASE62, (character) => raw.slice(0, at) + character + raw.slice(at + 1)))
+    .filter((typed) => parseKey(typed, 'kit') !== null);
+  // Of the 62 characters that were tried in each place one is the right one.
+  expect(accepted).toEqual(Array.from({ length: 12 + 43 + 6 }, () => raw));
+});
+
+test('a checksum that fits does not make up for characters that no key has', () => {
+  const { prefix, secret } = make();
+  for (const odd of ['-', '_', ' ', '\0', '+', '/', ':', '@', '[', '`', '{', '\x7f']) {
+    expect(parseKey(formatKey('kit', { prefix: prefix.slice(0, 11) + odd, secret }), 'kit')).toBeNull();
+    expect(parseKey(formatKey('kit', { prefix, secret: odd + secret.slice(1) }), 'kit')).toBeNull();
+  }
+});
+
+test('no key has a second spelling of its checksum', () => {
+  // A character that is no digit must not count as one, whatever value it would have had.
+  const spelled = (value: number) => Array.from({ length: 5 }, (_, place) => BASE62[Math.floor(value / 62 ** (4 - place)) % 62]).join('');
+  for (let found = 0; found < 20;) {
+    const { raw } = make();
+    const rest = crc32(raw.slice(0, -6)) - 255;
+    if (rest < 0 || rest % 62 !== 0) continue;
+    found += 1;
+    expect(parseKey(`${raw.slice(0, -6)}${spelled(rest / 62)}-`, 'kit')).toBeNull();
+  }
 });
 
 test('another tag, a cut or longer key, surrounding space and things that are no text are unreadable', () => {
@@ -76,6 +107,7 @@ test('the scanner pattern finds a key in the middle of a text, whole', () => {
   expect(keyPatternFor('acme').test(raw)).toBe(false);
   expect(keyPatternFor('acme').test(make('acme').raw)).toBe(true);
   expect(keyPattern.test('kit_short_secret')).toBe(false);
+  for (const longer of [`${raw}x`, `x${raw}`]) expect(keyPattern.exec(longer), 'part of a longer word is no key').toBeNull();
 });
 
 test('every character of the alphabet is equally likely', () => {

@@ -135,16 +135,20 @@ describeDatabases(
 
     test('a database that takes no writes neither fails nor delays a request', async () => {
       const db = await database.open();
-      const { keys, apiKey, raw, warnings } = await setUp(db);
+      const { clock, keys, apiKey, raw, warnings } = await setUp(db);
+      const recorder = new LastUsed(db, { warn: (_: object, message: string) => void warnings.push(message), error: () => undefined });
+      const note = () => recorder.note({ id: apiKey.id, last_used_at: null, previous_last_used_at: null }, false, clock.now());
       await db.query('alter table api_keys rename column last_used_at to elsewhere');
       try {
-        const recorder = new LastUsed(db, { warn: (_: object, message: string) => void warnings.push(message), error: () => undefined });
-        recorder.note({ id: apiKey.id, last_used_at: null, previous_last_used_at: null }, false, new Date());
-        await expect(recorder.stop()).resolves.toBeUndefined();
+        note();
+        await expect(recorder.flush()).resolves.toBeUndefined();
         expect(warnings.join()).toContain('could not be written');
       } finally {
         await db.query('alter table api_keys rename column elsewhere to last_used_at');
       }
+      note();
+      await recorder.stop();
+      expect((await read(apiKey.id))?.last_used_at, 'the next request is written').toEqual(clock.now());
       expect(await verifyApiKey(db, raw)).not.toBeNull();
       await keys.stop();
     });

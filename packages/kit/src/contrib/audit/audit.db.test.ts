@@ -74,6 +74,13 @@ describeDatabases(
       ]);
     });
 
+    test('a name that is too long is cut, not a reason to lose the entry', async () => {
+      await note(database.db, 'long.name', { actor: '😀'.repeat(300) });
+      const [entry] = (await all(database.db)).slice(-1);
+      expect(entry).toMatchObject({ action: 'long.name', actor_name: '😀'.repeat(255) });
+      expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+    });
+
     test('an entry exists exactly when its change does, also in savepoints', async () => {
       const { length } = await all(database.db);
       await database.db
