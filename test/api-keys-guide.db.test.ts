@@ -80,6 +80,12 @@ describeDatabases(
       expect(await ask(`${good.raw.slice(0, -1)}_`)).toEqual([401, 'invalid_api_key']);
       await revokeApiKey(db, good.apiKey);
       expect(await ask(good.raw)).toEqual([401, 'invalid_api_key']);
+      if (framework !== 'express') return; // the other names no address
+      const answers = new Set<string>();
+      for (let attempt = 0; attempt < 32; attempt += 1) answers.add((await ask(`kit_${attempt}`)).join(' '));
+      const limited = await fetch(url, { headers: header('kit_again') });
+      answers.add(limited.headers.get('retry-after') ?? 'no Retry-After');
+      expect([...answers]).toEqual(['401 invalid_api_key', '429 throttled', expect.stringMatching(/^[12]$/)]);
     });
   },
   { prepare },
