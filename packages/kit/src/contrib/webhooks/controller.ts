@@ -6,6 +6,7 @@ import type { HandlerContext } from '../../http/handler-context.ts';
 import type { Page } from '../../http/page.ts';
 import { route } from '../../http/route.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
+import { userThrottle, type Throttle } from '../../throttle/index.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange } from './endpoint-record.ts';
 import { rotateSecret } from './endpoint-secret.ts';
@@ -67,6 +68,11 @@ export class WebhookEndpointController extends Controller {
   static readonly tenantField: 'tenant_key' | null = null;
   /** The database that events are published in. */
   static readonly using: string = 'default';
+  /** How often a user may ping, retry and recover: each makes this server send requests to a URL that nobody has proven to be theirs. */
+  static readonly sendRate: string = '60/min';
+
+  // Before the routes, which name it.
+  readonly #sends: readonly Throttle[] = [userThrottle(this.#options.sendRate, { name: 'webhook_sends' })];
 
   /** The tenant a request acts for, as `publish({ tenantKey })` spells it; null when there is none. Never read from the input. */
   tenantKey(_context: Context): string | null | Promise<string | null> {
@@ -220,6 +226,7 @@ export class WebhookEndpointController extends Controller {
     '/:id/deliveries/:delivery_id/retry',
     {
       ...writes,
+      throttles: this.#sends,
       params: DeliveryId,
       body: RetryBody,
       response: DeliveryOut,
@@ -239,6 +246,7 @@ export class WebhookEndpointController extends Controller {
     '/:id/ping',
     {
       ...writes,
+      throttles: this.#sends,
       params: EndpointId,
       response: DeliveryOut,
       status: 202,
@@ -252,6 +260,7 @@ export class WebhookEndpointController extends Controller {
     '/:id/recover',
     {
       ...writes,
+      throttles: this.#sends,
       params: EndpointId,
       body: RecoverBody,
       response: RecoveredOut,

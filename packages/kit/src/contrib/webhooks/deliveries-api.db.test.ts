@@ -193,6 +193,25 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
     expect(await findEvent(app.db, body.event_id)).toMatchObject({ audience: 'owner', owner_id: user.id, tenant_key: '' });
   });
 
+  test('429: a user may ping, retry and recover so often a minute in all, and nobody else pays for it', async () => {
+    const { user, id } = await endpoint();
+    const { user: other, id: otherId } = await endpoint();
+    await send(user.id);
+    const [{ id: deliveryId }] = (await list(user, id)).items;
+    const calls = [`/ping`, `/deliveries/${deliveryId}/retry`, '/recover'];
+    const answers = [];
+    for (let n = 0; n < 61; n++) {
+      const path = calls[n % 3] ?? '';
+      answers.push(await call(user, 'POST', `/hooks/${id}${path}`, path === '/recover' ? { since: clock.now().toISOString() } : undefined));
+    }
+    expect(answers.slice(0, 60).every(({ status }) => status === 200 || status === 202)).toBe(true);
+    expect(answers[60]).toMatchObject({ status: 429, body: { code: 'throttled' } });
+    expect((await call(user, 'GET', `/hooks/${id}`)).status).toBe(200);
+    expect((await call(other, 'POST', `/hooks/${otherId}/ping`)).status).toBe(202);
+    clock.advance(MINUTE_MS);
+    expect((await call(user, 'POST', `/hooks/${id}/ping`)).status).toBe(202);
+  });
+
   test('ping of a tenant endpoint reaches it', async () => {
     const user = await person();
     const acme = { 'x-tenant': 'acme' };
