@@ -73,4 +73,15 @@ describeDatabases('notifications', (database) => {
     await database.db.notify(database.db, 'kit_test_lost', 'heard again');
     await vi.waitFor(() => expect(seen).toEqual(['lost', 'back', 'heard again']), { timeout: 10_000 });
   });
+
+  test('… also when a new listener opens the connection before it would have been tried again', async () => {
+    const seen: string[] = [];
+    const listening = await database.open();
+    await listening.listen('kit_test_early', () => undefined, {
+      onDisconnect: () => void listening.listen('kit_test_newer', () => undefined).then(() => seen.push('newer')),
+      onReconnect: () => seen.push('back'),
+    });
+    await database.db.query("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen%kit_test_early%'");
+    await vi.waitFor(() => expect(seen).toEqual(['back', 'newer']), { timeout: 10_000 });
+  });
 });

@@ -6,6 +6,8 @@ interface Subscription {
   readonly channel: string;
   readonly listener: NotificationListener;
   readonly options: ListenOptions;
+  /** Was told that the connection is lost, and not yet that it is back. */
+  isDown: boolean;
 }
 
 const RECONNECT_MS_MIN = 100;
@@ -27,7 +29,7 @@ export class PostgresListener {
   }
 
   async listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {
-    const subscription = { channel, listener, options };
+    const subscription: Subscription = { channel, listener, options, isDown: false };
     this.#subscriptions.add(subscription);
     try {
       if (this.#client === undefined) await (this.#connecting ??= this.#connect());
@@ -69,6 +71,7 @@ export class PostgresListener {
         await client.query(`listen ${pg.escapeIdentifier(channel)}`);
       }
       this.#client = client;
+      this.#restored();
     } catch (error) {
       await client.end().catch(() => undefined);
       throw error;
@@ -85,8 +88,20 @@ export class PostgresListener {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#log.warn({}, 'the connection that listens for notifications was lost; reconnecting');
-    for (const each of this.#subscriptions) this.#guard(() => each.options.onDisconnect?.());
+    for (const each of this.#subscriptions) {
+      each.isDown = true;
+      this.#guard(() => each.options.onDisconnect?.());
+    }
     this.#reconnectIn(RECONNECT_MS_MIN);
+  }
+
+  /** Whoever opened the new connection: the timer, or a new listener that could not wait for it. */
+  #restored(): void {
+    for (const each of this.#subscriptions) {
+      if (!each.isDown) continue;
+      each.isDown = false;
+      this.#guard(() => each.options.onReconnect?.());
+    }
   }
 
   #reconnectIn(waitMs: number): void {
@@ -101,9 +116,7 @@ export class PostgresListener {
       await (this.#connecting ??= this.#connect());
     } catch {
       this.#reconnectIn(Math.min(waitMs * 2, RECONNECT_MS_MAX));
-      return;
     }
-    for (const each of this.#subscriptions) this.#guard(() => each.options.onReconnect?.());
   }
 
   #guard(call: () => void): void {
