@@ -163,6 +163,14 @@ describeOutbox('publish', (outbox) => {
     expect(outbox.receiver.of(`/${mine}`)[0]?.body).toContain(`"data":${text}}`);
   });
 
+  test('a transaction on another kind of database than the named one is refused', async () => {
+    await database.db.transaction(async (tx) => {
+      const dialect = tx.dialect === 'sqlite' ? 'postgres' : 'sqlite';
+      const foreign = { dialect, query: tx.query.bind(tx), database: database.db } as const;
+      await expect(publish(foreign, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'wrong_database' });
+    });
+  });
+
   test('nothing, or something that is no transaction, is refused', async () => {
     for (const tx of [undefined, null, {}, 'tx'])
       await expect(publish(tx as never, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'no_transaction' });

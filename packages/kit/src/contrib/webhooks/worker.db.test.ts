@@ -1,8 +1,14 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { describeOutbox, LOOPBACK, type Outbox } from '../../../test/webhooks/outbox.ts';
+import { assignAudience } from './assign-audience.ts';
 import { deliverDue, startWorker } from './deliver.ts';
 import { deliverEvent } from './deliver-event.ts';
+import { replay } from './maintain.ts';
+import { pingEndpoint } from './ping.ts';
 import { publish } from './publish.ts';
+import { recoverEndpoint } from './recover.ts';
+import { releaseClaims } from './result-store.ts';
+import { retryDelivery } from './retry.ts';
 import { attemptsOf, type WebhookDelivery } from './store.ts';
 import type { Transport } from './transport.ts';
 import { unbindWebhooks, useWebhooks } from './webhooks.ts';
@@ -48,6 +54,43 @@ describeOutbox(
       await publishMany(outbox, mine, 1);
       await arrived(() => outbox.receiver.of(`/${mine}`).length > 0);
       expect(outbox.receiver.of(`/${mine}`).map(({ body }) => (JSON.parse(body) as { type: string }).type)).toEqual(['order.paid']);
+    });
+
+    test('is woken by whatever makes a delivery due: ping, retry, recover, replay, an audience', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const worker = await start(outbox, { pollIntervalMs: 3_600_000 });
+      const succeeds = async (work: () => Promise<unknown>): Promise<void> => {
+        const before = worker.summary.succeeded;
+        await work();
+        await arrived(() => worker.summary.succeeded > before);
+      };
+      await succeeds(() => outbox.db.transaction((tx) => pingEndpoint(tx, target)));
+      const [{ id, event_id }] = (await deliveries({ endpoint: target.id })) as [WebhookDelivery];
+      await succeeds(() => outbox.db.transaction((tx) => retryDelivery(tx, id, { force: true })));
+      const since = new Date(clock.now().getTime() - 1000);
+      await succeeds(() => replay(outbox.db, { since, until: new Date(clock.now().getTime() + 1000) }));
+      await outbox.db.query(`update webhook_deliveries set status = 'failed' where id = $1`, [id]);
+      await succeeds(() => outbox.db.transaction((tx) => recoverEndpoint(tx, target, since)));
+      await outbox.db.query(`update webhook_events set audience = null where id = $1`, [event_id]);
+      await outbox.db.query(`update webhook_deliveries set status = 'pending', next_attempt_at = null where id = $1`, [id]);
+      await succeeds(() => outbox.db.transaction((tx) => assignAudience(tx, event_id, { kind: 'owner', owner: mine })));
+    });
+
+    test('gives nothing back that is another worker’s by now', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      await publishMany(outbox, mine, 1);
+      const until = new Date(clock.now().getTime() + 60_000);
+      await outbox.db.query(`update webhook_deliveries set claim_token = 'newer', claimed_until = $2 where endpoint_id = $1`, [
+        target.id,
+        until,
+      ]);
+      const [{ id }] = (await deliveries({ endpoint: target.id })) as [WebhookDelivery];
+      for (const park of [false, true]) await releaseClaims(outbox.db, [{ id, token: 'older' }], { park });
+      expect(await deliveries({ endpoint: target.id })).toMatchObject([
+        { claim_token: 'newer', claimed_until: until, next_attempt_at: clock.now() },
+      ]);
     });
 
     test('finds by itself what nothing announced', async () => {
