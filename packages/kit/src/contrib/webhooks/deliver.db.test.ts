@@ -1,3 +1,6 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { generate } from 'selfsigned';
 import { expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../test/webhooks/outbox.ts';
 import { deliverDue } from './deliver.ts';
@@ -112,6 +115,28 @@ describeOutbox('delivery', (outbox) => {
     }
     expect(outbox.receiver.of('/elsewhere')).toEqual([]);
     clock.advance(5 * DAY);
+  });
+
+  test('a certificate that nobody vouches for is a tls failure that is retried and counts against the endpoint', async () => {
+    const { private: key, cert } = await generate([{ name: 'commonName', value: '127.0.0.1' }], { keyType: 'ec' });
+    const received: unknown[] = [];
+    const server = createServer({ key, cert }, (request) => void received.push(request.url));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const mine = owner();
+      const target = await endpoint({ owner: mine });
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      await changeEndpoint(outbox.db, target.id, { url }, clock.now());
+      await publish('order.paid', { owner: mine });
+      expect(await deliverDue(outbox.db)).toMatchObject({ retrying: 1 });
+      expect(await only(target.id)).toMatchObject({ status: 'pending', attempts: 1, failure_reason: 'tls', last_status_code: null });
+      expect(await attemptsOf(outbox.db, (await only(target.id)).id)).toMatchObject([{ failure_reason: 'tls', status_code: null }]);
+      expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ consecutive_failures: 1 });
+      expect(received).toEqual([]);
+      await deleteEndpoint(outbox.db, target.id);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 
   test('an address that the policy refuses fails at once and is not held against the endpoint', async () => {

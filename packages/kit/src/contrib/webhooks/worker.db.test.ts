@@ -9,7 +9,7 @@ import { publish } from './publish.ts';
 import { recoverEndpoint } from './recover.ts';
 import { releaseClaims } from './result-store.ts';
 import { retryDelivery } from './retry.ts';
-import { attemptsOf, type WebhookDelivery } from './store.ts';
+import { attemptsOf, findEndpoint, type WebhookDelivery } from './store.ts';
 import type { Transport } from './transport.ts';
 import { unbindWebhooks, useWebhooks } from './webhooks.ts';
 import type { DeliveryWorker, WorkerOptions } from './worker.ts';
@@ -310,6 +310,35 @@ describeOutbox(
       }
       const reasons = (await deliveries({ endpoint: target.id })).map(({ failure_reason }: WebhookDelivery) => failure_reason);
       expect(reasons.filter((reason) => reason === 'connection')).toHaveLength(9);
+    });
+
+    test('each reason of a transport is retried and held against the endpoint, or neither', async () => {
+      const rows: readonly [reason: string, status: string, failures: number][] = [
+        ['timeout', 'pending', 1],
+        ['connection', 'pending', 1],
+        ['tls', 'pending', 1],
+        ['blocked_address', 'failed', 0],
+        ['payload', 'failed', 0],
+      ];
+      for (const [reason, status, failures] of rows) {
+        const mine = owner();
+        const target = await endpoint({ owner: mine });
+        const answer = { kind: 'failure', reason, error: `because of ${reason}`, detail: null, status: null };
+        const transport = { send: async () => answer, close: async () => undefined } as unknown as Transport;
+        const handle = await outbox.database.open({ clock });
+        useWebhooks(handle, { transport });
+        try {
+          await publishMany(outbox, mine, 1);
+          await deliverDue(handle);
+        } finally {
+          unbindWebhooks(handle);
+        }
+        const [delivery] = await deliveries({ endpoint: target.id });
+        expect(delivery).toMatchObject({ status, attempts: 1, failure_reason: reason, last_error: `because of ${reason}` });
+        expect(await attemptsOf(outbox.db, delivery?.id ?? '')).toMatchObject([{ failure_reason: reason }]);
+        expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ is_active: true, consecutive_failures: failures });
+        await outbox.db.query('delete from webhook_events');
+      }
     });
 
     test('of what a transport answers only what can be stored is kept, and no more than 4 KiB of the body', async () => {
