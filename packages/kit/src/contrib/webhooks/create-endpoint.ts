@@ -36,12 +36,11 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
   const { owner, tenantKey = '', description = '', schedule = null, secret = generateSecret() } = input;
   const url = checkedUrl(webhooks, input.url);
   const events = checkedEvents(input.events, input.availableEvents);
-  if (owner === '' || owner.length > AUDIENCE_KEY_LENGTH_MAX || tenantKey.length > AUDIENCE_KEY_LENGTH_MAX)
+  if (owner === '' || !isAudienceKey(owner) || !isAudienceKey(tenantKey))
     throw webhookErrors.invalid_endpoint({
-      detail: `owner and tenantKey have at most ${AUDIENCE_KEY_LENGTH_MAX} characters, and owner at least one.`,
+      detail: `owner and tenantKey are texts of at most ${AUDIENCE_KEY_LENGTH_MAX} characters, and owner has at least one.`,
     });
-  if (codePoints(description) > DESCRIPTION_LENGTH_MAX)
-    throw webhookErrors.invalid_endpoint({ detail: `The description has at most ${DESCRIPTION_LENGTH_MAX} characters.` });
+  checkDescription(description);
   signingKey(secret);
   await checkQuota(tx, webhooks, owner, tenantKey);
   const endpoint = await insertEndpoint(tx, {
@@ -52,10 +51,27 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
     events: [...events],
     description,
     secret: webhooks.secrets.seal(secret),
-    schedule: schedule === null ? null : [...parseSchedule(schedule)],
+    schedule: checkedSchedule(schedule),
     created_at: webhooks.clock.now(),
   });
   return { endpoint, secret };
+}
+
+function isAudienceKey(key: unknown): boolean {
+  return typeof key === 'string' && key.length <= AUDIENCE_KEY_LENGTH_MAX;
+}
+
+export function checkDescription(description: unknown): void {
+  if (typeof description !== 'string' || codePoints(description) > DESCRIPTION_LENGTH_MAX)
+    throw webhookErrors.invalid_endpoint({ detail: `The description is a text of at most ${DESCRIPTION_LENGTH_MAX} characters.` });
+}
+
+function checkedSchedule(schedule: readonly number[] | null): number[] | null {
+  try {
+    return schedule === null ? null : [...parseSchedule(schedule)];
+  } catch (error) {
+    throw webhookErrors.invalid_endpoint({ detail: (error as Error).message });
+  }
 }
 
 /** The URL, if the policy allows it; every refusal reads the same. */

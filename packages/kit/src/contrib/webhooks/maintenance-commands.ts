@@ -6,6 +6,7 @@ import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } f
 import { databaseNamed, time, uuid, wholeNumber } from './command-options.ts';
 import { isEventType } from './subscription.ts';
 import { encryptSecrets, prune, replay } from './maintain.ts';
+import { AUDIENCE_KEY_LENGTH_MAX } from './models.ts';
 import { webhooksOf } from './webhooks.ts';
 
 type Context = CommandContext<App>;
@@ -103,6 +104,9 @@ function addAssignAudience(command: CommanderCommand, context: Context): void {
 }
 
 function readAudience(context: Context, options: AudienceOptions): Audience {
+  for (const key of [options.owner, options.tenantKey])
+    if ((key?.length ?? 0) > AUDIENCE_KEY_LENGTH_MAX)
+      context.fail(`--owner and --tenant-key have at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`);
   try {
     return parseAudience(options);
   } catch (error) {

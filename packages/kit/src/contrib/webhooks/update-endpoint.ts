@@ -1,5 +1,5 @@
 import type { Db } from '../../db/db.ts';
-import { checkedEvents, checkedUrl } from './create-endpoint.ts';
+import { checkDescription, checkedEvents, checkedUrl } from './create-endpoint.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from './store.ts';
 import { webhooksOf } from './webhooks.ts';
@@ -18,6 +18,7 @@ export interface EndpointEdit {
 export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
   const webhooks = webhooksOf(tx);
   const { url, events, description, isActive } = edit;
+  if (description !== undefined) checkDescription(description);
   const changes: EndpointChanges = {
     ...(url === undefined ? {} : { url: checkedUrl(webhooks, url) }),
     ...(events === undefined ? {} : { events: [...checkedEvents(events, edit.availableEvents)] }),
