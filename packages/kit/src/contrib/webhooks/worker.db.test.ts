@@ -221,9 +221,12 @@ describeOutbox(
       const worker = await start(outbox, { concurrency: 2, concurrencyPerEndpoint: 2 });
       await arrived(() => answers.length === 2);
       const stopped = worker.stop();
+      const stoppedAgain = worker.stop();
       for (const answer of answers) answer();
-      await stopped;
+      // Whoever asks second waits as long as the first.
+      await stoppedAgain;
       const rows = await deliveries({ endpoint: target.id });
+      await stopped;
       expect(rows.filter(({ status }) => status === 'succeeded')).toHaveLength(2);
       expect(rows.filter(({ status, claim_token }) => status === 'pending' && claim_token === null)).toHaveLength(3);
     });

@@ -62,6 +62,7 @@ export class DeliveryWorker {
   /** Requests that have ended and whose results are not stored yet. */
   #unstored = 0;
   #stopping = false;
+  #stopped: Promise<void> | undefined;
   #loop: Promise<void> | undefined;
   #unlisten: (() => Promise<void>) | undefined;
 
@@ -109,8 +110,11 @@ export class DeliveryWorker {
   }
 
   /** Claims nothing more, waits for what is under way, at most for one request timeout, and gives the rest back. */
-  async stop(): Promise<void> {
-    if (this.#stopping) return;
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
     this.#stopping = true;
     this.#wakeUp.wake();
     await this.#unlisten?.().catch(() => undefined);
