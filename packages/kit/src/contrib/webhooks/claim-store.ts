@@ -241,17 +241,32 @@ export function fitting(candidates: readonly Candidate[], { free, perEndpoint, b
 
 // Only the oldest pending delivery of an endpoint and ordering key may be sent: the others wait until it has succeeded or
 // failed for good. Heads are visited by index, from key to key.
-const ORDERED_HEADS = `with recursive heads(id, place) as (
-  select (select id from webhook_deliveries where status = 'pending' and ordering_key is not null
-    and (endpoint_id, ordering_key) > ($2, $3) order by endpoint_id, ordering_key, id limit 1), 1
+const firstOrdered = (
+  after: string,
+): string => `(select n.id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is not null
+    and ${after} order by n.endpoint_id, n.ordering_key, n.id limit 1)`;
+const orderedHeads = (first: string, next: string): string => `with recursive heads(id, place) as (
+  select ${first}, 1
   union all
-  select (select n.id from webhook_deliveries n where n.status = 'pending' and n.ordering_key is not null
-    and (n.endpoint_id, n.ordering_key) > (d.endpoint_id, d.ordering_key) order by n.endpoint_id, n.ordering_key, n.id limit 1), h.place + 1
+  select ${next}, h.place + 1
   from heads h join webhook_deliveries d on d.id = h.id where h.place < ${VISITED_MAX}
 )
 select d.id, d.endpoint_id, d.ordering_key,
   case when d.next_attempt_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1) then 1 else 0 end as due
 from heads h join webhook_deliveries d on d.id = h.id order by h.place`;
+
+const ORDERED_HEADS: Readonly<Record<Db['dialect'], string>> = {
+  postgres: orderedHeads(
+    firstOrdered('(n.endpoint_id, n.ordering_key) > (cast($2 as uuid), $3)'),
+    firstOrdered('(n.endpoint_id, n.ordering_key) > (d.endpoint_id, d.ordering_key)'),
+  ),
+  // SQLite compares such a pair by its first half and reads the rest: all that waits behind a head that fails, for every key after it.
+  sqlite: orderedHeads(
+    firstOrdered('(n.endpoint_id, n.ordering_key) > ($2, $3)'),
+    `coalesce(${firstOrdered('n.endpoint_id = d.endpoint_id and n.ordering_key > d.ordering_key')},
+      ${firstOrdered('n.endpoint_id > d.endpoint_id')})`,
+  ),
+};
 
 export interface OrderedCandidates {
   readonly found: readonly Candidate[];
@@ -266,8 +281,8 @@ export interface OrderedCursor {
 /** The due heads of the next ordering keys after the cursor. */
 export async function dueInOrder(db: Db, now: Date, cursor: OrderedCursor | null): Promise<OrderedCandidates> {
   const after = cursor ?? { endpointId: FIRST_ID, orderingKey: '' };
-  const text = db.dialect === 'postgres' ? ORDERED_HEADS.replace('($2, $3)', '(cast($2 as uuid), $3)') : ORDERED_HEADS;
-  const rows = await db.query<Candidate & { ordering_key: string; due: number }>(text, [now, after.endpointId, after.orderingKey]);
+  const parameters = [now, after.endpointId, after.orderingKey];
+  const rows = await db.query<Candidate & { ordering_key: string; due: number }>(ORDERED_HEADS[db.dialect], parameters);
   const last = rows.at(-1);
   return {
     found: rows.filter(({ due }) => due === 1),
