@@ -117,11 +117,11 @@ describe('without an app', () => {
     }
   });
 
-  test('a wrong command line is exit code 2', async () => {
+  test('a wrong command line is exit code 2, a value that cannot be used is 1', async () => {
     const place = await project('usage');
-    const lines = [['inspekt'], ['inspect', '--nope'], ['start', '--port', 'abc'], ['user', 'create'], ['user']];
+    const lines = [['inspekt'], ['inspect', '--nope'], ['user', 'create'], ['user'], ['start', '--port', 'abc']];
     const runs = await Promise.all(lines.map((args) => run(args, { cwd: place })));
-    expect(runs.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
+    expect(runs.map(({ code }) => code)).toEqual([2, 2, 2, 2, 1]);
     expect(runs[0]?.stderr).toContain('Did you mean inspect?');
   });
 
@@ -191,7 +191,7 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
     const again = await run(['migrate', 'make', 'add_orders'], { cwd: place });
     expect(again.code).toBe(1);
     expect(again.stderr).toContain('exists already; nothing was written.');
-    expect((await run(['migrate', 'make', 'Add Orders'], { cwd: place })).code).toBe(2);
+    expect((await run(['migrate', 'make', 'Add Orders'], { cwd: place })).code).toBe(1);
     expect((await run(['migrate', 'make', 'x', '--module', 'shed'], { cwd: place })).stderr).toContain(
       'There is no module "shed"; there are kit, shop.',
     );

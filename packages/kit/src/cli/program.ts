@@ -110,8 +110,8 @@ function configArgument(argv: readonly string[]): string | undefined {
 }
 
 function report(error: unknown, { terminal }: ProgramRun, json: boolean): number {
-  // Commander has printed its own message; asking for help or the version is no fault.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  // Commander has printed its own message; asking for help or the version is no fault, and a value that does not fit is bad input like any.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : error.code === 'commander.invalidArgument' ? 1 : 2;
   const code = isKitError(error) ? error.code : 'failed';
   const explained = explainFailure(error);
   const message = explained ?? (error instanceof Error ? error.message : String(error));

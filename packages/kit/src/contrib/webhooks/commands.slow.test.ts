@@ -191,7 +191,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
   });
 
   test.each([
-    [['deliver', '--timeout', '0'], 2, '--timeout'],
+    [['deliver', '--timeout', '0'], 1, '--timeout'],
     [['deliver', '--loop', '--limit', '5'], 2, "option '--limit <count>' cannot be used with option '--loop'"],
     [['deliver', '--database', 'other'], 1, 'There is no database "other"'],
     [['retry', '--delivery-id', 'x'], 1, '--delivery-id'],
