@@ -1,23 +1,15 @@
 // Job queues whose handler makes the same signed POST. Installed on demand; each drains `jobs` jobs it has stored itself. A job carries
 // its message, as ours do: what is sent was stored, and is read back.
-import { startRedisServer } from '../../test/provision/redis-server.ts';
-import type { BenchmarkContext } from '../harness/benchmark.ts';
-import type { Contender } from '../harness/contest.ts';
 import { installPeers, peerUrl } from '../harness/peers.ts';
 
 export interface QueueOptions {
   readonly postgresUrl: string;
+  readonly redisUrl: string;
   readonly jobs: number;
   readonly concurrency: number;
   /** What every job carries. */
   readonly message: object;
   readonly send: (message: object) => Promise<void>;
-}
-
-export interface QueueContenders {
-  readonly contenders: readonly Contender[];
-  readonly goals: readonly { readonly name: string; readonly goal: number }[];
-  close(): Promise<void>;
 }
 
 const PEERS = { bullmq: '6.7.0', 'graphile-worker': '0.18.0', 'pg-boss': '12.30.0' };
@@ -40,51 +32,31 @@ function counter(send: QueueOptions['send']): { handle: QueueOptions['send']; do
   };
 }
 
-export async function queueContenders(context: BenchmarkContext, options: QueueOptions): Promise<QueueContenders> {
-  const folder = installPeers(PEERS, (line) => context.print(line));
-  const [bullmq, graphile, boss] = [await bullMq(folder, options), await graphileWorker(folder, options), await pgBoss(folder, options)];
-  return {
-    contenders: [bullmq.contender, graphile.contender, boss.contender],
-    goals: [
-      { name: 'bullmq', goal: 1 },
-      { name: 'graphile-worker', goal: 1.3 },
-      { name: 'pg-boss', goal: 1 },
-    ],
-    async close() {
-      await Promise.all([bullmq.close(), graphile.close(), boss.close()]);
-    },
-  };
+export const QUEUES = { bullmq: bullMq, 'graphile-worker': graphileWorker, 'pg-boss': pgBoss };
+export type QueueName = keyof typeof QUEUES;
+
+/** Where the queues are installed. */
+export function installQueues(print: (line: string) => void): string {
+  return installPeers(PEERS, print);
 }
 
-interface Queue {
-  readonly contender: Contender;
-  close(): Promise<void>;
+/** A queue to be drained again and again. */
+export interface Queue {
+  fill(): Promise<unknown>;
+  /** Until the last job was sent, and the queue has said so to itself. */
+  drain(): Promise<void>;
 }
 
-/** Fills first, then measures until the last job was sent. */
-function contender(name: string, jobs: number, fill: () => Promise<unknown>, drain: () => Promise<unknown>): Contender {
-  return {
-    name,
-    async measure() {
-      await fill();
-      const start = performance.now();
-      await drain();
-      return (jobs / (performance.now() - start)) * 1000;
-    },
-  };
-}
-
-async function bullMq(folder: string, { jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
+async function bullMq(folder: string, { redisUrl, jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
   const { Queue: JobQueue, Worker } = (await import(peerUrl(folder, 'bullmq'))) as {
-    Queue: new (name: string, options: object) => { addBulk(jobs: object[]): Promise<unknown>; close(): Promise<void> };
+    Queue: new (name: string, options: object) => { addBulk(jobs: object[]): Promise<unknown> };
     Worker: new (
       name: string,
       handler: (job: { data: object }) => Promise<void>,
       options: object,
     ) => { close(): Promise<void>; run(): Promise<void> };
   };
-  const redis = await startRedisServer();
-  const { hostname, port } = new URL(redis.url);
+  const { hostname, port } = new URL(redisUrl);
   const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
   const queue = new JobQueue('hooks', { connection, defaultJobOptions: { removeOnComplete: true } });
   const counted = counter(send);
@@ -96,13 +68,7 @@ async function bullMq(folder: string, { jobs, concurrency, message, send }: Queu
     await done;
     await worker.close();
   };
-  return {
-    contender: contender('bullmq', jobs, fill, drain),
-    async close() {
-      await queue.close();
-      await redis.stop();
-    },
-  };
+  return { fill, drain };
 }
 
 async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, message, send }: QueueOptions): Promise<Queue> {
@@ -132,7 +98,7 @@ async function graphileWorker(folder: string, { postgresUrl, jobs, concurrency, 
     await done;
     await runner.stop();
   };
-  return { contender: contender('graphile-worker', jobs, fill, drain), close: () => tools.release() };
+  return { fill, drain };
 }
 
 async function graphileLogger(folder: string): Promise<new (factory: () => () => void) => object> {
@@ -170,5 +136,5 @@ async function pgBoss(folder: string, { postgresUrl, jobs, concurrency, message,
     await done;
     await boss.offWork('hooks');
   };
-  return { contender: contender('pg-boss', jobs, fill, drain), close: () => boss.stop({ graceful: false }) };
+  return { fill, drain };
 }

@@ -1,0 +1,67 @@
+// One contender of webhook-deliver: stores `jobs` deliveries, then measures until all of them are made.
+import { createEndpoint } from '../../packages/kit/src/contrib/webhooks/create-endpoint.ts';
+import { deliverDue } from '../../packages/kit/src/contrib/webhooks/deliver.ts';
+import { webhookMigrations } from '../../packages/kit/src/contrib/webhooks/migrations/all.ts';
+import { webhookModels } from '../../packages/kit/src/contrib/webhooks/models.ts';
+import { publish } from '../../packages/kit/src/contrib/webhooks/publish.ts';
+import { URLPolicy } from '../../packages/kit/src/contrib/webhooks/url-policy.ts';
+import { useWebhooks } from '../../packages/kit/src/contrib/webhooks/webhooks.ts';
+import { migrate, openDatabase } from '../../packages/kit/src/db/index.ts';
+import { contending } from '../harness/contender-process.ts';
+import { QUEUES, type Queue, type QueueName } from '../queues/webhook-queues.ts';
+import { bareLoop, DATA, MESSAGE, SECRET } from './bare-loop.ts';
+
+export interface DelivererOptions {
+  readonly name: 'kit' | 'bare loop' | QueueName;
+  readonly origin: string;
+  readonly postgresUrl: string;
+  readonly redisUrl: string;
+  /** Where the queues are installed. */
+  readonly peers: string;
+  /** A multiple of the endpoints: each event is one delivery per endpoint. */
+  readonly jobs: number;
+  readonly endpoints: number;
+  readonly concurrency: number;
+}
+
+async function kit({ postgresUrl, origin, jobs, endpoints, concurrency }: DelivererOptions): Promise<Queue> {
+  const database = await openDatabase(postgresUrl);
+  useWebhooks(database, { urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }), concurrency });
+  await migrate(database, [{ name: 'webhooks', models: [...webhookModels], migrations: webhookMigrations }]);
+  await database.transaction(async (tx) => {
+    for (let n = 0; n < endpoints; n++) {
+      await createEndpoint(tx, { owner: 'bench', url: `${origin}/`, events: ['*'], secret: `whsec_${SECRET.toString('base64')}` });
+    }
+  });
+  return {
+    async fill() {
+      for (let n = 0; n < jobs; n += 100 * endpoints) {
+        await database.transaction(async (tx) => {
+          for (let each = n; each < Math.min(jobs, n + 100 * endpoints); each += endpoints)
+            await publish(tx, 'order.paid', DATA, { owner: 'bench' });
+        });
+      }
+    },
+    async drain() {
+      const { succeeded } = await deliverDue(database);
+      if (succeeded !== jobs) throw new Error(`${succeeded} of ${jobs} deliveries succeeded`);
+    },
+  };
+}
+
+async function queueOf(options: DelivererOptions): Promise<Queue> {
+  const { name, peers, origin, jobs, concurrency } = options;
+  if (name === 'kit') return kit(options);
+  const { send, run } = bareLoop(origin, concurrency);
+  if (name === 'bare loop') return { fill: async () => undefined, drain: () => run(jobs) };
+  return QUEUES[name](peers, { ...options, message: MESSAGE, send });
+}
+
+const options = JSON.parse(process.argv[2] ?? '') as DelivererOptions;
+const queue = await queueOf(options);
+contending(async () => {
+  await queue.fill();
+  const start = performance.now();
+  await queue.drain();
+  return (options.jobs / (performance.now() - start)) * 1000;
+});
