@@ -39,6 +39,8 @@ interface Result {
 /** Results stored together. */
 interface Batch {
   readonly results: Result[];
+  /** Other deliveries cannot be sent before these results are stored. */
+  isAwaited: boolean;
   /** What is still to be written; rows are made once, however often it takes to write them. */
   successes: Success[];
   others: Finalised[];
@@ -51,10 +53,8 @@ interface Batch {
 
 /** Results written by one statement. */
 const BATCH_MAX = 200;
-/** Worth a statement of its own, while another waits for the disk or without waiting for more. */
-const BATCH_ENOUGH = 100;
-/** While results come by the dozen, a statement waits this long for more of them. */
-const GATHER_MS = 6;
+/** While results come by the dozen, a statement waits this long for more of them: two hundred cost the database 8 % less for each than one hundred. */
+const GATHER_MS = 20;
 const MANY = 25;
 const WRITERS_MAX = 2;
 const BACKOFF_MS_MIN = 100;
@@ -75,8 +75,7 @@ export class ResultWriter {
   #writers = 0;
   /** The batch that was begun last, and the size of the one that was written last. */
   readonly #last: { stored: Promise<void> | undefined; size: number } = { stored: undefined, size: 0 };
-  /** Ends the gathering. */
-  #enough: (() => void) | undefined;
+  #endGathering: (() => void) | undefined;
   #abandoned = false;
 
   /** `onStored` is told when reports are stored, or given up. */
@@ -93,7 +92,8 @@ export class ResultWriter {
   add(report: SendReport): void {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.results.length >= BATCH_MAX) {
-      batch = { results: [], successes: [], others: [], lost: new Set(), stored: Promise.withResolvers<void>(), before: this.#last.stored };
+      const stored = Promise.withResolvers<void>();
+      batch = { results: [], isAwaited: false, successes: [], others: [], lost: new Set(), stored, before: this.#last.stored };
       this.#waiting.push(batch);
       this.#last.stored = batch.stored.promise;
       this.#unstored.add(batch.stored.promise);
@@ -101,8 +101,10 @@ export class ResultWriter {
     const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
     batch.results.push({ report, outcome, changesHealth: this.#changesHealth(report, outcome) });
     if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
-    if (batch.results.length >= BATCH_ENOUGH) this.#enough?.();
-    if (this.#writers === 0 || (this.#writers < WRITERS_MAX && batch.results.length >= BATCH_ENOUGH)) void this.#write();
+    batch.isAwaited ||= report.claim.orderingKey !== null;
+    const isUrgent = batch.isAwaited || batch.results.length >= BATCH_MAX;
+    if (isUrgent && this.#endGathering !== undefined) this.#endGathering();
+    else if (this.#writers === 0 || (isUrgent && this.#writers < WRITERS_MAX)) void this.#write();
   }
 
   #addRow(batch: Batch, row: Finalised): void {
@@ -163,24 +165,25 @@ export class ResultWriter {
       this.#onStored(batch.results.map(({ report }) => report));
       batch.stored.resolve();
       this.#unstored.delete(batch.stored.promise);
-    } while (this.#waiting.length > 0);
+      // Another one that gathers takes what is waiting.
+    } while (this.#waiting.length > 0 && this.#endGathering === undefined);
     // In the same turn as the last look: what is added from here on finds no writer and starts one.
     this.#writers--;
   }
 
   /** Whatever else ends in this turn of the event loop joins the batch, or in the next milliseconds when there is much to write. */
   async #gather(): Promise<void> {
-    const isEnough = (this.#waiting[0]?.results.length ?? 0) >= BATCH_ENOUGH;
-    if (isEnough) return;
-    if (this.#last.size < MANY) return new Promise((resolve) => setImmediate(resolve));
+    const [batch] = this.#waiting;
+    if (batch === undefined || batch.results.length >= BATCH_MAX) return;
+    if (batch.isAwaited || this.#last.size < MANY) return new Promise((resolve) => setImmediate(resolve));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, GATHER_MS);
-      this.#enough = () => {
+      this.#endGathering = () => {
         clearTimeout(timer);
         resolve();
       };
     });
-    this.#enough = undefined;
+    this.#endGathering = undefined;
   }
 
   async #persist(batch: Batch): Promise<void> {
