@@ -65,6 +65,18 @@ test('a request that does not end is cut off at the deadline, and a second stop 
   await closed;
 });
 
+test('a peer that asked for a tunnel and never closes does not hold the stop up', async () => {
+  const running = await startServer();
+  const socket = connect({ port: running.port, host: '127.0.0.1', allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString()));
+  socket.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n');
+  await eventually(() => text.startsWith('HTTP/1.1 404 '), 'the answer');
+  await running.server.stop();
+});
+
 test('an idle connection is kept for 65 seconds, and closed when its time is over', async () => {
   const kept = await startServer();
   expect((await kept.ask('/healthz', { headers: { connection: 'keep-alive' } })).headers['keep-alive']).toBe('timeout=65');

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { ask, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type Reply, type RunningServer } from '../../test/running-server.ts';
@@ -153,6 +154,19 @@ test('requests that node would answer by itself are answered and recorded like a
     ['none', 'not-found'],
     ['healthz', 'served'],
   ]);
+});
+
+test('a peer that asks for a tunnel and resets the connection harms nobody', async () => {
+  const running = await startServer();
+  for (let round = 0; round < 30; round++) {
+    const socket = connect(running.port, '127.0.0.1');
+    const closed = once(socket, 'close');
+    socket.on('error', () => undefined);
+    // Before, while and after the answer is on its way.
+    socket.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', () => setTimeout(() => socket.resetAndDestroy(), round % 3));
+    await closed;
+  }
+  expect((await running.ask('/billing/prod')).status).toBe(200);
 });
 
 test('peers that never finish their headers are cut off at the deadline', async () => {

@@ -45,8 +45,10 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   server.on('checkExpectation', listener);
   // A tunnel is no path the server has.
   server.on('connect', (_request, socket) => {
+    // Node lets go of such a socket: without this listener a peer's reset would be an uncaught error.
+    socket.on('error', () => undefined);
     audit.record('none', 'not-found');
-    audit.thenAnswer(() => void socket.end(rawAnswer(NOT_FOUND)));
+    audit.thenAnswer(() => dismiss(socket, NOT_FOUND));
   });
   const refused = new WeakSet<Duplex>();
   // Before the listener of https.Server, which turns a failed handshake into a clientError.
@@ -74,13 +76,19 @@ function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
   }
   const answer = answerTo(error);
   audit.record('none', 'malformed');
-  audit.thenAnswer(() => {
-    if (!socket.writable) return socket.destroy();
-    socket.end(rawAnswer(answer));
-    // Closing with unread bytes resets the connection and may take the answer with it, so what still comes is thrown away for a moment.
-    socket.resume();
-    return setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  });
+  audit.thenAnswer(() => dismiss(socket, answer));
+}
+
+/** Answers and closes, whether or not the peer does its part: no deadline of node's covers such a socket any more. */
+function dismiss(socket: Duplex, answer: Answer): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(rawAnswer(answer));
+  // Closing with unread bytes resets the connection and may take the answer with it, so what still comes is thrown away for a moment.
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function answerTo(error: ParseError): Answer {
