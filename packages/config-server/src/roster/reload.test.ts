@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -87,6 +87,21 @@ test('a directory that is replaced is followed, and so is what happens in it aft
   await mkdir(join(folder, 'conf'));
   await running.write('conf/billing.toml', good(4));
   await reaches(running, 4);
+});
+
+test('a directory deleted and made again is followed, also when it gets the same inode before anybody looked', async () => {
+  const folder = await temporaryFolder();
+  const toml = SERVER_TOML.replace('"billing.toml"', '"conf/billing.toml"');
+  const running = await startServer({ folder, toml, files: { ...FILES, 'conf/billing.toml': good(1) } });
+  const directory = join(folder, 'conf');
+  rmSync(directory, { recursive: true });
+  // In one turn, but long enough for the kernel to let go of the inode.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'billing.toml'), good(2));
+  await reaches(running, 2);
+  await running.write('conf/billing.toml', good(3));
+  await reaches(running, 3);
 });
 
 test('an optional file that appears is taken in, and one that goes is let go', async () => {

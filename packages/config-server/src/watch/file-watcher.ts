@@ -111,6 +111,8 @@ export class FileWatcher {
     if (watched === undefined) return;
     // A directory that is moved or deleted reports its own name.
     const everything = name === null || name === basename(directory);
+    // One made in its place may have the same inode, so the watch is not to be trusted again whatever its identity.
+    if (everything) watched.identity = '';
     const sets = everything ? [...watched.dependants.values()] : [watched.dependants.get(name) ?? []];
     for (const paths of sets) {
       for (const path of paths) {
