@@ -5,10 +5,8 @@ export function chooseEncoding(header: string | undefined): Encoding {
   if (header === undefined || header === '') return 'identity';
   const weights = new Map<string, number>();
   for (const part of header.split(',')) {
-    const [name = '', ...parameters] = part
-      .trim()
-      .toLowerCase()
-      .split(/\s*;\s*/);
+    // Split and trimmed apart: one expression for both takes half a second for a header full of blanks.
+    const [name = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith('q='));
     const weight = quality === undefined ? 1 : Number(quality.slice(2));
     weights.set(name, Number.isNaN(weight) ? 0 : weight);

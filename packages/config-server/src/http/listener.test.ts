@@ -58,6 +58,18 @@ test('a document of 1 KiB is compressed when the caller asks, under a tag of its
   expect(refused.headers['content-encoding']).toBeUndefined();
 });
 
+test('an Accept-Encoding header costs no more than its length, whatever it holds', async () => {
+  const running = await startServer({
+    files: { 'billing.toml': `[billing]\ntext = "${'x'.repeat(1100)}"\n`, 'orders.yaml': 'orders: {}' },
+  });
+  const headers = { 'accept-encoding': `identity${' '.repeat(14_000)}x, gzip ; q=0.5 , br;q=0` };
+  await running.ask('/billing/prod', { headers });
+  const started = performance.now();
+  const reply = await running.ask('/billing/prod', { headers });
+  expect(performance.now() - started).toBeLessThan(150);
+  expect(reply.headers['content-encoding']).toBe('gzip');
+});
+
 test('a document under 1 KiB is never compressed', async () => {
   const running = await startServer();
   const reply = await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip, br' } });
