@@ -15,6 +15,11 @@ test("the server's advice sets the interval, failures double it, the maximum bou
   expect(reconnectDelay({ ...state, retryMs: 999_999_999 }, 1)).toBe(30_000);
 });
 
+test('advice to come back at once is not followed', () => {
+  expect(reconnectDelay({ ...state, retryMs: 0 }, 0)).toBe(50);
+  expect(reconnectDelay({ ...state, retryMs: 0, failures: 1 }, 1)).toBe(1_000);
+});
+
 test('Retry-After is a floor', () => {
   expect(reconnectDelay({ ...state, retryAfterMs: 5_000 }, 0)).toBe(5_100);
 });
