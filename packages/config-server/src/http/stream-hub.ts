@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { Section } from '../section/section.ts';
 import { EVERY_ANSWER } from './answer.ts';
@@ -7,6 +8,8 @@ import type { Credential } from './token-table.ts';
 const HEARTBEAT_MS = 15_000;
 const HEARTBEAT = Buffer.from(': \n\n');
 const RETRY = 'retry: 3000\n';
+/** How long the last event of a stream that was ended may take. */
+const LINGER_MS = 500;
 
 /** Proxies that buffer answers would hold events back; this header is how they are asked not to. */
 export const STREAM_HEADERS: readonly string[] = ['Content-Type', 'text/event-stream', ...EVERY_ANSWER, 'X-Accel-Buffering', 'no'];
@@ -32,6 +35,8 @@ class Subscriber {
 /** Every open stream of the process. */
 export class StreamHub {
   readonly #bySection = new Map<string, Set<Subscriber>>();
+  /** Streams that were asked for while another answer occupied their connection, by that connection. */
+  readonly #queued = new WeakMap<Socket, Subscriber[]>();
   #open = 0;
   readonly #clock: Clock;
   #stopHeartbeat: (() => void) | undefined;
@@ -56,6 +61,7 @@ export class StreamHub {
     this.#open++;
     response.once('close', () => this.#remove(subscriber));
     response.on('error', ignoreError);
+    if (response.socket === null) this.#followConnection(subscriber);
     this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT_MS, () => this.#beat());
     return () => this.#start(subscriber);
   }
@@ -71,7 +77,7 @@ export class StreamHub {
   /** Ends the streams for which `keep` says no. */
   closeUnless(keep: (section: Section, digest: string) => boolean): void {
     for (const subscribers of this.#bySection.values()) {
-      for (const subscriber of subscribers) if (!keep(subscriber.section, subscriber.digest)) subscriber.response.end();
+      for (const subscriber of subscribers) if (!keep(subscriber.section, subscriber.digest)) this.#end(subscriber);
     }
   }
 
@@ -104,6 +110,12 @@ export class StreamHub {
     if (subscriber.sentGeneration < section.installed.generation) this.#write(subscriber, Buffer.from(eventOf(section)));
   };
 
+  #end({ response, writing }: Subscriber): void {
+    response.end();
+    // A reader that stopped would never let the end through, and would keep its connection and its place.
+    if (writing) this.#clock.after(LINGER_MS, () => response.destroy());
+  }
+
   #pauseHeartbeat(): void {
     this.#stopHeartbeat?.();
     this.#stopHeartbeat = undefined;
@@ -119,6 +131,19 @@ export class StreamHub {
         subscriber.response.write(HEARTBEAT, subscriber.onWritten);
       }
     }
+  }
+
+  /** Node 22 does not tell a response that waits its turn when the connection closes: its place would never be given back. */
+  #followConnection(subscriber: Subscriber): void {
+    const { socket } = subscriber.response.req;
+    const queued = this.#queued.get(socket);
+    if (queued !== undefined) {
+      queued.push(subscriber);
+      return;
+    }
+    const subscribers = [subscriber];
+    this.#queued.set(socket, subscribers);
+    socket.once('close', () => subscribers.forEach((each) => this.#remove(each)));
   }
 
   #remove(subscriber: Subscriber): void {

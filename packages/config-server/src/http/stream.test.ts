@@ -1,4 +1,6 @@
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import process from 'node:process';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 import type { Clock } from '../clock.ts';
@@ -149,6 +151,55 @@ test('a reader that stops is told only the newest generation when it goes on', a
   await eventually(() => stream.text.includes(event(1000)), 'the newest generation');
   expect(stream.text).toBe(`retry: 3000\n${event(1)}${event(2)}${event(1000)}`);
 });
+
+test('streams asked for behind one another on a connection give all their places back when it closes', async () => {
+  const running = await startServer();
+  const warnings: Error[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', warned);
+  onTestFinished(() => void process.off('warning', warned));
+  const socket = connect(running.port, '127.0.0.1');
+  socket.write(`GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`.repeat(20));
+  await eventually(() => running.server.streams.open === 20, 'open streams');
+  socket.destroy();
+  await eventually(() => running.server.streams.open === 0, 'all places to be free');
+  expect(warnings).toEqual([]);
+});
+
+test('a reader that stalled does not keep its stream once its token is gone, nor hold the stop up', { timeout: 40_000 }, async () => {
+  const running = await startServer();
+  const stalled = async (): Promise<void> => {
+    const open = running.server.streams.open;
+    const socket = connect(running.port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => undefined);
+    socket.write(`GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+    socket.pause();
+    await eventually(() => running.server.streams.open > open, 'an open stream');
+    await fillUp(running);
+  };
+  await stalled();
+  await running.write('server.toml', SERVER_TOML.replace(TOKEN, OTHER_TOKEN.replace('orders', 'later')));
+  await eventually(() => running.server.streams.open === 0, 'the stream to be closed', 5_000);
+  await running.write('server.toml', SERVER_TOML);
+  await eventually(async () => (await running.ask('/billing/prod')).status === 200, 'the token');
+  await stalled();
+  const started = performance.now();
+  await running.server.stop();
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+/** Tells of so many generations that a connection nobody reads takes no more. */
+async function fillUp({ server }: RunningServer): Promise<void> {
+  const [section] = server.roster.sections.values();
+  const original = section!.installed;
+  let generation = 1;
+  Object.defineProperty(section, 'installed', { configurable: true, get: () => ({ ...original, generation }) });
+  for (; generation < 60_000; generation++) {
+    server.streams.publish(section!);
+    await new Promise(setImmediate);
+  }
+}
 
 test('stopping ends streams at once', async () => {
   const running = await startServer();
