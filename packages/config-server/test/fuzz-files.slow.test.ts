@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -141,13 +142,15 @@ test('no file content and no kind of file ends the process or the reads', { time
     await writeFile(join(folder, name), content);
     await settle();
   }
-  // Not a file at all: a folder, a link to itself, a link to nothing, a device.
+  // Not a file at all: a folder, a link to itself, a link to nothing, devices, a pipe.
   const path = join(folder, 'billing.yaml');
   const replacements = [
     () => mkdir(path),
     () => symlink(path, path),
     () => symlink(join(folder, 'gone'), path),
     () => symlink('/dev/null', path),
+    () => symlink('/dev/zero', path),
+    async () => void execFileSync('mkfifo', [path]),
   ];
   for (const replace of replacements) {
     await rm(path, { recursive: true, force: true });

@@ -4,8 +4,8 @@ import process from 'node:process';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal } from '../config/problem.ts';
+import { atOnce } from '../file-access.ts';
 import { prepareSections } from '../section/prepare-sections.ts';
-import { atOnce } from '../section/read-sources.ts';
 import { ConfigServer } from '../server.ts';
 
 const USAGE = `usage: config-server <server.toml>

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -199,6 +200,39 @@ test('a token may be given as digest or in a file', async () => {
   const config = loadServerConfig(join(folder, 'server.toml'), {});
   expect(config.clients[0]!.digests).toEqual([digest]);
   expect(config.inputs).toEqual([join(folder, 'server.toml'), join(folder, 'a.token')]);
+});
+
+test('a token file that is no text is refused: its bytes would be replaced by ones that can be guessed', async () => {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, 'a.token'), Buffer.alloc(64, 0xff));
+  await writeFile(join(folder, 'server.toml'), toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "a.token"')));
+  expect(() => loadServerConfig(join(folder, 'server.toml'), {})).toThrow(
+    /server\.clients\[0\]\.token_file: a\.token is not text in UTF-8/,
+  );
+});
+
+test('a token file is held to the same length as a token', async () => {
+  const short = toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "a.token"'));
+  expect(await problemsOf(short, { 'a.token': `${'x'.repeat(31)}\n` })).toEqual([
+    expect.stringMatching(/^server\.clients\[0\]\.token_file: is shorter than 32 characters/),
+  ]);
+  expect(await problemsOf(short, { 'a.token': `${'x'.repeat(32)}\n` })).toEqual([]);
+});
+
+test('a pipe in the place of server.toml, of a token or of a certificate is refused, not waited for', async () => {
+  const folder = await temporaryFolder();
+  execFileSync('mkfifo', [join(folder, 'pipe.toml')]);
+  const loading = (text: string) => async () => {
+    await writeFile(join(folder, 'server.toml'), text);
+    return loadServerConfig(join(folder, 'server.toml'), {});
+  };
+  expect(() => loadServerConfig(join(folder, 'pipe.toml'), {})).toThrow('cannot be read (not a regular file)');
+  await expect(loading(toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "pipe.toml"')))).rejects.toThrow(
+    'token_file: pipe.toml cannot be read (not a regular file)',
+  );
+  await expect(loading(toml(SECTION, CLIENT, '[server.tls]\ncertificate = "pipe.toml"\nkey = "pipe.toml"\n'))).rejects.toThrow(
+    /tls\.certificate: .*cannot be read \(not a regular file\)/,
+  );
 });
 
 test('a tls table on a Node without TLS is refused', () => {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import process from 'node:process';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import type { Environment } from '../document/environment.ts';
+import { readRegularFile } from '../file-access.ts';
 import type { SectionDefinition } from '../section/definition.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
 import { parseBindAddress, type BindAddress } from './bind-address.ts';
@@ -62,7 +62,7 @@ export function readServerConfig(path: string, environment: Environment = proces
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
   try {
     // Fatal, because a token or name with replaced bytes would be one that nobody wrote and no request can present.
-    return { table: parseToml(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))) };
+    return { table: parseToml(new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(file))) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
     const message =

@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readRegularFile } from '../file-access.ts';
 import type { TableReader } from './table-reader.ts';
 
 /** A caller: its name for the audit log, the digests of its tokens, and what it may read. The tokens themselves are not kept. */
@@ -114,12 +115,17 @@ function parseDigest(reader: TableReader, text: string): Buffer | undefined {
 function readTokenFile(reader: TableReader, listed: string, folder: string, files: string[]): Buffer | undefined {
   const path = resolve(folder, listed);
   files.push(path);
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(path, 'utf8');
+    bytes = readRegularFile(path);
   } catch (error) {
     reader.problem('token_file', `${listed} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
     return undefined;
   }
-  return digestOf(reader, 'token_file', text.replace(/\r?\n$/, ''));
+  // Every byte that is no UTF-8 would be replaced by the same one, and anybody could guess a token made of those.
+  if (!isUtf8(bytes)) {
+    reader.problem('token_file', `${listed} is not text in UTF-8; make a token with: openssl rand -base64 32`);
+    return undefined;
+  }
+  return digestOf(reader, 'token_file', bytes.toString().replace(/\r?\n$/, ''));
 }

@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { readRegularFile } from '../file-access.ts';
 import { parseCertificates, parsePrivateKey, TlsMaterial } from '../tls/tls-material.ts';
 import type { TableReader } from './table-reader.ts';
 
@@ -42,7 +43,7 @@ function readPem(reader: TableReader, key: string, folder: string, files: string
   const path = resolve(folder, listed);
   files.push(path);
   try {
-    return { path, text: readFileSync(path, 'utf8') };
+    return { path, text: readRegularFile(path).toString() };
   } catch (error) {
     reader.problem(key, `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
     return undefined;

@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal, describeProblem, type Problem } from '../config/problem.ts';
+import { atOnce, inBackground } from '../file-access.ts';
 import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
 import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
 import { Limiter } from '../section/limiter.ts';
 import { prepareSections, type Preparation } from '../section/prepare-sections.ts';
-import { atOnce, inBackground, readSources } from '../section/read-sources.ts';
+import { readSources } from '../section/read-sources.ts';
 import { Section } from '../section/section.ts';
 import { Debounce } from '../watch/debounce.ts';
 import { FileWatcher } from '../watch/file-watcher.ts';

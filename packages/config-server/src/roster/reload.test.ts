@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -136,6 +137,25 @@ test('a failed reload keeps the last good document, counts, and turns readyz to 
   expect(await running.status()).toMatchObject({ generation: 1, consecutive_failures: 0, stale_for_seconds: 0, last_reason: 'recovered' });
   expect((await running.ask('/readyz', { token: null })).status).toBe(200);
   expect(running.log.join('\n')).not.toContain('half of a sec');
+});
+
+test('a pipe in the place of a file or of server.toml is a failure like any other: nothing waits for it', async () => {
+  const running = await startServer({ files: { ...FILES, 'billing.toml': `[billing]\ntext = "${'x'.repeat(2_000)}"\n` } });
+  for (const name of ['billing.toml', 'server.toml']) {
+    execFileSync('mkfifo', [join(running.folder, 'pipe')]);
+    await rename(join(running.folder, 'pipe'), join(running.folder, name));
+    await eventually(() => running.log.some((line) => line.includes('not a regular file') && line.includes(name)), `${name} to fail`);
+  }
+  // More than there are threads to read with.
+  const checks = await Promise.all(Array.from({ length: 10 }, () => running.ask('/billing/prod/check')));
+  expect(checks.map((reply) => reply.json().failure.kind)).toEqual(Array.from({ length: 10 }, () => 'io'));
+  expect((await running.ask('/billing/prod', { headers: { 'accept-encoding': 'br' } })).headers['content-encoding']).toBe('br');
+  for (const [name, text] of [['billing.toml', good(2)] as const, ['server.toml', SERVER_TOML] as const]) {
+    await running.write('next', text);
+    await rename(join(running.folder, 'next'), join(running.folder, name));
+  }
+  await reaches(running, 2);
+  await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
 });
 
 test('a reload of an equal document installs nothing, but explains by the new origins', async () => {

@@ -1,4 +1,5 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeFiles } from '../../test/running-server.ts';
@@ -6,6 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { variablesOf } from '../document/environment.ts';
 import { explainPath } from '../document/explain.ts';
 import { LoadFailure } from '../document/load-failure.ts';
+import { atOnce, inBackground } from '../file-access.ts';
 import type { SectionDefinition } from './definition.ts';
 import { loadDocument, type LoadedDocument } from './load.ts';
 
@@ -107,6 +109,26 @@ test('a file that cannot be read is an io failure', async () => {
     message: 'the file cannot be read (EISDIR)',
   });
   await chmod(path, 0o700);
+});
+
+test('a pipe in the place of a file is an io failure at once, and a file too large to be meant is not read', async () => {
+  const folder = await temporaryFolder();
+  execFileSync('mkfifo', [join(folder, 'pipe.toml')]);
+  await writeFile(join(folder, 'large.toml'), '');
+  await truncate(join(folder, 'large.toml'), 16 * 1024 * 1024 + 1);
+  for (const [name, code] of [
+    ['pipe.toml', 'not a regular file'],
+    ['large.toml', 'larger than 16 MiB'],
+  ] as const) {
+    const files = [{ listed: name, path: join(folder, name), optional: false }];
+    const definition = { application: 'app', profile: 'p', files, wholeDocument: true, envPrefix: 'APP__', schema: undefined };
+    for (const access of [inBackground, atOnce]) {
+      await expect(loadDocument(definition, [], access)).rejects.toMatchObject({
+        kind: 'io',
+        message: `the file cannot be read (${code})`,
+      });
+    }
+  }
 });
 
 const SCHEMA = JSON.stringify({

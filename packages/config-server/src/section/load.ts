@@ -6,8 +6,9 @@ import { LoadFailure } from '../document/load-failure.ts';
 import { merge } from '../document/merge.ts';
 import { checkSchema } from '../document/schema-gate.ts';
 import { emptyTable, type Table } from '../document/value.ts';
+import { inBackground, type FileAccess } from '../file-access.ts';
 import type { FileSource, SectionDefinition } from './definition.ts';
-import { inBackground, readSources, type FileAccess, type Sources } from './read-sources.ts';
+import { readSources, type Sources } from './read-sources.ts';
 
 /** A document that was resolved and passed every gate, ready to be installed. */
 export interface LoadedDocument {

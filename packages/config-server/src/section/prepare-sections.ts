@@ -1,9 +1,9 @@
 import type { ServerConfig } from '../config/config.ts';
 import type { Problem } from '../config/problem.ts';
 import { LoadFailure } from '../document/load-failure.ts';
+import type { FileAccess } from '../file-access.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { Limiter } from './limiter.ts';
-import type { FileAccess } from './read-sources.ts';
 import { prepareSection, type PreparedSection } from './section.ts';
 
 /** Enough to keep node's four I/O threads busy, few enough that 1,000 sections do not open 1,000 files at once. */

@@ -3,8 +3,9 @@ import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import type { FileAccess } from '../file-access.ts';
 import type { FileSource } from './definition.ts';
-import { readSources, type FileAccess } from './read-sources.ts';
+import { readSources } from './read-sources.ts';
 
 async function sources(...names: string[]): Promise<FileSource[]> {
   const folder = await temporaryFolder();

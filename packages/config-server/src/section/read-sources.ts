@@ -1,22 +1,7 @@
-import { readFile, readFileSync, stat, statSync, type Stats } from 'node:fs';
-import { promisify } from 'node:util';
+import type { Stats } from 'node:fs';
 import { LoadFailure } from '../document/load-failure.ts';
+import type { FileAccess } from '../file-access.ts';
 import type { FileSource } from './definition.ts';
-
-/** How files are read. */
-export interface FileAccess {
-  stat(path: string): Stats | Promise<Stats>;
-  read(path: string): Buffer | Promise<Buffer>;
-}
-
-/** While requests are served, a slow disk must not hold them up. */
-export const inBackground: FileAccess = {
-  stat: promisify(stat),
-  read: promisify(readFile),
-};
-
-/** Before anything is served there is nobody to hold up, and 1,000 sections load in a third of the time. */
-export const atOnce: FileAccess = { stat: (path) => statSync(path), read: (path) => readFileSync(path) };
 
 /**
  * A save in place truncates and then writes; a ConfigMap swap moves all files at once. Reading in the middle of either gives

@@ -3,9 +3,9 @@ import type { FailureKind, LoadFailure } from '../document/load-failure.ts';
 import type { EncodedDocument } from '../document/encode.ts';
 import type { Layers } from '../document/explain.ts';
 import { sameValue, type Table } from '../document/value.ts';
+import type { FileAccess } from '../file-access.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
 import { loadDocument, type LoadedDocument } from './load.ts';
-import type { FileAccess } from './read-sources.ts';
 
 export type Reason = 'initial' | 'file-changed' | 'manual' | 'recovered';
 
