@@ -114,6 +114,34 @@ test.each([
   expect(failure.message).not.toContain('canary');
 });
 
+test.each(['!!set {canary}', '!!omap [canary: 1]', '!!binary Y2FuYXJ5'])(
+  'YAML: %s, which JSON does not have, is a failure that names the key',
+  (value) => {
+    expect(failureOf('x.yaml', `pool: {max: ${value}}`)).toMatchObject({
+      kind: 'parse',
+      message: expect.stringMatching(/^key pool\.max is a YAML set, ordered map or binary/) as string,
+    });
+    expect(failureOf('x.yaml', value).message).toMatch(/the top level of the file must be a table|not valid YAML/);
+  },
+);
+
+test('a key given twice in a YAML table is refused by its place, also when the two are only written alike in JSON', () => {
+  for (const text of ['a:\n  canary: 1\n  canary: 2\n', 'a:\n  1: 1\n  "1": 2\n', 'a:\n  x: {b: 1}\n  x: {c: 2}\n']) {
+    expect(failureOf('x.yaml', text).message).toBe('the file gives a key twice in one table (line 3, column 3)');
+  }
+  expect(JSON.stringify(load('x.yaml', 'a: &a {x: 1}\nb: &b {y: 2}\nc:\n  <<: *a\n  <<: *b\n'))).toContain('"c":{"x":1,"y":2}');
+});
+
+test.each([
+  ['x.yaml', (count: number) => Array.from({ length: count }, (_, index) => `key${index}: 1`).join('\n')],
+  ['x.json', (count: number) => `{${Array.from({ length: count }, (_, index) => `"key${index}":1`).join()}`],
+  ['x.toml', (count: number) => Array.from({ length: count }, (_, index) => `key${index} = 1`).join('\n')],
+] as const)('%s: a table of 20,000 keys, whole or torn, takes no more than its length', (name, text) => {
+  const started = performance.now();
+  outcomeOf(name, text(20_000));
+  expect(performance.now() - started).toBeLessThan(6_000);
+});
+
 test('lines are named', () => {
   expect(failureOf('x.toml', 'a = 1\nb = = 2\n').message).toMatch(/line 2, column \d+/);
   expect(failureOf('x.yaml', 'a: 1\nb: "x\n').message).toMatch(/line \d+, column \d+/);

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { parse as parseToml, TomlDate, TomlError } from 'smol-toml';
-import { parseDocument as parseYaml, type YAMLParseError } from 'yaml';
+import { isScalar, LineCounter, parseDocument as parseYaml, visit, type Document, type YAMLParseError } from 'yaml';
 import { LoadFailure } from './load-failure.ts';
 import { joinKeyPath } from './key-path.ts';
 import { emptyTable, type Table, type Value } from './value.ts';
@@ -21,7 +21,7 @@ export function parseFile(path: string, bytes: Uint8Array, origin: string): RawT
   const text = decodeUtf8(bytes, origin);
   const raw = parseText(extname(path).toLowerCase(), text, origin);
   if (raw === null || raw === undefined) return {};
-  if (typeof raw !== 'object' || Array.isArray(raw) || raw instanceof Date) {
+  if (typeof raw !== 'object' || !isPlain(raw)) {
     throw new LoadFailure('parse', origin, 'the top level of the file must be a table');
   }
   return raw as RawTable;
@@ -51,10 +51,39 @@ function parseText(extension: string, text: string, origin: string): unknown {
 }
 
 function parseYamlText(text: string, origin: string): unknown {
-  const document = parseYaml(text, { intAsBigInt: true, merge: true, logLevel: 'error' });
+  const lineCounter = new LineCounter();
+  // The parser compares every key with every other, which takes twenty seconds for as many thousand keys; `repeatedKey` takes one look.
+  const document = parseYaml(text, { intAsBigInt: true, merge: true, logLevel: 'error', uniqueKeys: false, lineCounter });
   const [problem] = document.errors;
   if (problem !== undefined) throw new LoadFailure('parse', origin, `the file is not valid YAML${yamlPlace(problem)}`);
+  const repeated = repeatedKey(document);
+  if (repeated !== undefined) {
+    const { line, col } = lineCounter.linePos(repeated);
+    throw new LoadFailure('parse', origin, `the file gives a key twice in one table (line ${line}, column ${col})`);
+  }
   return document.toJS({ maxAliasCount: 100 });
+}
+
+/** Where a table names a key for the second time, as an offset. Keys that become the same text are the same key. */
+function repeatedKey(document: Document.Parsed): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Map(_, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        // A merge key is a symbol, and any number of them is allowed.
+        if (!isScalar(key)) continue;
+        const name = typeof key.value === 'symbol' ? key.value : String(key.value ?? '');
+        if (seen.has(name)) {
+          offset = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        seen.add(name);
+      }
+      return undefined;
+    },
+  });
+  return offset;
 }
 
 function yamlPlace({ linePos }: YAMLParseError): string {
@@ -78,7 +107,7 @@ function place(error: unknown, text: string): string {
   if (!(error instanceof SyntaxError)) return '';
   try {
     // JSON.parse rarely says where; YAML's parser does, and JSON that is broken is YAML that is broken at the same place.
-    const [problem] = parseYaml(text, { schema: 'json', logLevel: 'error' }).errors;
+    const [problem] = parseYaml(text, { schema: 'json', logLevel: 'error', uniqueKeys: false }).errors;
     return problem === undefined ? '' : yamlPlace(problem);
   } catch {
     return '';
@@ -119,7 +148,19 @@ function reduce(raw: unknown, key: string, parent: readonly string[], origin: st
     if (path.length > DEPTH_MAX) throw new LoadFailure('parse', origin, `tables and arrays nest deeper than ${DEPTH_MAX} levels`);
     return raw.map((item, index) => reduce(item, String(index), path, origin));
   }
-  return reduceTable(raw as RawTable, [...parent, key], origin);
+  if (isPlain(raw!)) return reduceTable(raw as RawTable, [...parent, key], origin);
+  // Without a refusal, `!!set` and `!!omap` would be served as empty tables.
+  throw unrepresentable(
+    key,
+    parent,
+    origin,
+    'is a YAML set, ordered map or binary, which JSON does not have; write a list, a table or a string',
+  );
+}
+
+function isPlain(raw: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(raw);
+  return prototype === Object.prototype || prototype === null;
 }
 
 function unrepresentable(key: string, parent: readonly string[], origin: string, what: string): LoadFailure {
