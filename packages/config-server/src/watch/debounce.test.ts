@@ -17,6 +17,12 @@ class HandClock implements Clock {
     return () => void (this.#timers = this.#timers.filter((other) => other !== timer));
   }
 
+  /** Timers go on as they would: only the time of day is another one. */
+  setBack(ms: number): void {
+    this.time -= ms;
+    for (const timer of this.#timers) timer.at -= ms;
+  }
+
   advance(to: number): void {
     for (;;) {
       const next = this.#timers.filter((timer) => timer.at <= to).sort((a, b) => a.at - b.at)[0];
@@ -67,6 +73,15 @@ test('a touch after a run starts anew', () => {
     [100, 0],
     [600, 500],
   ]);
+});
+
+test('a clock that is set back does not put the run off', () => {
+  const { clock, debounce, runs } = debounced();
+  clock.advance(5_000_000);
+  debounce.touch();
+  clock.setBack(4_000_000);
+  clock.advance(1_000_150);
+  expect(runs).toHaveLength(1);
 });
 
 test('cancelled, it does not run', () => {

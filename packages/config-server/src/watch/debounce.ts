@@ -37,9 +37,11 @@ export class Debounce {
   /** Touches only note their time; the one timer finds out here whether it came too early. */
   #due(): void {
     const first = this.#first!;
+    const now = this.#clock.now();
     const due = Math.min(this.#last + this.#quietMs, first + CEILING_FACTOR * this.#quietMs);
-    const wait = due - this.#clock.now();
-    if (wait > 0) {
+    const wait = due - now;
+    // A clock that was set back tells nothing; the timer did wait.
+    if (wait > 0 && now >= this.#last) {
       this.#arm(wait);
       return;
     }
