@@ -85,6 +85,16 @@ test('a refusal lists every problem of file and sections with exit 1, and says t
   }
 });
 
+test('a section that cannot load is named by its place in server.toml, also behind one that is not valid', async () => {
+  const folder = await prepare(
+    SERVER_TOML.replace('application = "billing"', 'application = "bil ling"').replace('orders.yaml', 'missing.yaml'),
+  );
+  const program = run(['--check', join(folder, 'server.toml')]);
+  expect(await program.exit).toBe(1);
+  expect(program.output.err).toMatch(/: server\.sections\[0\]\.application: must be 1 to 64/);
+  expect(program.output.err).toMatch(/: server\.sections\[1\]: section orders\/prod cannot load: file missing\.yaml/);
+});
+
 test('--check of a valid file opens no socket and exits 0', async () => {
   const blocker = createServer();
   await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));

@@ -27,6 +27,8 @@ export interface ServerConfig {
   /** 0: the stream endpoint does not exist. */
   readonly maxStreamConnections: number;
   readonly sections: readonly SectionDefinition[];
+  /** Where server.toml defines each section: one with a problem of its own is not among them, so that is no matter of counting. */
+  readonly sectionTables: ReadonlyMap<SectionDefinition, string>;
   readonly clients: readonly Client[];
   readonly tls: TlsMaterial | undefined;
   readonly environment: Environment;
@@ -77,7 +79,7 @@ function parseServerToml(file: string): { readonly table: Record<string, unknown
 
 function readServer(server: TableReader, file: string, environment: Environment): ServerConfig {
   const folder = dirname(file);
-  const { sections, applications } = readSections(server, folder);
+  const { sections, tables: sectionTables, applications } = readSections(server, folder);
   const { clients, files: tokenFiles } = readClients(server, applications, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);
@@ -88,6 +90,7 @@ function readServer(server: TableReader, file: string, environment: Environment)
     watchDebounceMs: server.integer('watch_debounce_ms', WATCH_DEBOUNCE_MS, WATCH_DEBOUNCE_MS_MAX),
     maxStreamConnections: server.integer('max_stream_connections', STREAM_CONNECTIONS, STREAM_CONNECTIONS_MAX),
     sections,
+    sectionTables,
     clients,
     tls,
     // A plain copy: reading process.env calls into the operating system each time, and every section looks through all of it.

@@ -9,6 +9,8 @@ const SHAPE = 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - starting with a l
 
 export interface SectionsRead {
   readonly sections: readonly SectionDefinition[];
+  /** Where server.toml defines each of them, such as `server.sections[2]`. */
+  readonly tables: ReadonlyMap<SectionDefinition, string>;
   /** Every application named, also by sections that have a problem: a grant of one of these is not a mistake of its own. */
   readonly applications: ReadonlySet<string>;
 }
@@ -17,6 +19,7 @@ export function readSections(server: TableReader, folder: string): SectionsRead 
   const readers = server.tables('sections');
   if (readers.length === 0) server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
   const sections: SectionDefinition[] = [];
+  const tables = new Map<SectionDefinition, string>();
   const applications = new Set<string>();
   const seen = new Set<string>();
   for (const reader of readers) {
@@ -28,9 +31,10 @@ export function readSections(server: TableReader, folder: string): SectionsRead 
     if (seen.has(key)) reader.problem('profile', `the section ${key} is configured twice`);
     seen.add(key);
     sections.push(section);
+    tables.set(section, reader.name);
   }
   checkPrefixes(server, sections);
-  return { sections, applications };
+  return { sections, tables, applications };
 }
 
 function readSection(reader: TableReader, folder: string): SectionDefinition | undefined {

@@ -36,7 +36,9 @@ export async function prepareSections(
 }
 
 function sectionProblem(config: ServerConfig, definition: SectionDefinition, failure: LoadFailure): Problem {
-  const index = config.sections.indexOf(definition);
   const section = sectionKey(definition.application, definition.profile);
-  return { key: `server.sections[${index}]`, message: `section ${section} cannot load: ${failure.origin}: ${failure.message}` };
+  return {
+    key: config.sectionTables.get(definition) ?? 'server.sections',
+    message: `section ${section} cannot load: ${failure.origin}: ${failure.message}`,
+  };
 }
