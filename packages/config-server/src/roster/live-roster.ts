@@ -42,6 +42,8 @@ export class LiveRoster {
   /** Files of an edit that was refused; when one of them changes, the edit is tried again. */
   #awaited: ReadonlySet<string> = new Set();
   #closed = false;
+  /** Sections that an edit under way defines anew: what it loads would undo a reload under the old definition. */
+  #redefined: ReadonlySet<string> = new Set();
   #reconfiguring: Promise<void> = Promise.resolve();
 
   private constructor(config: ServerConfig, clock: Clock, events: RosterEvents) {
@@ -114,12 +116,13 @@ export class LiveRoster {
 
   #due(key: string, since: number): void {
     const section = this.#current.sections.get(key);
-    if (section !== undefined) void this.#reload(section, 'file-changed', since);
-    // Changed while its first load was under way: that load may have read the file before the change.
-    else this.#debounceOf(key).touch();
+    // Changed while it is loaded under a new definition, or for the first time: that load may have read the file before the change.
+    if (section === undefined || this.#redefined.has(key)) this.#debounceOf(key).touch();
+    else void this.#reload(section, 'file-changed', since);
   }
 
   async #reload(section: Section, reason: 'file-changed' | 'manual', since: number): Promise<void> {
+    const wasHealthy = section.healthy;
     const outcome = await this.#reloads.run(() => section.reload(reason, since, () => this.#clock.now()));
     if (this.#closed || this.#current.sections.get(section.key) !== section) return;
     const { generation } = section.installed;
@@ -131,6 +134,8 @@ export class LiveRoster {
     } else if (outcome.installed) {
       this.#events.log(`config-server: section ${section.key} is at generation ${generation}`);
       this.#events.onInstall(section);
+    } else if (!wasHealthy && section.healthy) {
+      this.#events.log(`config-server: section ${section.key} reloads again; its document is that of generation ${generation}`);
     }
   }
 
@@ -146,11 +151,13 @@ export class LiveRoster {
   async #readAgain(): Promise<void> {
     const before = this.#config;
     await settled(before.inputs);
+    if (this.#closed) return undefined;
     const { config, problems } = readServerConfig(before.path, before.environment);
     if (config === undefined || problems.length > 0) return this.#keep(problems, config?.inputs ?? []);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
-    const preparation = await prepareSections(config, added, inBackground);
+    this.#redefined = new Set(added.map((definition) => sectionKey(definition.application, definition.profile)));
+    const preparation = await prepareSections(config, added, inBackground).finally(() => (this.#redefined = new Set()));
     if (this.#closed) return undefined;
     if (preparation.problems.length > 0) {
       return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap(watchedPaths)]);

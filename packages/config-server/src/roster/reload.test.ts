@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 
@@ -137,6 +137,7 @@ test('a failed reload keeps the last good document, counts, and turns readyz to 
   expect(await running.status()).toMatchObject({ generation: 1, consecutive_failures: 0, stale_for_seconds: 0, last_reason: 'recovered' });
   expect((await running.ask('/readyz', { token: null })).status).toBe(200);
   expect(running.log.join('\n')).not.toContain('half of a sec');
+  expect(running.log.at(-1)).toBe('config-server: section billing/prod reloads again; its document is that of generation 1');
 });
 
 test('a pipe in the place of a file or of server.toml is a failure like any other: nothing waits for it', async () => {
@@ -305,6 +306,25 @@ test('a section given other files goes on under the next generation', async () =
   expect((await running.ask('/billing/prod')).json()).toEqual({ pool: { maxSize: 77 } });
   await running.write('other.toml', good(78));
   await reaches(running, 3);
+});
+
+test('a file that changes while its section is being given another definition is served in its latest version', async () => {
+  const running = await startServer({ files: { ...FILES, 'more.toml': '[billing]\nmore = true\n', 'slow.toml': '[billing]\n' } });
+  await Promise.all(['billing.toml', 'more.toml'].map((name) => utimes(join(running.folder, name), 1e9, 1e9)));
+  // A file that never settles makes the edit take a fifth of a second.
+  const unsettled = setInterval(() => void utimes(join(running.folder, 'slow.toml'), new Date(), new Date()), 4);
+  onTestFinished(() => clearInterval(unsettled));
+  const slow = '\n[[server.sections]]\napplication = "billing"\nprofile = "slow"\nfiles = ["slow.toml"]\n';
+  await running.write('next', SERVER_TOML.replace('"billing.toml"', '"billing.toml", "more.toml"') + slow);
+  await utimes(join(running.folder, 'next'), 1e9, 1e9);
+  await rename(join(running.folder, 'next'), join(running.folder, 'server.toml'));
+  await new Promise((resolve) => setTimeout(resolve, 110));
+  expect((await running.ask('/billing/slow')).status).toBe(404);
+  await running.write('billing.toml', good(42));
+  await eventually(async () => (await running.ask('/billing/slow')).status === 200, 'the edit');
+  await eventually(async () => (await running.ask('/billing/prod')).json().pool.maxSize === 42, 'the change');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect((await running.ask('/billing/prod')).json()).toEqual({ pool: { maxSize: 42 }, more: true });
 });
 
 test('what only a start can take in is said', async () => {
