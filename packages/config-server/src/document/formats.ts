@@ -73,7 +73,8 @@ function repeatedKey(document: Document.Parsed): number | undefined {
       for (const { key } of map.items) {
         // A merge key is a symbol, and any number of them is allowed.
         if (!isScalar(key)) continue;
-        const name = typeof key.value === 'symbol' ? key.value : String(key.value ?? '');
+        const value = key.value as string | number | bigint | boolean | symbol | null;
+        const name = typeof value === 'symbol' ? value : String(value ?? '');
         if (seen.has(name)) {
           offset = key.range?.[0] ?? 0;
           return visit.BREAK;
