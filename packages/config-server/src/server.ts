@@ -13,6 +13,7 @@ import { createHealthListener, createListener } from './http/listener.ts';
 import type { Roster, Service } from './http/service.ts';
 import { createSocket, DEADLINES, type Deadlines } from './http/sockets.ts';
 import { StreamHub } from './http/stream-hub.ts';
+import { oneLine } from './one-line.ts';
 import { LiveRoster } from './roster/live-roster.ts';
 import { Limiter } from './section/limiter.ts';
 import type { TlsMaterial } from './tls/tls-material.ts';
@@ -29,6 +30,16 @@ export interface ServerOptions {
 /** Re-reads that `/check` may have going at once in the process. */
 const REHEARSALS_MAX = 8;
 const IDLE_CHECK_MS = 20;
+/** A connection that cannot be accepted is followed by thousands more. */
+const ACCEPT_FAILURE_SILENCE_MS = 60_000;
+
+const LISTEN_REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: '; another program does: stop it, or choose another port',
+  EADDRNOTAVAIL: '; this machine does not have that address',
+  EACCES: '; ports below 1024 need a privilege: choose a higher one',
+  ENOTFOUND: '; the name cannot be resolved',
+  EAI_AGAIN: '; the name cannot be resolved at the moment',
+};
 
 /** The running service. `start` opens sockets; `open` does everything else, for an application that brings its own. */
 export class ConfigServer implements Service {
@@ -45,11 +56,13 @@ export class ConfigServer implements Service {
   #served: TlsMaterial | undefined;
   #socket: Server | undefined;
   #healthSocket: Server | undefined;
+  #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
   private constructor(config: ServerConfig, options: ServerOptions) {
     this.#config = config;
     this.#clock = options.clock ?? systemClock;
-    this.#log = options.log ?? logToStandardOutput();
+    const log = options.log ?? logToStandardOutput();
+    this.#log = (line) => log(oneLine(line));
     this.#deadlines = { ...DEADLINES, ...options.deadlines };
     this.audit = new AuditRecorder(options.audit ?? auditToStandardError(this.#log), () => this.#clock.now());
     this.streams = new StreamHub(this.#clock);
@@ -128,7 +141,7 @@ export class ConfigServer implements Service {
     await closeSocket(this.#socket, this.#deadlines.shutdownMs);
     // Probes see "not ready" until the very end.
     await closeSocket(this.#healthSocket, 0);
-    this.audit.flush();
+    this.audit.close();
   }
 
   async #listen(): Promise<void> {
@@ -149,18 +162,26 @@ export class ConfigServer implements Service {
         socket.once('error', reject);
         socket.listen(bind.port, address, () => {
           socket.off('error', reject);
+          // No descriptor or memory left for a connection, for one: it passes, and must not take the open connections with it.
+          socket.on('error', (error) => this.#acceptFailed(error));
           resolve();
         });
       });
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
       const address = formatAddress(bind);
-      const message =
-        code === 'EADDRINUSE'
-          ? `cannot listen on ${address} (EADDRINUSE); another program does: stop it, or choose another port`
-          : `cannot listen on ${address} (${code})`;
+      const message = `cannot listen on ${address} (${code})${LISTEN_REMEDIES[code] ?? ''}`;
       throw new StartRefusal(this.#config.path, [{ key, message }]);
     }
+  }
+
+  #acceptFailed(error: NodeJS.ErrnoException): void {
+    const now = this.#clock.now();
+    if (Math.abs(now - this.#acceptFailedAt) < ACCEPT_FAILURE_SILENCE_MS) return;
+    this.#acceptFailedAt = now;
+    this.#log(
+      `config-server: WARNING: connections cannot be accepted (${error.code ?? 'unknown error'}); raise the limit of open files, or find who holds so many`,
+    );
   }
 
   #reconfigured(after: ServerConfig): void {

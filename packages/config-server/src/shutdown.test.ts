@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { Agent } from 'node:http';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Agent, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, SERVER_TOML, startServer, TOKEN } from '../test/running-server.ts';
@@ -75,6 +76,23 @@ test('a peer that asked for a tunnel and never closes does not hold the stop up'
   socket.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n');
   await eventually(() => text.startsWith('HTTP/1.1 404 '), 'the answer');
   await running.server.stop();
+});
+
+test('a connection that cannot be accepted is told of once a minute and stops nothing', async () => {
+  let time = Date.now();
+  const running = await startServer({ clock: { now: () => time, after: () => () => undefined } });
+  const channel = 'http.server.request.start';
+  const found = Promise.withResolvers<Server>();
+  const find = (message: unknown): void => found.resolve((message as { server: Server }).server);
+  subscribe(channel, find);
+  onTestFinished(() => void unsubscribe(channel, find));
+  await running.ask('/healthz');
+  const failure = Object.assign(new Error('accept'), { code: 'EMFILE' });
+  for (let round = 0; round < 3; round++) (await found.promise).emit('error', failure);
+  time += 60_000;
+  (await found.promise).emit('error', failure);
+  expect(running.log.filter((line) => line.includes('connections cannot be accepted (EMFILE)'))).toHaveLength(2);
+  expect((await running.ask('/healthz')).status).toBe(200);
 });
 
 test('an idle connection is kept for 65 seconds, and closed when its time is over', async () => {

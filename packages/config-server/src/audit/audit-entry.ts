@@ -21,4 +21,6 @@ export interface AuditEntry {
 export interface AuditSink {
   (entry: AuditEntry): void;
   flush?(): void;
+  /** Called once, when the server has stopped: the last chance to write what is still queued. */
+  close?(): void;
 }

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { OTHER_TOKEN, startServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { AuditEntry, AuditSink } from './audit-entry.ts';
-import { formatEntry } from './json-lines.ts';
+import { formatEntry, jsonLines } from './json-lines.ts';
 import { LineWriter } from './line-writer.ts';
 
 test('each request writes one entry with the six fields and the time', async () => {
@@ -105,6 +105,20 @@ test('lines that a full pipe does not take are queued, then dropped and counted,
   const length = readSync(fd, kept);
   expect(kept.toString('utf8', 0, length)).toBe(Array.from({ length: 9 }, (_, line) => `line 0${line}...\n`).join(''));
   expect(told).toEqual([21]);
+});
+
+test('a line that waits while the descriptor is full is written when the server stops', async () => {
+  const path = join(await temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(fd));
+  fill(fd);
+  const running = await startServer({ audit: jsonLines(new LineWriter(fd)) });
+  await running.ask('/billing/prod');
+  readSync(fd, Buffer.alloc(1024 * 1024));
+  await running.server.stop();
+  const kept = Buffer.alloc(1024);
+  expect(JSON.parse(kept.toString('utf8', 0, readSync(fd, kept)))).toMatchObject({ endpoint: 'document', outcome: 'served' });
 });
 
 function fill(fd: number): void {

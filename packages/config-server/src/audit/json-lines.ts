@@ -30,5 +30,6 @@ export function formatEntry(entry: AuditEntry): string {
 export function jsonLines(writer: LineWriter): AuditSink {
   const sink: AuditSink = (entry) => writer.add(formatEntry(entry));
   sink.flush = () => writer.flush();
+  sink.close = () => writer.close();
   return sink;
 }

@@ -47,6 +47,11 @@ export class AuditRecorder {
     attempt(() => this.#sink.flush?.());
   }
 
+  close(): void {
+    this.flush();
+    attempt(() => this.#sink.close?.());
+  }
+
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;

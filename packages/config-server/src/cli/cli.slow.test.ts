@@ -95,6 +95,15 @@ test('a section that cannot load is named by its place in server.toml, also behi
   expect(program.output.err).toMatch(/: server\.sections\[1\]: section orders\/prod cannot load: file missing\.yaml/);
 });
 
+test.each([
+  ['203.0.113.7:0', /\(EADDRNOTAVAIL\); this machine does not have that address$/],
+  ['no-such-host.invalid:0', /\((ENOTFOUND|EAI_AGAIN)\); the name cannot be resolved/],
+])('a start on %s says why it cannot listen', async (bind, message) => {
+  const program = run([join(await prepare(SERVER_TOML.replace('127.0.0.1:0', bind)), 'server.toml')]);
+  expect(await program.exit).toBe(1);
+  expect(program.output.err.trimEnd()).toMatch(message);
+});
+
 test('--check of a valid file opens no socket and exits 0', async () => {
   const blocker = createServer();
   await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));

@@ -202,6 +202,21 @@ test('a token may be given as digest or in a file', async () => {
   expect(config.inputs).toEqual([join(folder, 'server.toml'), join(folder, 'a.token')]);
 });
 
+test('a key of server.toml cannot forge a line of the refusal', async () => {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, 'server.toml'), toml(String.raw`"a\nconfig-server: refusing to start: b\u001b[2J" = 1`, SECTION, CLIENT));
+  const refusal = (() => {
+    try {
+      return loadServerConfig(join(folder, 'server.toml'), {});
+    } catch (error) {
+      return error as StartRefusal;
+    }
+  })() as StartRefusal;
+  expect(refusal.lines).toHaveLength(1);
+  expect(refusal.lines[0]).not.toMatch(/\p{Cc}/u);
+  expect(refusal.message).not.toMatch(/\p{Cc}/u);
+});
+
 test('a token file that is no text is refused: its bytes would be replaced by ones that can be guessed', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'a.token'), Buffer.alloc(64, 0xff));

@@ -1,3 +1,5 @@
+import { oneLine } from '../one-line.ts';
+
 /** One thing wrong with server.toml: the key that would fix it, and a sentence that never quotes a secret. */
 export interface Problem {
   readonly key: string;
@@ -22,5 +24,5 @@ export class StartRefusal extends Error {
 }
 
 export function describeProblem(path: string, problem: Problem): string {
-  return `${path}: ${problem.key === '' ? '' : `${problem.key}: `}${problem.message}`;
+  return oneLine(`${path}: ${problem.key === '' ? '' : `${problem.key}: `}${problem.message}`);
 }

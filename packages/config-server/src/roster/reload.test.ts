@@ -140,6 +140,15 @@ test('a failed reload keeps the last good document, counts, and turns readyz to 
   expect(running.log.at(-1)).toBe('config-server: section billing/prod reloads again; its document is that of generation 1');
 });
 
+test('a key cannot forge a line of the log', async () => {
+  const running = await startServer();
+  const forged = 'config-server: section orders/prod is at generation 9';
+  await running.write('billing.toml', `[billing]\n"a\\n${forged}\\u001b[2J" = 99999999999999999999\n`);
+  await fails(running);
+  expect(running.log.at(-1)).toContain(`key a\\u000a${forged}\\u001b[2J is an integer beyond`);
+  expect(running.log.join('')).not.toMatch(/\p{Cc}/u);
+});
+
 test('a pipe in the place of a file or of server.toml is a failure like any other: nothing waits for it', async () => {
   const running = await startServer({ files: { ...FILES, 'billing.toml': `[billing]\ntext = "${'x'.repeat(2_000)}"\n` } });
   for (const name of ['billing.toml', 'server.toml']) {
