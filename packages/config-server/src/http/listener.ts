@@ -77,6 +77,7 @@ class Exchange {
   }
 
   handleHealthOnly(url: string): void {
+    if (url.length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, 'none', 'malformed');
     const endpoint = routeOf(url)?.endpoint;
     if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#answer(NOT_FOUND, 'none', 'not-found');
     if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, endpoint, 'method-not-allowed');

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { AuditRecorder } from '../audit/recorder.ts';
@@ -76,7 +76,16 @@ function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
   }
   const answer = answerTo(error);
   audit.record('none', 'malformed');
-  audit.thenAnswer(() => dismiss(socket, answer));
+  audit.thenAnswer(() => {
+    // In the middle of another answer, a stream for one, it would be read as a part of that.
+    if (isAnswering(socket)) socket.destroy();
+    else dismiss(socket, answer);
+  });
+}
+
+/** Node's documentation of `clientError` names this property for the purpose. */
+function isAnswering(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
 }
 
 /** Answers and closes, whether or not the peer does its part: no deadline of node's covers such a socket any more. */

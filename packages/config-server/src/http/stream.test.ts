@@ -201,6 +201,20 @@ async function fillUp({ server }: RunningServer): Promise<void> {
   }
 }
 
+test('what a peer sends into its open stream ends the stream and puts nothing into it', async () => {
+  const running = await startServer();
+  const socket = connect(running.port, '127.0.0.1');
+  const answer = socket.toArray().catch(() => []);
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString()));
+  socket.write(`GET /billing/prod/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  await eventually(() => text.endsWith(event(1)), 'the opening event');
+  socket.write('this is not http\r\n\r\n');
+  await answer;
+  expect(text.endsWith(event(1))).toBe(true);
+  await eventually(() => running.server.streams.open === 0, 'the place to be free');
+});
+
 test('stopping ends streams at once', async () => {
   const running = await startServer();
   const stream = await openStream(running);

@@ -141,6 +141,7 @@ test('health_bind answers the probes in plain HTTP and nothing else', async () =
   const missing = await ask(port, '/no/such/path');
   for (const path of ['/billing/prod', '/metrics', '/billing/prod/status']) expect((await ask(port, path)).text).toBe(missing.text);
   expect((await ask(port, '/healthz', { method: 'POST' })).status).toBe(405);
+  expect((await ask(port, `/healthz?${'x'.repeat(8 * 1024)}`)).status).toBe(414);
 });
 
 test('new certificates are taken in live, and an open connection goes on', async () => {
