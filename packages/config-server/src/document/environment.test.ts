@@ -88,6 +88,17 @@ test('a value over a table and a path below a scalar are failures that name the 
   }
 });
 
+test('a variable that nests without end is a failure, by its value or by its name', () => {
+  const nested = `${'['.repeat(3_000)}${']'.repeat(3_000)}`;
+  const named = `APP__${Array.from({ length: 3_000 }, () => 'A').join('__')}`;
+  for (const environment of [{ APP__A: nested }, { [named]: '{"a":1}' }, { [named]: '1' }]) {
+    expect(failureOf({}, environment)).toMatchObject({
+      kind: 'env',
+      message: expect.stringMatching(/^APP__A.* nests tables and arrays deeper than 128 levels$/) as string,
+    });
+  }
+});
+
 test('__proto__ in a variable is a key like any other', () => {
   expect(JSON.stringify(overlay({}, { APP__PARENT: '{"__proto__":{"polluted":true}}' }))).toBe(
     '{"parent":{"__proto__":{"polluted":true}}}',

@@ -2,7 +2,7 @@ import { isCarriedExactly, isJsonNumber } from './exact-number.ts';
 import { joinKeyPath, valueAt } from './key-path.ts';
 import { LoadFailure } from './load-failure.ts';
 import { merge } from './merge.ts';
-import { emptyTable, isTable, type Table, type Value } from './value.ts';
+import { DEPTH_MAX, emptyTable, isTable, nestsDeeper, type Table, type Value } from './value.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -60,6 +60,9 @@ export function applyEnvironment(document: Table, variables: readonly Variable[]
 function locate(document: Table, { name, segments, text }: Variable): Override {
   if (segments.includes('')) throw new LoadFailure('env', `env ${name}`, `${name} has an empty segment between underscores`);
   const value = coerce(text);
+  if (segments.length > DEPTH_MAX || nestsDeeper(value, DEPTH_MAX - segments.length)) {
+    throw new LoadFailure('env', `env ${name}`, `${name} nests tables and arrays deeper than ${DEPTH_MAX} levels`);
+  }
   const path: string[] = [];
   let at: Value | undefined = document;
   for (const segment of segments) {

@@ -3,12 +3,9 @@ import { parse as parseToml, TomlDate, TomlError } from 'smol-toml';
 import { isScalar, LineCounter, parseDocument as parseYaml, visit, type Document, type YAMLParseError } from 'yaml';
 import { LoadFailure } from './load-failure.ts';
 import { joinKeyPath } from './key-path.ts';
-import { emptyTable, type Table, type Value } from './value.ts';
+import { DEPTH_MAX, emptyTable, type Table, type Value } from './value.ts';
 
 export const FILE_EXTENSIONS: readonly string[] = ['.toml', '.yaml', '.yml', '.json'];
-
-/** Nesting beyond this is refused, so that no later walk over a document can exhaust the stack. */
-const DEPTH_MAX = 128;
 
 export function isSupportedExtension(path: string): boolean {
   return FILE_EXTENSIONS.includes(extname(path).toLowerCase());

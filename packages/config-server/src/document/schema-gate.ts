@@ -14,8 +14,8 @@ const DRAFTS: Readonly<Record<string, SchemaDraft>> = {
 const REPORTED_MAX = 5;
 
 /** Refuses a document that does not fit its JSON Schema. Messages name keys and keywords: the validator's own text quotes values. */
-export function checkSchema(document: Table, schemaText: string, origin: string): void {
-  const schema = parseSchema(schemaText, origin);
+export function checkSchema(document: Table, schemaBytes: Uint8Array, origin: string): void {
+  const schema = parseSchema(schemaBytes, origin);
   const draft = draftOf(schema, origin);
   let errors: { instanceLocation: string; keyword: string }[];
   try {
@@ -29,9 +29,11 @@ export function checkSchema(document: Table, schemaText: string, origin: string)
   throw new LoadFailure('schema', origin, `the document does not fit its schema: ${found.slice(0, REPORTED_MAX).join(', ')}${more}`);
 }
 
-function parseSchema(text: string, origin: string): Schema | boolean {
+function parseSchema(bytes: Uint8Array, origin: string): Schema | boolean {
+  let text: string;
   let schema: unknown;
   try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     schema = JSON.parse(text);
   } catch {
     throw new LoadFailure('schema', origin, 'the schema file is not valid JSON');

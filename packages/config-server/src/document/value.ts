@@ -6,6 +6,15 @@ export interface Table {
   [key: string]: Value;
 }
 
+/** Nesting beyond this is refused, so that no later walk over a document can exhaust the stack. */
+export const DEPTH_MAX = 128;
+
+/** Whether tables and arrays in a value nest deeper than so many levels. */
+export function nestsDeeper(value: Value, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels <= 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1));
+}
+
 export function emptyTable(): Table {
   return Object.create(null) as Table;
 }

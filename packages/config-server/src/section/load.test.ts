@@ -157,6 +157,15 @@ test('a document that does not fit is refused by key and keyword, without a valu
   expect(failure.message.replaceAll('canary-key', '')).not.toContain('canary');
 });
 
+test('a byte order mark is no part of a file, be it a document or a schema', async () => {
+  const files = {
+    'a.json': '\uFEFF{"app":{"pool":{"max":5},"constructor":1}}',
+    'b.toml': '\uFEFF[app]\nx = 1\n',
+    's.json': `\uFEFF${SCHEMA}`,
+  };
+  expect(await textOf({ files, schema: 's.json' })).toBe('{"pool":{"max":5},"constructor":1,"x":1}');
+});
+
 test('the environment is checked by the schema too', async () => {
   const files = { 'a.json': '{"app":{"pool":{"max":5},"constructor":1}}', 's.json': SCHEMA };
   expect(await failureOf({ files, schema: 's.json', environment: { APP__POOL__MAX: '11' } })).toMatchObject({ kind: 'schema' });

@@ -39,7 +39,7 @@ function resolveDocument(definition: SectionDefinition, variables: readonly Vari
   const [first, ...rest] = files.map((layer) => layer.table);
   const { document, overrides } = applyEnvironment(rest.reduce(merge, first ?? emptyTable()), variables);
   const { schema } = definition;
-  if (schema !== undefined) checkSchema(document, sources.get(schema)!.toString(), `schema ${schema.listed}`);
+  if (schema !== undefined) checkSchema(document, sources.get(schema)!, `schema ${schema.listed}`);
   return { document, layers: { files, overrides }, encoded: new EncodedDocument(document) };
 }
 
