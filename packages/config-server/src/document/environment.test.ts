@@ -89,14 +89,21 @@ test('a value over a table and a path below a scalar are failures that name the 
 });
 
 test('a variable that nests without end is a failure, by its value or by its name', () => {
-  const nested = `${'['.repeat(3_000)}${']'.repeat(3_000)}`;
+  const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
   const named = `APP__${Array.from({ length: 3_000 }, () => 'A').join('__')}`;
-  for (const environment of [{ APP__A: nested }, { [named]: '{"a":1}' }, { [named]: '1' }]) {
+  for (const environment of [
+    { APP__A: nested(128) },
+    { APP__A: nested(900) },
+    { APP__A: nested(50_000) },
+    { [named]: '{"a":1}' },
+    { [named]: '1' },
+  ]) {
     expect(failureOf({}, environment)).toMatchObject({
       kind: 'env',
       message: expect.stringMatching(/^APP__A.* nests tables and arrays deeper than 128 levels$/) as string,
     });
   }
+  expect(JSON.stringify(overlay({}, { APP__A: nested(127) }))).toBe(`{"a":${nested(127)}}`);
 });
 
 test('__proto__ in a variable is a key like any other', () => {

@@ -118,6 +118,9 @@ export function coerce(text: string): Value {
 }
 
 function exactJson(text: string): Value {
+  // A reviver exhausts the stack where the parser alone does not; what nests that deep is refused by its depth, not taken for text.
+  const plain = JSON.parse(text) as Value;
+  if (nestsDeeper(plain, DEPTH_MAX)) return plain;
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
     if (typeof value === 'number') return context?.source === undefined || isCarriedExactly(context.source) ? value : context.source;
     return isTable(value) ? Object.assign(emptyTable(), value) : value;
