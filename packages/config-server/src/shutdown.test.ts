@@ -34,6 +34,7 @@ test('a request in flight is finished, and readyz says 503 on a connection that 
   await stopped;
   await eventually(() => text.includes('{"ready":false}'), 'the second answer');
   expect(text).toContain('HTTP/1.1 503 Service Unavailable');
+  expect(text.slice(text.indexOf('HTTP/1.1 503'))).toContain('\r\nConnection: close\r\n');
   await expect(ask(healthPort, '/healthz')).rejects.toThrow('ECONNREFUSED');
 });
 

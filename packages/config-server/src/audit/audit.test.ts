@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { OTHER_TOKEN, startServer } from '../../test/running-server.ts';
+import { eventually, FILES, OTHER_TOKEN, startServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { AuditEntry, AuditSink } from './audit-entry.ts';
 import { formatEntry, jsonLines } from './json-lines.ts';
@@ -38,6 +38,23 @@ test('each request writes one entry with the six fields and the time', async () 
     { time, ...nobody, endpoint: 'readyz', outcome: 'served' },
     { time, ...nobody, endpoint: 'none', outcome: 'not-found' },
   ]);
+});
+
+test('each endpoint is recorded under its own name, with the generation that was served', async () => {
+  const running = await startServer({ files: { ...FILES, 'billing.toml': `[billing]\na = "${'x'.repeat(2_000)}"\n` } });
+  await running.write('billing.toml', `[billing]\na = "${'y'.repeat(2_000)}"\n`);
+  await eventually(async () => (await running.status()).generation === 2, 'generation 2');
+  running.audit.length = 0;
+  const rests = ['', '/paths', '/explain/a', '/check', '/status'];
+  for (const rest of rests) {
+    await running.ask(`/billing/prod${rest}`, { headers: { 'accept-encoding': 'br' } });
+    await running.ask(`/billing/prod${rest}`, { method: 'HEAD' });
+  }
+  await running.ask('/billing/prod/stream', { method: 'HEAD' });
+  const names = ['document', 'paths', 'explain', 'check', 'status'].flatMap((name) => [name, name]);
+  expect(running.audit.map(({ endpoint, outcome, generation, caller }) => [endpoint, outcome, generation, caller])).toEqual(
+    [...names, 'stream'].map((name) => [name, 'served', 2, 'billing-service']),
+  );
 });
 
 test('a line is JSON on one line, whatever the caller is called', () => {

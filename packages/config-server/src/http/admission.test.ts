@@ -172,7 +172,11 @@ test('a peer that asks for a tunnel and resets the connection harms nobody', asy
 test('peers that never finish their headers are cut off at the deadline', async () => {
   const running = await startServer({ deadlines: { headersMs: 100 } });
   const [silent, half] = await Promise.all([speak(running, ''), speak(running, 'GET /billing/prod HTTP/1.1\r\nHost: x\r\n')]);
-  for (const text of [silent, half]) expect(text).toMatch(/^$|^HTTP\/1\.1 408 /);
+  for (const text of [silent, half]) expect(text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[^]*"code":"request-timeout"/);
+  expect(running.audit.map((entry) => [entry.endpoint, entry.outcome])).toEqual([
+    ['none', 'malformed'],
+    ['none', 'malformed'],
+  ]);
   expect((await running.ask('/billing/prod')).status).toBe(200);
 });
 

@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import process from 'node:process';
 import { expect, test } from 'vitest';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { NO_GRANTS_TOKEN, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN } from '../../test/running-server.ts';
+import { eventually, FILES, NO_GRANTS_TOKEN, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN } from '../../test/running-server.ts';
 
 const DOCUMENT = { name: 'invoices', password: 'correct horse', pool: { maxSize: 5 } };
 
@@ -17,6 +20,82 @@ test('the document is served as it is, with its tag and generation', async () =>
     vary: 'Accept-Encoding',
   });
   expect(reply.headers.etag).toMatch(/^"[\w-]+"$/);
+});
+
+test('profiles of one application are served side by side, each from its own files', async () => {
+  const stage = '[[server.sections]]\napplication = "billing"\nprofile = "stage"\nfiles = ["billing.toml", "stage.toml"]\n';
+  const running = await startServer({ toml: SERVER_TOML + stage, files: { ...FILES, 'stage.toml': '[billing]\nname = "stage"\n' } });
+  expect((await running.ask('/billing/prod')).json()).toEqual(DOCUMENT);
+  expect((await running.ask('/billing/stage')).json()).toEqual({ ...DOCUMENT, name: 'stage' });
+});
+
+test('every answer forbids caches and guesses of its type, whatever its status', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 1') });
+  const etag = (await running.ask('/billing/prod')).headers.etag!;
+  const stream = running.ask('/billing/prod/stream');
+  await eventually(() => running.server.streams.open === 1, 'an open stream');
+  const replies = [
+    await running.ask('/billing/prod'),
+    ...(await Promise.all(['paths', 'explain/name', 'check', 'status'].map((rest) => running.ask(`/billing/prod/${rest}`)))),
+    await running.ask('/metrics'),
+    await running.ask('/healthz'),
+    await running.ask('/readyz'),
+    await running.ask('/billing/prod', { headers: { 'if-none-match': etag } }),
+    await running.ask('/billing/prod', { token: null }),
+    await running.ask('/orders/prod'),
+    await running.ask('/billing/prod', { method: 'POST' }),
+    await running.ask('/billing/prod', { headers: { 'x-flood': 'y'.repeat(17_000) } }),
+    await running.ask(`/${'a'.repeat(9_000)}`),
+    await running.ask('/billing/prod/stream'),
+    await running.ask('/billing/prod', { method: 'HEAD' }),
+  ];
+  expect(replies.map((reply) => reply.status)).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 304, 401, 404, 405, 431, 414, 503, 200]);
+  for (const reply of replies) {
+    const security = reply.rawHeaders.flatMap((name, index, all) =>
+      /^(x-content-type-options|cache-control)$/i.test(name) && index % 2 === 0 ? [`${name}: ${all[index + 1]}`] : [],
+    );
+    expect([reply.status, security]).toEqual([reply.status, ['X-Content-Type-Options: nosniff', 'Cache-Control: no-store']]);
+  }
+  await running.server.stop();
+  expect((await stream).headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+});
+
+test('a document has the same tag in every process, and another document another one', async () => {
+  const tagOf = async (text: string): Promise<string> => {
+    const child = execFileSync(process.execPath, ['--conditions=source', '--input-type=module', '-e', TAG_PROGRAM, text]);
+    return child.toString();
+  };
+  const tag = await tagOf('[billing]\na = 1\n');
+  const running = await startServer({ files: { ...FILES, 'billing.toml': '[billing]\na = 1\n' } });
+  expect((await running.ask('/billing/prod')).headers.etag).toBe(tag);
+  expect(await tagOf('[billing]\na = 2\n')).not.toBe(tag);
+});
+
+/** Prints the tag of a document in a process of its own. */
+const TAG_PROGRAM = `
+  const { EncodedDocument } = await import(${JSON.stringify(new URL('../document/encode.ts', import.meta.url).href)});
+  const { parseFile, toDocumentTable } = await import(${JSON.stringify(new URL('../document/formats.ts', import.meta.url).href)});
+  const raw = parseFile('a.toml', Buffer.from(process.argv[1]), '').billing;
+  process.stdout.write(new EncodedDocument(toDocumentTable(raw, '')).etag('identity'));
+`;
+
+test('status, paths, explanations and metrics come from memory: nothing of the files need be there', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') });
+  const paths = ['/billing/prod', '/billing/prod/paths', '/billing/prod/explain/pool.maxSize', '/billing/prod/status', '/metrics'];
+  const before = await Promise.all(paths.map(async (path) => (await running.ask(path)).text));
+  await rm(running.folder, { recursive: true });
+  expect(await Promise.all(paths.map(async (path) => (await running.ask(path)).text))).toEqual(before);
+  expect((await running.ask('/billing/prod/check')).json()).toMatchObject({ ok: false, failure: { kind: 'missing' } });
+});
+
+test('names of 64 characters and key paths of 512 bytes are the longest that are looked up', async () => {
+  const name = 'a'.repeat(64);
+  const toml = SERVER_TOML.replaceAll('"billing"', `"${name}"`);
+  const running = await startServer({ toml, files: { ...FILES, 'billing.toml': `["${name}"]\nx = 1\n` } });
+  expect((await running.ask(`/${name}/prod`)).json()).toEqual({ x: 1 });
+  expect((await running.ask(`/${name}/prod/explain/${'k'.repeat(512)}`)).status).toBe(200);
+  expect((await running.ask(`/${name}/prod/explain/${'%C3%A4'.repeat(256)}`)).status).toBe(200);
+  expect((await running.ask(`/${name}/prod/explain/${'%C3%A4'.repeat(257)}`)).status).toBe(404);
 });
 
 test('a percent-encoded name is decoded before it is looked up', async () => {
@@ -68,6 +147,15 @@ test('an Accept-Encoding header costs no more than its length, whatever it holds
   const reply = await running.ask('/billing/prod', { headers });
   expect(performance.now() - started).toBeLessThan(150);
   expect(reply.headers['content-encoding']).toBe('gzip');
+});
+
+test('a document is compressed from 1,024 bytes on', async () => {
+  const ofBytes = (bytes: number): string => `[billing]\na = "${'x'.repeat(bytes - '{"a":""}'.length)}"\n`;
+  for (const [bytes, encoding] of [[1023, undefined] as const, [1024, 'gzip'] as const]) {
+    const running = await startServer({ files: { ...FILES, 'billing.toml': ofBytes(bytes) } });
+    expect((await running.ask('/billing/prod')).body).toHaveLength(bytes);
+    expect((await running.ask('/billing/prod', { headers: { 'accept-encoding': 'gzip' } })).headers['content-encoding']).toBe(encoding);
+  }
 });
 
 test('a document under 1 KiB is never compressed', async () => {
@@ -147,20 +235,39 @@ test('check reads the sources again and reports what the next load would do', as
   expect((await running.ask('/orders/prod', { token: OTHER_TOKEN })).json()).toEqual({ region: 'eu' });
 });
 
+test('check installs nothing: what it found is served only when a reload finds it too', async () => {
+  const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 60000') });
+  const before = [(await running.ask('/billing/prod')).text, (await running.ask('/billing/prod/paths')).text, await running.status()];
+  await running.write('billing.toml', '[billing]\nnext = 1\n');
+  expect((await running.ask('/billing/prod/check')).json().resolved).toEqual([{ path: 'next', origin: 'file billing.toml' }]);
+  await running.write('billing.toml', '[billing');
+  expect((await running.ask('/billing/prod/check')).json().ok).toBe(false);
+  expect([(await running.ask('/billing/prod')).text, (await running.ask('/billing/prod/paths')).text, await running.status()]).toEqual(
+    before,
+  );
+  expect((await running.ask('/readyz', { token: null })).status).toBe(200);
+});
+
 test('at most eight re-reads run at once in the process, the rest wait', async () => {
-  const { server } = await startServer();
+  const running = await startServer();
   let started = 0;
   const release = Promise.withResolvers<void>();
   const rereads = Array.from({ length: 10 }, () =>
-    server.rehearse(async () => {
+    running.server.rehearse(async () => {
       started++;
       await release.promise;
     }),
   );
   expect(started).toBe(8);
+  let answered = false;
+  const check = running.ask('/billing/prod/check').finally(() => (answered = true));
+  await running.ask('/billing/prod/status');
+  await running.ask('/billing/prod/status');
+  expect(answered).toBe(false);
   release.resolve();
   await Promise.all(rereads);
   expect(started).toBe(10);
+  expect((await check).status).toBe(200);
 });
 
 test('a bind by name is resolved to an address', async () => {
@@ -200,6 +307,8 @@ test('metrics: six families, one series for each readable section, none for a ca
   const empty = await running.ask('/metrics', { token: NO_GRANTS_TOKEN });
   expect(empty.status).toBe(200);
   expect(empty.text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  expect(empty.text).toBe(reply.text.replaceAll(/^config_.*\n/gm, ''));
+  expect(empty.text.match(/^# TYPE config_\w+ (gauge|counter)$/gm)).toHaveLength(6);
   expect((await running.ask('/metrics', { token: null })).status).toBe(401);
 });
 

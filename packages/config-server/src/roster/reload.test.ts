@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { systemClock } from '../clock.ts';
 
 const BROKEN = '[billing]\npassword = "half of a sec';
 
@@ -168,6 +170,56 @@ test('a pipe in the place of a file or of server.toml is a failure like any othe
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
 });
 
+test('while a section fails, everything that is told of it is that of its last good document', async () => {
+  const running = await startServer({ environment: { BILLING__POOL__MAXSIZE: '9' } });
+  const tell = async (): Promise<unknown[]> => {
+    const document = await running.ask('/billing/prod');
+    const paths = await running.ask('/billing/prod/paths');
+    const explanation = await running.ask('/billing/prod/explain/pool.maxSize');
+    const metrics = (await running.ask('/metrics')).text.match(/^config_(generation|installs_total|last_install_\w+)\{.*$/gm);
+    const { installed_at: installedAt, generation, last_reason: reason } = await running.status();
+    return [
+      document.text,
+      document.headers.etag,
+      document.headers['config-generation'],
+      paths.text,
+      explanation.text,
+      metrics,
+      installedAt,
+      generation,
+      reason,
+    ];
+  };
+  const before = await tell();
+  for (const text of [BROKEN, '', '[other]\nx = 1\n', '[billing]\npool = 5\n']) {
+    const { consecutive_failures: failures } = await running.status();
+    await running.write('billing.toml', text);
+    await eventually(async () => (await running.status()).consecutive_failures > failures, `a failure of ${text}`);
+    expect(await tell()).toEqual(before);
+  }
+  expect(running.audit.some((entry) => entry.endpoint === 'readyz')).toBe(false);
+  await running.ask('/readyz', { token: null });
+  expect(running.audit.at(-1)).toMatchObject({ endpoint: 'readyz', outcome: 'unavailable', caller: null });
+  expect(
+    running.log.filter((line) =>
+      /^config-server: section billing\/prod did not reload \(\w+\): .*; generation 1 stays in service$/.test(line),
+    ),
+  ).toHaveLength(4);
+});
+
+test('a section is stale since the oldest change that is not served, not since the last one or the failed reload', async () => {
+  let ahead = 0;
+  const clock = { now: () => Date.now() + ahead, after: systemClock.after };
+  const running = await startServer({ clock, toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 400') });
+  await running.write('billing.toml', BROKEN);
+  await fails(running);
+  expect((await running.status()).stale_for_seconds).toBeGreaterThanOrEqual(0.39);
+  ahead = 60_000;
+  await running.write('billing.toml', `${BROKEN}ret`);
+  await eventually(async () => (await running.status()).consecutive_failures === 2, 'a second failure');
+  expect((await running.status()).stale_for_seconds).toBeGreaterThanOrEqual(60);
+});
+
 test('a reload of an equal document installs nothing, but explains by the new origins', async () => {
   const toml = SERVER_TOML.replace('["billing.toml"]', '["billing.toml", { path = "more.toml", optional = true }]');
   const running = await startServer({ toml });
@@ -217,6 +269,36 @@ test('an edit of server.toml swaps tokens live: the new one is let in, the old o
   expect((await stream).text).toContain('id: 1');
   expect(otherEnded).toBe(false);
   expect(running.server.streams.open).toBe(1);
+});
+
+test('a grant that is taken away is gone live: the same 404 as ever, and the streams it opened are closed', async () => {
+  const both = SERVER_TOML.replace('applications = ["billing"]', 'applications = ["billing", "orders"]');
+  const running = await startServer({ toml: both });
+  const ended = running.ask('/orders/prod/stream');
+  let kept = true;
+  void running.ask('/billing/prod/stream').then(() => (kept = false));
+  await eventually(() => running.server.streams.open === 2, 'open streams');
+  await running.write('server.toml', SERVER_TOML);
+  expect((await ended).text).toContain('id: 1');
+  expect((await running.ask('/orders/prod')).text).toBe((await running.ask('/nothing/prod')).text);
+  expect((await running.ask('/metrics')).text).not.toContain('orders');
+  expect([kept, running.server.streams.open]).toEqual([true, 1]);
+});
+
+test('a ceiling of streams that is lowered counts for the next one', async () => {
+  const running = await startServer();
+  void running.ask('/billing/prod/stream');
+  await eventually(() => running.server.streams.open === 1, 'an open stream');
+  await running.write('server.toml', SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 1'));
+  await eventually(() => running.log.some((line) => line.includes('was read again')), 'the edit');
+  expect((await running.ask('/billing/prod/stream')).status).toBe(503);
+});
+
+test('a caller whose token is configured by its digest is let in, and the digest itself is no token', async () => {
+  const digest = createHash('sha256').update(TOKEN).digest('hex');
+  const running = await startServer({ toml: SERVER_TOML.replace(`token = "${TOKEN}"`, `token_sha256 = "${digest}"`) });
+  expect((await running.ask('/billing/prod')).status).toBe(200);
+  expect((await running.ask('/billing/prod', { token: digest })).status).toBe(401);
 });
 
 test('tokens overlap while both are listed', async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect as connectTcp } from 'node:net';
@@ -208,6 +209,28 @@ test('a client authority added by an edit counts for the next handshake', async 
   expect((await request(running, '/billing/prod', { cert: client.cert, key: client.key }))?.status).toBe(200);
 });
 
+test('a client authority that is replaced or added counts for sessions that were begun before it, too', async () => {
+  const running = await startTls(MUTUAL_TOML);
+  const mine = { cert: client.cert, key: client.key };
+  const session = await sessionOf(running, mine);
+  expect((await request(running, '/billing/prod', { ...mine, session }))?.status).toBe(200);
+  const next = createCertificate({ name: 'next authority', authority: true });
+  const newcomer = createCertificate({ name: 'a newcomer', issuer: next });
+  await running.write('ca.pem', next.cert);
+  await eventually(async () => (await request(running, '/billing/prod', mine)) === undefined, 'the old authority to be refused');
+  expect(await request(running, '/billing/prod', { ...mine, session })).toBeUndefined();
+  expect(await request(running, '/billing/prod', { session })).toBeUndefined();
+  expect((await request(running, '/billing/prod', { cert: newcomer.cert, key: newcomer.key }))?.status).toBe(200);
+
+  const open = await startTls(TLS_TOML);
+  const early = await sessionOf(open, {});
+  await open.write('server.toml', MUTUAL_TOML);
+  await eventually(async () => (await request(open, '/billing/prod', {})) === undefined, 'strangers to be refused');
+  expect(await request(open, '/billing/prod', { session: early })).toBeUndefined();
+  await open.write('server.toml', TLS_TOML);
+  await eventually(async () => (await request(open, '/billing/prod', {}))?.status === 200, 'strangers to be let in again');
+});
+
 test('a key file that others can read is refused, and the message names the fix', async () => {
   const folder = await tlsFolder();
   for (const mode of [0o440, 0o404, 0o640, 0o644, 0o420]) {
@@ -251,6 +274,15 @@ test('printing a configuration does not show the key', async () => {
   const { config } = readServerConfig(join(folder, 'server.toml'), {});
   expect(inspect(config, { depth: 9, showHidden: true }) + JSON.stringify(config)).not.toContain('PRIVATE KEY');
 });
+
+/** What a later connection needs to go on with this one's session. */
+async function sessionOf(running: RunningServer, options: ConnectionOptions): Promise<Buffer> {
+  const socket = await handshake(running, options);
+  const session = once(socket, 'session') as Promise<[Buffer]>;
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  socket.resume();
+  return (await session)[0];
+}
 
 function handshake(running: RunningServer, options: ConnectionOptions = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
