@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { AuditEntry, AuditSink } from './audit-entry.ts';
 import { formatEntry, jsonLines } from './json-lines.ts';
 import { LineWriter } from './line-writer.ts';
+import { AuditRecorder } from './recorder.ts';
 
 test('each request writes one entry with the six fields and the time', async () => {
   const running = await startServer();
@@ -100,6 +101,26 @@ test('the entry is recorded and flushed before the answer is received', async ()
   await running.ask('/billing/prod');
   order.push('received');
   expect(order.slice(0, 3)).toEqual(['recorded', 'flushed', 'received']);
+});
+
+test('no answer leaves before the lines of its turn are flushed, also when the flush fails', async () => {
+  for (const fail of [false, true]) {
+    const order: string[] = [];
+    const flush = (): void => {
+      order.push('flushed');
+      if (fail) throw new Error('sink');
+    };
+    const recorder = new AuditRecorder(
+      Object.assign(() => void order.push('recorded'), { flush }),
+      () => 0,
+    );
+    for (const answer of ['first', 'second']) {
+      recorder.record('document', 'served');
+      recorder.thenAnswer(() => void order.push(answer));
+    }
+    await new Promise(setImmediate);
+    expect(order).toEqual(['recorded', 'recorded', 'flushed', 'first', 'second']);
+  }
 });
 
 test('lines that a full pipe does not take are queued, then dropped and counted, and the count is told on recovery', async () => {
