@@ -194,7 +194,7 @@ export class ConfigServer implements Service {
     for (const key of changedAtRestart(this.#config, after)) {
       this.#log(`config-server: ${key} changed in ${after.path}; that takes effect at the next start`);
     }
-    this.#log(`config-server: ${after.path} was read again: ${after.sections.length} sections, ${after.clients.length} clients`);
+    this.#log(`config-server: ${after.path} was read again: sections ${after.sections.length}, clients ${after.clients.length}`);
   }
 
   /** New handshakes get the new certificate; connections and streams that are open keep going. */

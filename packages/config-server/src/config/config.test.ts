@@ -109,6 +109,7 @@ test.each([
     /^server\.sections\[0\]\.files\[0\]\.opt: is not a known key/,
   ],
   ['a bind that is no address', toml('bind = "localhost"', SECTION, CLIENT), /^server\.bind: must be host:port/],
+  ['a bind that is a port alone', toml('bind = 8888', SECTION, CLIENT), /^server\.bind: must be host:port/],
   ['a negative debounce', toml('watch_debounce_ms = -1', SECTION, CLIENT), /^server\.watch_debounce_ms: must be a whole number/],
   [
     'a ceiling that is no integer',
@@ -145,6 +146,14 @@ test.each([
   const sections = `[[server.sections]]\napplication = "${first}"\nprofile = "p"\nfiles = ["a.toml"]\n[[server.sections]]\napplication = "${second}"\nprofile = "p"\nfiles = ["a.toml"]\n${extra}\n`;
   const problems = await problemsOf(toml(sections, CLIENT.replace('"a"', '')));
   expect(problems).toEqual([expect.stringMatching(/^server\.sections: the environment prefixes of .* overlap; set env_prefix/)]);
+});
+
+test.each([
+  ['sections outside of [server]', toml(CLIENT).concat(SECTION.replace('server.', '')), ['sections', 'server.sections']],
+  ['a section in single brackets', toml(SECTION.replace('[[server.sections]]', '[server.sections]'), CLIENT), ['server.sections']],
+  ['a client in single brackets', toml(SECTION, CLIENT.replace('[[server.clients]]', '[server.clients]')), ['server.clients']],
+])('a mistake is told once, without others that only follow from it: %s', async (_what, text, keys) => {
+  expect((await problemsOf(text)).map((problem) => problem.split(': ')[0])).toEqual(keys);
 });
 
 test('profiles of one application share their prefix', async () => {

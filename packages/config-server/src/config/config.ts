@@ -102,9 +102,9 @@ function readServer(server: TableReader, file: string, environment: Environment)
 }
 
 function readBind(server: TableReader, key: string): BindAddress | undefined {
-  const text = server.string(key);
-  if (text === undefined) return undefined;
-  const address = parseBindAddress(text);
+  const value = server.value(key);
+  if (value === undefined) return undefined;
+  const address = typeof value === 'string' ? parseBindAddress(value) : undefined;
   if (address === undefined) server.problem(key, 'must be host:port, an IPv6 host in brackets, such as 127.0.0.1:8888 or [::1]:8888');
   return address;
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { readRegularFile } from '../file-access.ts';
-import type { TableReader } from './table-reader.ts';
+import { isList, type TableReader } from './table-reader.ts';
 
 /** A caller: its name for the audit log, the digests of its tokens, and what it may read. The tokens themselves are not kept. */
 export interface Client {
@@ -25,7 +25,8 @@ export function digestToken(token: string | Buffer): Buffer {
 
 export function readClients(server: TableReader, served: ReadonlySet<string>, folder: string): ClientsRead {
   const readers = server.tables('clients');
-  if (readers.length === 0) server.problem('clients', 'no client is configured; add at least one [[server.clients]] table');
+  if (readers.length === 0 && isList(server.value('clients')))
+    server.problem('clients', 'no client is configured; add at least one [[server.clients]] table');
   const clients: Client[] = [];
   const files: string[] = [];
   const names = new Set<string>();
@@ -68,7 +69,8 @@ function readGrants(reader: TableReader, served: ReadonlySet<string>): ReadonlyS
     return new Set();
   }
   for (const [index, application] of value.entries()) {
-    if (!served.has(application)) {
+    // Where nothing is served at all, that is the mistake to tell of, not every grant as well.
+    if (served.size > 0 && !served.has(application)) {
       reader.problem(`applications[${index}]`, 'grants an application that no section serves; add the section or remove the grant');
     }
   }

@@ -3,7 +3,7 @@ import { defaultPrefix } from '../document/environment.ts';
 import { FILE_EXTENSIONS, isSupportedExtension } from '../document/formats.ts';
 import { sectionKey, type FileSource, type SectionDefinition } from '../section/definition.ts';
 import { isSegment } from './segment-shape.ts';
-import { isRawTable, TableReader } from './table-reader.ts';
+import { isList, isRawTable, TableReader } from './table-reader.ts';
 
 const SHAPE = 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - starting with a letter or digit, or no request could reach it';
 
@@ -17,7 +17,8 @@ export interface SectionsRead {
 
 export function readSections(server: TableReader, folder: string): SectionsRead {
   const readers = server.tables('sections');
-  if (readers.length === 0) server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
+  if (readers.length === 0 && isList(server.value('sections')))
+    server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
   const sections: SectionDefinition[] = [];
   const tables = new Map<SectionDefinition, string>();
   const applications = new Set<string>();

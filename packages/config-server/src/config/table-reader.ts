@@ -92,3 +92,8 @@ export class TableReader {
 export function isRawTable(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
+
+/** Absent or an array: anything else was already refused for what it is. */
+export function isList(value: unknown): boolean {
+  return value === undefined || Array.isArray(value);
+}
