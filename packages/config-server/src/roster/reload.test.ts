@@ -209,7 +209,7 @@ test('while a section fails, everything that is told of it is that of its last g
 
 test('a section is stale since the oldest change that is not served, not since the last one or the failed reload', async () => {
   let ahead = 0;
-  const clock = { now: () => Date.now() + ahead, after: systemClock.after };
+  const clock = { ...systemClock, now: () => Date.now() + ahead };
   const running = await startServer({ clock, toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 400') });
   await running.write('billing.toml', BROKEN);
   await fails(running);
