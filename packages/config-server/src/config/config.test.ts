@@ -73,6 +73,30 @@ test.each([
     /^server\.clients\[0\]\.token: holds control characters or surrounding white space/,
   ],
   [
+    'a token of another client behind a first one of its own',
+    toml(
+      SECTION,
+      CLIENT,
+      `[[server.clients]]\nname = "d"\napplications = []\ntokens = [{ token = "${TOKEN}-own" }, { token = "${TOKEN}" }]\n`,
+    ),
+    /^server\.clients\[1\]\.token: is the same token as that of server\.clients\[0\]/,
+  ],
+  [
+    'a token of a rotation with an unknown key',
+    toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}", expires = 1 }]`)),
+    /^server\.clients\[0\]\.tokens\[0\]\.expires: is not a known key/,
+  ],
+  [
+    'an empty entry of a rotation',
+    toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}" }, {}]`)),
+    /^server\.clients\[0\]\.tokens\[1\]: needs exactly one of token, token_sha256, token_file/,
+  ],
+  [
+    'a short token in a rotation',
+    toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}" }, { token = "short" }]`)),
+    /^server\.clients\[0\]\.tokens\[1\]\.token: is shorter than 32 characters/,
+  ],
+  [
     'a grant of nothing',
     toml(SECTION, CLIENT.replace('["a"]', '["a", "zzz"]')),
     /^server\.clients\[0\]\.applications\[1\]: grants an application that no section serves/,

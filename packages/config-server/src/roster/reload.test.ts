@@ -30,6 +30,7 @@ test('a save in place is served as the next generation', async () => {
   expect(reply.json()).toEqual({ pool: { maxSize: 6 } });
   expect(reply.headers['config-generation']).toBe('2');
   expect(await running.status()).toMatchObject({ last_reason: 'file-changed', healthy: true });
+  expect(running.log).toEqual(['config-server: section billing/prod is at generation 2']);
 });
 
 test('a save by atomic rename is served, time after time', async () => {
@@ -420,8 +421,15 @@ test('a file that changes while its section is being given another definition is
 
 test('what only a start can take in is said', async () => {
   const running = await startServer();
-  await running.write('server.toml', SERVER_TOML.replace('127.0.0.1:0', '127.0.0.1:1'));
-  await eventually(() => running.log.some((line) => line.includes('server.bind changed')), 'the message');
+  await running.write(
+    'server.toml',
+    SERVER_TOML.replace('127.0.0.1:0', '127.0.0.1:1').replace('[server]', '[server]\nhealth_bind = "127.0.0.1:0"'),
+  );
+  await eventually(() => running.log.some((line) => line.includes('was read again')), 'the edit');
+  expect(running.log.filter((line) => line.endsWith('that takes effect at the next start')).map((line) => line.split(' ')[1])).toEqual([
+    'server.bind',
+    'server.health_bind',
+  ]);
   expect((await ask(running.port, '/billing/prod')).status).toBe(200);
 });
 

@@ -90,12 +90,12 @@ export class FileWatcher {
   #ensureWatch(directory: string, watched: WatchedDirectory, holdsFile: boolean): void {
     const identity = identityOf(directory);
     if (watched.watcher !== undefined && watched.identity === identity) return;
-    watched.watcher?.close();
-    watched.watcher = undefined;
     watched.identity = identity;
     try {
       const watcher = watch(directory, { persistent: false }, (_kind, name) => this.#changed(directory, name));
       watcher.on('error', () => this.#changed(directory, null));
+      // The old one goes only now: of a directory that may no longer be read it is the only one there will be.
+      watched.watcher?.close();
       watched.watcher = watcher;
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
