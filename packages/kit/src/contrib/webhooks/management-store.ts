@@ -53,15 +53,20 @@ export interface DeliveryFilter {
   readonly eventType?: string | undefined;
 }
 
+// The words of the index `webhook_deliveries_failed_of_endpoint`, which only a query with the same words can use, and which no other index has: with
+// `status = 'failed'` PostgreSQL may read what failed at all endpoints instead.
+const FAILED = "status <> 'pending' and status <> 'succeeded'";
+const STATUS: Readonly<Record<WebhookDelivery['status'], string>> = {
+  pending: "status = 'pending'",
+  succeeded: "status = 'succeeded'",
+  failed: FAILED,
+};
+
 function filtered(endpointId: string, { status, eventType }: DeliveryFilter): { where: string; parameters: unknown[] } {
   const parameters: unknown[] = [endpointId];
   const conditions = ['endpoint_id = $1'];
-  for (const [column, value] of [
-    ['status', status],
-    ['event_type', eventType],
-  ] as const) {
-    if (value !== undefined) conditions.push(`${column} = $${parameters.push(value)}`);
-  }
+  if (status !== undefined) conditions.push(STATUS[status]);
+  if (eventType !== undefined) conditions.push(`event_type = $${parameters.push(eventType)}`);
   return { where: conditions.join(' and '), parameters };
 }
 
@@ -132,7 +137,7 @@ export interface RecoverWindow {
 
 /** Failed deliveries of events since then are due again with their whole retry budget, oldest first. */
 export async function requeueFailedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
-  const free = `status = 'failed' and (claimed_until is null or claimed_until <= $3)`;
+  const free = `${FAILED} and (claimed_until is null or claimed_until <= $3)`;
   const { count } = await tx.execute(
     `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $3, claim_token = null, claimed_until = null,
        failure_reason = null, delivered_at = null

@@ -131,6 +131,12 @@ export const webhookDeliveries = model(
       { columns: ['event_id', 'endpoint_id'], unique: true },
       { columns: ['endpoint_id', 'id'] },
       { columns: ['id'], where: "status = 'failed'", name: 'webhook_deliveries_failed' },
+      {
+        columns: ['endpoint_id', 'id'],
+        // The same rows as those of the index above, in other words: see management-store.ts.
+        where: "status <> 'pending' and status <> 'succeeded'",
+        name: 'webhook_deliveries_failed_of_endpoint',
+      },
       // Only work that is left is in these three, so a million finished deliveries do not slow a claim down.
       { columns: ['next_attempt_at'], where: "status = 'pending' and ordering_key is null", name: 'webhook_deliveries_due' },
       {

@@ -2,6 +2,7 @@ import { initial } from './0001_initial.ts';
 import { operators } from './0002_operators.ts';
 import { dueOfEndpoint } from './0003_due_of_endpoint.ts';
 import { attempts } from './0004_attempts.ts';
+import { failedOfEndpoint } from './0005_failed_of_endpoint.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts];
+export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint];
