@@ -66,7 +66,7 @@ const CLAIMED = `select
   (select json_agg(r) from (select ${DELIVERY_COLUMNS} from d) r) as deliveries,
   ${documents(EVENT_COLUMNS, 'webhook_events', 'event_id')} as events,
   ${documents(ENDPOINT_COLUMNS, 'webhook_endpoints', 'endpoint_id')} as endpoints,
-  (select max(next_attempt_at) from d) as latest
+  (select min(next_attempt_at) from d) as earliest, (select max(next_attempt_at) from d) as latest
 from ${WITHOUT_SYNC}`;
 
 // The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
@@ -206,6 +206,8 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface ClaimedOfEndpoints {
   readonly claims: readonly Claim[];
+  /** When the first of them was due, where it is known. */
+  readonly earliest: Date | null;
   /** Where to go on looking; null: the end was reached, begin again. */
   readonly cursor: string | null;
 }
@@ -217,7 +219,7 @@ export async function claimByEndpoint(db: Db, limits: ClaimLimits, cursor: strin
   if (db.dialect === 'postgres') {
     const parameters = [now, after, until, perEndpoint, free, [...busy.keys()], [...busy.values()]];
     const [taken] = await db.query<TakenDocuments & { readonly cursor: string | null }>(CLAIM_BY_ENDPOINT_POSTGRES, parameters);
-    return { claims: fromDocuments(taken), cursor: taken?.cursor ?? null };
+    return { claims: fromDocuments(taken), earliest: taken?.earliest ?? null, cursor: taken?.cursor ?? null };
   }
   const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT_SQLITE, [now, after, perEndpoint]);
   const visited = new Set(rows.map((row) => row.endpoint_id));
@@ -228,6 +230,7 @@ export async function claimByEndpoint(db: Db, limits: ClaimLimits, cursor: strin
       fitting(found, limits).map(({ id }) => id),
       limits,
     ),
+    earliest: null,
     cursor: visited.size < VISITED_MAX ? null : (rows.at(-1)?.endpoint_id ?? null),
   };
 }
@@ -326,7 +329,7 @@ interface Taken<Event, Endpoint> {
 /** What PostgreSQL answers: dates are text in a document, and the document of nothing is null. */
 type TakenDocuments = {
   readonly [Member in keyof Taken<unknown, unknown>]: Taken<InDocument<Claim['event']>, InDocument<Claim['endpoint']>>[Member] | null;
-} & { readonly latest: Date | null };
+} & { readonly earliest: Date | null; readonly latest: Date | null };
 type InDocument<Row> = {
   readonly [Column in keyof Row]: Row[Column] extends Date | null ? string | Extract<Row[Column], null> : Row[Column];
 };

@@ -8,14 +8,17 @@ import {
   fitting,
   type Candidate,
   type Claim,
+  type ClaimedOfEndpoints,
   type ClaimLimits,
   type OrderedCursor,
 } from './claim-store.ts';
 
 /** Where nothing has an ordering key, looking for it with every claim would cost a round trip each. */
 const ORDERED_EVERY = 10;
-/** How many claims pass before the head of the queue is looked at again, once it was found full of what cannot be sent yet. */
+/** How many claims may begin elsewhere before one begins at the head of the queue again. */
 const HEAD_EVERY = 10;
+/** The same where the head was found to be the backlog of endpoints that are full: looking there is a claim for nothing. */
+const FULL_HEAD_EVERY = 30;
 
 /** Finds due deliveries and takes hold of as many as there are slots. Keeps only where it was looking. */
 export class Claimer {
@@ -25,10 +28,9 @@ export class Claimer {
   /** Whether the last look found work with ordering keys. */
   #mayBeOrdered = true;
   #claims = 0;
-  /** Claims for which the head of the queue is left alone: it is the backlog of endpoints that are full. */
-  #withoutHead = 0;
-  /** What is due before this is under way, or was seen too short a time ago. */
+  /** What is due before this is under way, belongs to endpoints that are full, or was seen too short a time ago. */
   #from: Date | null = null;
+  /** Claims that need not begin at the head of the queue: it is under way, or the backlog of endpoints that are full. */
   #beyondHead = 0;
 
   constructor(db: Db) {
@@ -39,32 +41,46 @@ export class Claimer {
     const slots = new Slots(limits);
     // Ordered deliveries wait for one another: half of the slots is theirs at most while others are due too.
     if (this.#mayBeOrdered || ++this.#claims % ORDERED_EVERY === 0) slots.occupy(await this.#ordered(slots, Math.ceil(limits.free / 2)));
-    this.#withoutHead = slots.someEndpointIsFull ? Math.max(0, this.#withoutHead - 1) : 0;
-    if (slots.free > 0 && this.#withoutHead === 0) await this.#inTime(slots);
-    // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
-    if (slots.free > 0 && slots.someEndpointIsFull) {
-      const { claims, cursor } = await claimByEndpoint(this.#db, slots.limits, this.#endpointCursor);
-      this.#endpointCursor = cursor;
-      slots.occupy(claims);
-      if (this.#withoutHead === 0 && claims.length > 0) this.#withoutHead = HEAD_EVERY;
-    }
+    if (slots.free > 0) await this.#unordered(slots);
     if (slots.free > 0 && !this.#mayBeOrdered) slots.occupy(await this.#ordered(slots, slots.free));
     return slots.claims;
   }
 
   /**
-   * From the head of the queue. The deliveries there that are under way are still in it: claims after one that left nothing unclaimed
-   * before its last begin where it ended, and now and then, or when that is not enough, one begins at the head again.
+   * The longest due first. What is under way, and what cannot be sent because its endpoint is full, is still at the head of the queue: claims begin
+   * where the last one ended as long as that fills the slots, else they go from endpoint to endpoint while some are full, and now and then one
+   * begins at the head again.
    */
-  async #inTime(slots: Slots): Promise<void> {
-    if (++this.#beyondHead >= HEAD_EVERY) this.#from = null;
-    for (const from of this.#from === null ? [null] : [this.#from, null]) {
-      if (from === null) this.#beyondHead = 0;
-      const { claims, latest } = await claimDue(this.#db, slots.limits, from);
-      slots.occupy(claims);
-      this.#from = slots.free > 0 || slots.someEndpointIsFull ? null : latest;
+  async #unordered(slots: Slots): Promise<void> {
+    if (this.#beyondHead > 0) {
+      this.#beyondHead--;
+      if (this.#from !== null) await this.#inTime(slots, this.#from);
       if (slots.free === 0) return;
+      if (slots.someEndpointIsFull) {
+        await this.#byEndpoint(slots);
+        return;
+      }
     }
+    await this.#inTime(slots, null);
+    this.#beyondHead = this.#from === null ? 0 : HEAD_EVERY;
+    // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
+    if (slots.free === 0 || !slots.someEndpointIsFull) return;
+    const { claims, earliest } = await this.#byEndpoint(slots);
+    if (claims.length > 0) this.#beyondHead = FULL_HEAD_EVERY;
+    if (slots.free === 0) this.#from = earliest;
+  }
+
+  async #inTime(slots: Slots, from: Date | null): Promise<void> {
+    const { claims, latest } = await claimDue(this.#db, slots.limits, from);
+    slots.occupy(claims);
+    this.#from = slots.free > 0 ? null : latest;
+  }
+
+  async #byEndpoint(slots: Slots): Promise<ClaimedOfEndpoints> {
+    const claimed = await claimByEndpoint(this.#db, slots.limits, this.#endpointCursor);
+    this.#endpointCursor = claimed.cursor;
+    slots.occupy(claimed.claims);
+    return claimed;
   }
 
   async #ordered(slots: Slots, max: number): Promise<Claim[]> {
