@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -88,6 +89,13 @@ test('files are read for every connection, so a renewed certificate needs no res
   expect(inspect(error)).not.toContain('canary');
   await writeFile(keyFile, client.key);
   expect(await source.refresh()).toEqual({ changed: true });
+});
+
+test('a pipe in the place of a certificate file is an error at once, not a wait beyond the deadline', async () => {
+  const caFile = join(await temporaryFolder(), 'ca.pem');
+  execFileSync('mkfifo', [caFile]);
+  const source = new RemoteSource({ url: 'https://127.0.0.1:1', ...section, tls: { caFile } });
+  expect(await source.refresh()).toMatchObject({ changed: false, error: { kind: 'remote', code: 'tls' } });
 });
 
 test('a certificate and a key that do not match are refused at once, without key bytes', () => {

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { RemoteSourceError } from './errors.ts';
 
@@ -108,7 +109,14 @@ export async function readTlsMaterial(material: TlsMaterial): Promise<{ ca?: str
 
 async function readPemFile(name: PemName, file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    // Without O_NONBLOCK a named pipe in the file's place would hold the exchange up beyond every deadline.
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      if ((await handle.stat()).isFIFO()) throw Object.assign(new Error('a pipe'), { code: 'a pipe' });
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
   } catch (error) {
     throw new RemoteSourceError('tls', `tls.${name}File ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`);
   }
