@@ -226,6 +226,38 @@ test('a standard error that nobody reads blocks no request', async () => {
   await eventually(() => lines === 3000, 'every line once the pipe is read');
 });
 
+test('a standard error that stalls takes 16 MiB of lines, the rest is counted, and the count is logged when it is read again', async () => {
+  const lines = 150_000;
+  const child = spawn(process.execPath, ['--conditions=source', '--input-type=module', '-e', STALLED_PROGRAM, String(lines)]);
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  await eventually(() => out.includes('written\n'), 'all lines', 30_000);
+  let bytes = 0;
+  let written = 0;
+  child.stderr.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    written += chunk.toString('latin1').split('\n').length - 1;
+  });
+  await eventually(() => out.includes('were lost'), 'the count', 30_000);
+  const lost = Number(/the audit destination takes lines again; (\d+) were lost/.exec(out)![1]);
+  await eventually(() => written + lost === lines, 'every line to be written or counted', 30_000);
+  expect(bytes / 1024 / 1024).toBeGreaterThan(15.9);
+  // What the pipe and its reader hold was taken before it stalled.
+  expect(bytes / 1024 / 1024).toBeLessThan(16.3);
+});
+
+/** Writes audit lines to a standard error that nobody reads yet, and goes on living. */
+const STALLED_PROGRAM = `
+  const { auditToStandardError } = await import(${JSON.stringify(new URL('../audit/standard-streams.ts', import.meta.url).href)});
+  const sink = auditToStandardError((line) => process.stdout.write(line + '\\n'));
+  const entry = { time: 'x'.repeat(100), caller: null, application: null, profile: null, endpoint: 'none', outcome: 'served', generation: null };
+  for (let line = 0; line < Number(process.argv[1]); line++) sink(entry), line % 1000 === 0 && sink.flush();
+  sink.flush();
+  process.stdout.write('written\\n');
+  setInterval(() => undefined, 1000);
+`;
+
 test('a standard error that was closed by its reader stops nothing', async () => {
   const program = await start(await prepare());
   program.child.stderr.destroy();

@@ -134,6 +134,11 @@ test.each([
   ],
   ['a bind that is no address', toml('bind = "localhost"', SECTION, CLIENT), /^server\.bind: must be host:port/],
   ['a bind that is a port alone', toml('bind = 8888', SECTION, CLIENT), /^server\.bind: must be host:port/],
+  [
+    'health on the port of the service',
+    toml('health_bind = "127.0.0.1:8888"', SECTION, CLIENT),
+    /^server\.health_bind: is the address of bind; choose another port/,
+  ],
   ['a negative debounce', toml('watch_debounce_ms = -1', SECTION, CLIENT), /^server\.watch_debounce_ms: must be a whole number/],
   [
     'a ceiling that is no integer',

@@ -97,6 +97,9 @@ function readServer(server: TableReader, file: string, environment: Environment)
     environment: Object.freeze({ ...environment }),
     inputs: [...new Set([file, ...tokenFiles, ...tlsFiles])],
   };
+  const { bind, healthBind } = config;
+  if (healthBind !== undefined && bind.port !== 0 && bind.host === healthBind.host && bind.port === healthBind.port)
+    server.problem('health_bind', 'is the address of bind; choose another port');
   server.finish();
   return Object.freeze(config);
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import process from 'node:process';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { eventually, FILES, NO_GRANTS_TOKEN, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN } from '../../test/running-server.ts';
 
@@ -259,11 +259,9 @@ test('at most eight re-reads run at once in the process, the rest wait', async (
     }),
   );
   expect(started).toBe(8);
-  let answered = false;
-  const check = running.ask('/billing/prod/check').finally(() => (answered = true));
-  await running.ask('/billing/prod/status');
-  await running.ask('/billing/prod/status');
-  expect(answered).toBe(false);
+  const waiting = vi.spyOn(running.server, 'rehearse');
+  const check = running.ask('/billing/prod/check');
+  await eventually(() => waiting.mock.calls.length === 1, 'the check to wait in the same line');
   release.resolve();
   await Promise.all(rereads);
   expect(started).toBe(10);
