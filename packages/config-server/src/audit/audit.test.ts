@@ -145,6 +145,27 @@ test('lines that a full pipe does not take are queued, then dropped and counted,
   expect(told).toEqual([21]);
 });
 
+test('a descriptor that fails is told of once, a slow reader is not', async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const told: string[] = [];
+  const writer = new LineWriter(full, { onFailing: (code) => told.push(code) });
+  for (let line = 0; line < 3; line++) {
+    writer.add('line');
+    writer.close();
+  }
+  expect(told).toEqual(['ENOSPC']);
+  const path = join(await temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const slow = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(slow));
+  fill(slow);
+  const patient = new LineWriter(slow, { onFailing: (code) => told.push(code) });
+  patient.add('line');
+  patient.close();
+  expect(told).toEqual(['ENOSPC']);
+});
+
 test('a line that waits while the descriptor is full is written when the server stops', async () => {
   const path = join(await temporaryFolder(), 'pipe');
   execFileSync('mkfifo', [path]);

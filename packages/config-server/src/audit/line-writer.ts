@@ -13,6 +13,8 @@ const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 export interface LineWriterOptions {
   readonly queueBytesMax?: number;
+  /** Called with the system's code when the descriptor fails for another reason than a slow reader, once until it takes lines again. */
+  readonly onFailing?: (code: string) => void;
   /** Called with the number of lines that were lost, once the descriptor takes lines again. */
   readonly onRecovered?: (dropped: number) => void;
 }
@@ -24,17 +26,20 @@ export interface LineWriterOptions {
 export class LineWriter {
   readonly #fd: number;
   readonly #queueBytesMax: number;
+  readonly #onFailing: ((code: string) => void) | undefined;
   readonly #onRecovered: ((dropped: number) => void) | undefined;
   /** Lines not handed to the descriptor yet. */
   #fresh = '';
   /** Bytes of which the descriptor may have taken a part. */
   #started: Buffer = Buffer.alloc(0);
   #dropped = 0;
+  #failing = false;
   #retry: NodeJS.Timeout | undefined;
 
   constructor(fd: number, options: LineWriterOptions = {}) {
     this.#fd = fd;
     this.#queueBytesMax = options.queueBytesMax ?? QUEUE_BYTES_MAX;
+    this.#onFailing = options.onFailing;
     this.#onRecovered = options.onRecovered;
   }
 
@@ -67,15 +72,20 @@ export class LineWriter {
       const code = this.#write();
       if (code === undefined) continue;
       if (code === 'EAGAIN' && patience-- > 0) Atomics.wait(sleeper, 0, 0, 1);
-      else return this.#retryLater();
+      else return this.#retryLater(code);
     }
+    this.#failing = false;
     if (this.#dropped === 0) return;
     const dropped = this.#dropped;
     this.#dropped = 0;
     return this.#onRecovered?.(dropped);
   }
 
-  #retryLater(): void {
+  #retryLater(code: string): void {
+    if (code !== 'EAGAIN' && !this.#failing) {
+      this.#failing = true;
+      this.#onFailing?.(code);
+    }
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.#drain(0);

@@ -18,7 +18,9 @@ export function logToStandardOutput(): (line: string) => void {
 export function auditToStandardError(log: (line: string) => void): AuditSink {
   makeNonBlocking(2);
   const onRecovered = (dropped: number): void => log(`config-server: the audit destination takes lines again; ${dropped} were lost`);
-  return jsonLines(new LineWriter(2, { onRecovered }));
+  const onFailing = (code: string): void =>
+    log(`config-server: WARNING: the audit log cannot be written (${code}); its lines wait in memory, 16 MiB of them at most`);
+  return jsonLines(new LineWriter(2, { onFailing, onRecovered }));
 }
 
 /** A full pipe would block the whole process. Opening node's stream on it puts the descriptor into non-blocking mode. */

@@ -258,8 +258,10 @@ const STALLED_PROGRAM = `
   setInterval(() => undefined, 1000);
 `;
 
-test('a standard error that was closed by its reader stops nothing', async () => {
+test('a standard error that was closed by its reader stops nothing, and is told of', async () => {
   const program = await start(await prepare());
   program.child.stderr.destroy();
   for (let index = 0; index < 20; index++) expect((await ask(program.port, '/billing/prod')).status).toBe(200);
+  await eventually(() => program.output.out.includes('WARNING: the audit log cannot be written (EPIPE)'), 'the warning');
+  expect(program.output.out.match(/WARNING/g)).toHaveLength(1);
 });
