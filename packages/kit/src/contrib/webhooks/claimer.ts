@@ -15,9 +15,9 @@ import {
 
 /** Where nothing has an ordering key, looking for it with every claim would cost a round trip each. */
 const ORDERED_EVERY = 10;
-/** How many claims may begin elsewhere before one begins at the head of the queue again. */
+/** How many claims may pass the head of the queue by before one begins there again. */
 const HEAD_EVERY = 10;
-/** The same where the head was found to be the backlog of endpoints that are full: looking there is a claim for nothing. */
+/** The same while the endpoints whose backlog is there are still full: looking would be a claim for nothing. */
 const FULL_HEAD_EVERY = 30;
 
 /** Finds due deliveries and takes hold of as many as there are slots. Keeps only where it was looking. */
@@ -30,8 +30,10 @@ export class Claimer {
   #claims = 0;
   /** What is due before this is under way, belongs to endpoints that are full, or was seen too short a time ago. */
   #from: Date | null = null;
-  /** Claims that need not begin at the head of the queue: it is under way, or the backlog of endpoints that are full. */
-  #beyondHead = 0;
+  /** What the last look at the head of the queue found: whether more is due beyond it, and which endpoints were full. */
+  #head: { readonly mayBePassed: boolean; readonly full: readonly string[] } = { mayBePassed: false, full: [] };
+  /** Claims since then. */
+  #passed = 0;
 
   constructor(db: Db) {
     this.#db = db;
@@ -52,8 +54,8 @@ export class Claimer {
    * begins at the head again.
    */
   async #unordered(slots: Slots): Promise<void> {
-    if (this.#beyondHead > 0) {
-      this.#beyondHead--;
+    if (this.#passesHead(slots)) {
+      this.#passed++;
       if (this.#from !== null) await this.#inTime(slots, this.#from);
       if (slots.free === 0) return;
       if (slots.someEndpointIsFull) {
@@ -62,12 +64,19 @@ export class Claimer {
       }
     }
     await this.#inTime(slots, null);
-    this.#beyondHead = this.#from === null ? 0 : HEAD_EVERY;
+    this.#passed = 0;
+    this.#head = { mayBePassed: this.#from !== null, full: slots.fullEndpoints };
     // Slots are left: nothing else is due, or the head of the queue belongs to endpoints that are full.
     if (slots.free === 0 || !slots.someEndpointIsFull) return;
     const { claims, earliest } = await this.#byEndpoint(slots);
-    if (claims.length > 0) this.#beyondHead = FULL_HEAD_EVERY;
+    this.#head = { ...this.#head, mayBePassed: claims.length > 0 };
     if (slots.free === 0) this.#from = earliest;
+  }
+
+  #passesHead(slots: Slots): boolean {
+    const { mayBePassed, full } = this.#head;
+    const isStillFull = full.length > 0 && full.every((id) => slots.isFull(id));
+    return mayBePassed && this.#passed < (isStillFull ? FULL_HEAD_EVERY : HEAD_EVERY);
   }
 
   async #inTime(slots: Slots, from: Date | null): Promise<void> {
@@ -122,6 +131,14 @@ class Slots {
   /** What is left of the limits. */
   get limits(): ClaimLimits {
     return { ...this.#limits, free: this.free, busy: this.#busy };
+  }
+
+  isFull(endpointId: string): boolean {
+    return (this.#busy.get(endpointId) ?? 0) >= this.#limits.perEndpoint;
+  }
+
+  get fullEndpoints(): string[] {
+    return [...this.#busy.keys()].filter((id) => this.isFull(id));
   }
 
   get someEndpointIsFull(): boolean {

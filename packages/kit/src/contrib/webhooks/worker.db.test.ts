@@ -162,6 +162,26 @@ describeOutbox(
       await arrived(() => worker.summary.succeeded >= 250);
     });
 
+    test('the backlog of a slow endpoint goes on while there is always newer work for others', async () => {
+      const [slow, fine] = [owner(), owner()];
+      outbox.receiver.answer(`/${slow}`, (_request, response) => void setTimeout(() => response.writeHead(200).end(), 20));
+      await endpoint({ owner: slow });
+      for (let n = 0; n < 40; n++) await endpoint({ owner: fine, path: `/${fine}/${n}` });
+      await publishMany(outbox, slow, 200);
+      clock.advance(1);
+      await publishMany(outbox, fine, 50);
+      const reached = (): number => outbox.receiver.of(`/${slow}`).length;
+      const worker = await start(outbox, { concurrency: 20, concurrencyPerEndpoint: 4, pollIntervalMs: 20 });
+      let reachedBefore = 0;
+      await arrived(() => {
+        // As of the last look that found work for the others left.
+        if (worker.summary.succeeded - reached() < 1900) reachedBefore = reached();
+        return worker.summary.succeeded >= 2200;
+      });
+      // 4 in the first claim; without another look at its backlog there would be no more of them.
+      expect(reachedBefore).toBeGreaterThan(12);
+    });
+
     test('deliveries with one ordering key go strictly in order, also under retries, and other keys do not wait', async () => {
       const mine = owner();
       const target = await endpoint({ owner: mine, schedule: [0, 0, 0, 0, 0] });
