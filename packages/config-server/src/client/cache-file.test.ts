@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sendDocument, serveHttp, type Loopback } from '../../test/loopback-server.ts';
@@ -97,6 +97,14 @@ test.each([0o622, 0o660, 0o606])('a cache file others can write (%o) is not trus
   await chmod(cacheFile, mode);
   const source = new RemoteSource({ ...down, cacheFile });
   expect((await source.refresh()).cacheError?.message).toContain('chmod 600');
+  expect(source.current).toBeUndefined();
+});
+
+test.skipIf(process.getuid?.() !== 0)('a cache file that belongs to somebody else is not trusted', async () => {
+  const { cacheFile } = await filledCache();
+  await chown(cacheFile, 12_345, 12_345);
+  const source = new RemoteSource({ ...down, cacheFile });
+  expect(await source.refresh()).toMatchObject({ changed: false, cacheError: { code: 'cache-read' } });
   expect(source.current).toBeUndefined();
 });
 

@@ -34,6 +34,12 @@ test('a blank variable, another prefix and the bare prefix are nothing', () => {
   expect(overlay({ a: 1 }, { APP__A: '  ', APP__B: '', OTHER__A: '2', APP__: '3', APPA: '4' })).toEqual({ a: 1 });
 });
 
+test('a variable belongs to an application by how it begins, exactly: not by what it holds, nor in another case', () => {
+  expect(overlay({ name: 'x' }, { XAPP__NAME: '1', MY_APP__NAME: '1', app__NAME: '1', APP_NAME: '1', APP2__NAME: '1' })).toEqual({
+    name: 'x',
+  });
+});
+
 test('coercion', () => {
   const cases: [string, unknown][] = [
     ['true', true],

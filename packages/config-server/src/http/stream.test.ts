@@ -135,6 +135,22 @@ test('an idle stream gets a comment every 15 seconds', async () => {
   }
 });
 
+test('a reader that has not taken the last event gets no comments on top of it', async () => {
+  const waiting: (() => void)[] = [];
+  const clock: Clock = { now: Date.now, after: (_ms, run) => (waiting.push(run), () => undefined) };
+  const running = await startServer({ clock });
+  const [section] = running.server.roster.sections.values();
+  const stream = await openStream(running);
+  await eventually(() => stream.text.includes(event(1)), 'the opening event');
+  running.server.streams.publish(section!);
+  // In the same turn, so that the write of the event is still under way.
+  for (let beat = 0; beat < 100; beat++) waiting.pop()!();
+  await eventually(() => stream.text.endsWith(event(1) + event(1)), 'the event');
+  waiting.pop()!();
+  await eventually(() => stream.text.endsWith(': \n\n'), 'a comment');
+  expect(stream.text.match(/: \n\n/g)).toHaveLength(1);
+});
+
 test('a reader that stops is told only the newest generation when it goes on', async () => {
   const running = await startServer();
   const [section] = running.server.roster.sections.values();
