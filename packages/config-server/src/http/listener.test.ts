@@ -142,11 +142,15 @@ test('an Accept-Encoding header costs no more than its length, whatever it holds
     files: { 'billing.toml': `[billing]\ntext = "${'x'.repeat(1100)}"\n`, 'orders.yaml': 'orders: {}' },
   });
   const headers = { 'accept-encoding': `identity${' '.repeat(14_000)}x, gzip ; q=0.5 , br;q=0` };
-  await running.ask('/billing/prod', { headers });
-  const started = performance.now();
-  const reply = await running.ask('/billing/prod', { headers });
-  expect(performance.now() - started).toBeLessThan(150);
-  expect(reply.headers['content-encoding']).toBe('gzip');
+  const times: number[] = [];
+  for (let round = 0; round < 10; round++) {
+    const started = performance.now();
+    const reply = await running.ask('/billing/prod', { headers });
+    times.push(performance.now() - started);
+    expect(reply.headers['content-encoding']).toBe('gzip');
+  }
+  // The best of ten, so that a busy machine is not taken for a slow expression, which takes half a second every time.
+  expect(Math.min(...times)).toBeLessThan(150);
 });
 
 test('a document is compressed from 1,024 bytes on', async () => {
