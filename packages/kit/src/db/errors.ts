@@ -34,6 +34,7 @@ export const dbErrors = defineErrors('db', {
   transaction_aborted: {
     status: 500,
     detail: 'An internal error occurred.',
-    remedy: 'A statement failed earlier in this transaction. Wrap statements that may fail in a savepoint: tx.transaction(…).',
+    remedy:
+      'A statement failed earlier in this transaction, or ran beside a savepoint that was rolled back. Wrap statements that may fail in a savepoint, tx.transaction(…), and await it before the next statement.',
   },
 });

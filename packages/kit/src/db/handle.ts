@@ -8,7 +8,7 @@ import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
-import { reorder, toPositional } from './sqlite/statement-text.ts';
+import { isReadOnly, reorder, toPositional } from './sqlite/statement-text.ts';
 
 const BUILDERS = ['selectFrom', 'selectNoFrom', 'insertInto', 'updateTable', 'deleteFrom', 'with', 'withRecursive', 'case'] as const;
 const STREAM_CHUNK = 200;
@@ -153,6 +153,14 @@ class TransactionScope implements AmbientScope {
   readonly #depth: number;
   #open = true;
   #count = 0;
+  /** Savepoints asked for and not yet over. */
+  #pending = 0;
+  /** The savepoint that is open on the connection now. */
+  #child: TransactionScope | undefined;
+  /** A write from outside this savepoint landed in it: they share one connection. */
+  #intruded = false;
+  /** Such a write was rolled back with the savepoint it landed in, although it was reported as done. */
+  #lost = false;
   /** Savepoints of one parent follow one another, however many are started at once: they nest on one connection. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -164,12 +172,13 @@ class TransactionScope implements AmbientScope {
     this.parent = parent;
     this.#depth = parent === undefined ? 0 : parent.#depth + 1;
     this.outer = ambientScope();
-    const admitted = runner.over(transaction, () => this.#refuseWhenClosed());
+    const admitted = runner.over(transaction, (text) => this.#admit(text));
     this.handle = new Handle(context, admitted, this) as unknown as Db;
   }
 
+  /** A savepoint ends with the transaction around it, whatever its own callback still does. */
   isOpen(): boolean {
-    return this.#open;
+    return this.#open && (this.parent === undefined || this.parent.isOpen());
   }
 
   close(): void {
@@ -183,36 +192,69 @@ class TransactionScope implements AmbientScope {
 
   async run<R>(work: (tx: Db) => Promise<R>): Promise<R> {
     try {
-      return await runInScope(this, () => work(this.handle));
+      const result = await runInScope(this, () => work(this.handle));
+      this.#refuseHalfDone();
+      return result;
     } finally {
       this.close();
     }
   }
 
   savepoint<R>(work: (tx: Db) => Promise<R>): Promise<R> {
-    const turn = this.#last.then(() => this.#savepoint(work));
+    this.#pending += 1;
+    const turn = this.#last.then(() => this.#savepoint(work)).finally(() => (this.#pending -= 1));
     this.#last = turn.catch(() => undefined);
     return turn;
   }
 
   async #savepoint<R>(work: (tx: Db) => Promise<R>): Promise<R> {
+    this.#refuseWhenClosed();
     const name = `kit_${this.#depth}_${++this.#count}`;
-    await this.#transaction.savepoint(name);
     const child = new TransactionScope(this.#context, this.#transaction, this.#runner, this);
+    this.#child = child; // from now on: what is sent before the answer lands in the savepoint too
     try {
+      await this.#transaction.savepoint(name);
       const result = await child.run(work);
+      this.#refuseWhenClosed();
       await this.#transaction.releaseSavepoint(name);
       this.callbacks.push(...child.callbacks);
       return result;
     } catch (error) {
       // Without a connection there is nothing to roll back to; the caller needs the first error, not this one.
-      await this.#transaction.rollbackToSavepoint(name).catch(() => undefined);
+      if (this.isOpen()) await this.#transaction.rollbackToSavepoint(name).catch(() => undefined);
+      if (child.#intruded) this.#lost = true;
       throw error;
+    } finally {
+      this.#child = undefined;
+    }
+  }
+
+  #admit(text: string): void {
+    this.#refuseWhenClosed();
+    if (this.#child === undefined || isReadOnly(text)) return;
+    const caller = openScopeOf(this.engine);
+    for (let open: TransactionScope | undefined = this.#child; open !== undefined; open = open.#child) {
+      if (!isWithin(caller, open)) open.#intruded = true;
+    }
+  }
+
+  /** What would be saved by half, or was reported as done and is gone, is not saved at all. */
+  #refuseHalfDone(): void {
+    if (this.#pending > 0) {
+      throw dbErrors.transaction_finished({
+        message: 'A savepoint was still open when the transaction around it ended: await tx.transaction(…). Nothing was saved.',
+      });
+    }
+    if (this.#lost) {
+      throw dbErrors.transaction_aborted({
+        message: 'A statement ran beside a savepoint and was rolled back with it: await one before starting the other. Nothing was saved.',
+      });
     }
   }
 
   #refuseWhenClosed(): void {
-    if (!this.#open) throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
+    if (!this.isOpen())
+      throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }
 }
 
@@ -220,8 +262,13 @@ class TransactionScope implements AmbientScope {
 function innermost(scope: TransactionScope): TransactionScope {
   const ambient = openScopeOf(scope.engine);
   if (!(ambient instanceof TransactionScope)) return scope;
-  for (let each: TransactionScope | undefined = ambient; each !== undefined; each = each.parent) if (each === scope) return ambient;
-  return scope;
+  return isWithin(ambient, scope) ? ambient : scope;
+}
+
+function isWithin(scope: AmbientScope | undefined, outer: TransactionScope): boolean {
+  let each = scope instanceof TransactionScope ? scope : undefined;
+  while (each !== undefined && each !== outer) each = each.parent;
+  return each !== undefined;
 }
 
 async function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Promise<void> {

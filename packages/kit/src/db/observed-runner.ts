@@ -6,9 +6,9 @@ export class ObservedRunner implements StatementRunner {
   readonly runner: StatementRunner;
   readonly #using: string;
   readonly #observer: QueryObserver | undefined;
-  readonly #admit: (() => void) | undefined;
+  readonly #admit: ((text: string) => void) | undefined;
 
-  constructor(runner: StatementRunner, using: string, observer?: QueryObserver, admit?: () => void) {
+  constructor(runner: StatementRunner, using: string, observer?: QueryObserver, admit?: (text: string) => void) {
     this.runner = runner;
     this.#using = using;
     this.#observer = observer;
@@ -16,25 +16,25 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
-  over(runner: StatementRunner, admit?: () => void): ObservedRunner {
+  over(runner: StatementRunner, admit?: (text: string) => void): ObservedRunner {
     return new ObservedRunner(runner, this.#using, this.#observer, admit);
   }
 
   /** Undefined when the statement has to wait, or somebody wants to know about it. */
   runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
     if (this.runner.runNow === undefined || this.#observer !== undefined || isObserved()) return undefined;
-    this.#admit?.();
+    this.#admit?.(text);
     return this.runner.runNow(text, parameters);
   }
 
   async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
-    this.#admit?.();
+    this.#admit?.(text);
     if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters, options);
     return this.#measured(text, parameters, options);
   }
 
   async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
-    this.#admit?.();
+    this.#admit?.(text);
     const started = performance.now();
     let rowCount = 0;
     for await (const chunk of this.runner.stream(text, parameters, chunkSize)) {

@@ -140,6 +140,109 @@ describeDatabases(
       expect(await labels('side')).toEqual(['side-0', 'side-2', 'side-4', 'side-6', 'side-8']);
     });
 
+    test('a savepoint that nobody waited for saves nothing, neither its half nor what is around it', async () => {
+      let inner: Promise<unknown> = Promise.resolve();
+      const ended = Promise.withResolvers<void>();
+      const forgetful = entries().transaction(async (tx) => {
+        await add(tx, 'loose-outer');
+        const started = Promise.withResolvers<void>();
+        inner = tx.transaction(async (savepoint) => {
+          await add(savepoint, 'loose-1');
+          started.resolve();
+          await ended.promise;
+          await add(savepoint, 'loose-2');
+        });
+        inner.catch(() => undefined);
+        await started.promise;
+      });
+      await expect(forgetful).rejects.toMatchObject({ code: 'transaction_finished' });
+      ended.resolve();
+      await expect(inner).rejects.toMatchObject({ code: 'transaction_finished' });
+      expect(await labels('loose')).toEqual([]);
+    });
+
+    test('a write beside a savepoint that rolls back is never reported as saved', async () => {
+      const beside = (fails: boolean, prefix: string) =>
+        entries().transaction(async (tx) => {
+          const started = Promise.withResolvers<void>();
+          const written = Promise.withResolvers<void>();
+          const savepoint = tx.transaction(async (inner) => {
+            await add(inner, `${prefix}-inner`);
+            started.resolve();
+            await written.promise;
+            if (fails) throw new Error('no');
+          });
+          await started.promise;
+          await add(tx, `${prefix}-beside`);
+          written.resolve();
+          await savepoint.catch(() => undefined);
+        });
+      await expect(beside(true, 'lost')).rejects.toMatchObject({ code: 'transaction_aborted' });
+      expect(await labels('lost')).toEqual([]);
+      await beside(false, 'kept');
+      expect(await labels('kept')).toEqual(['kept-beside', 'kept-inner']);
+    });
+
+    test('a write sent while the savepoint is still being made is no exception', async () => {
+      const together = entries().transaction(async (tx) => {
+        const written = Promise.withResolvers<void>();
+        const failing = tx.transaction(async () => {
+          await written.promise;
+          throw new Error('no');
+        });
+        await Promise.resolve().then(() => undefined); // the savepoint is sent, its answer is not here yet
+        await tx.query('insert into entries (label) values ($1)', ['together-1']);
+        written.resolve();
+        await failing.catch(() => undefined);
+      });
+      await expect(together).rejects.toMatchObject({ code: 'transaction_aborted' });
+      expect(await labels('together')).toEqual([]);
+    });
+
+    test('a savepoint inside one that rolled back writes nothing more', async () => {
+      let orphan: Promise<unknown> = Promise.resolve();
+      await entries().transaction(async (tx) => {
+        const go = Promise.withResolvers<void>();
+        const outer = tx.transaction(async (savepoint) => {
+          const started = Promise.withResolvers<void>();
+          orphan = savepoint.transaction(async (nested) => {
+            await add(nested, 'orphan-1');
+            started.resolve();
+            await go.promise;
+            await add(nested, 'orphan-2');
+          });
+          orphan.catch(() => undefined);
+          await started.promise;
+          throw new Error('no');
+        });
+        await outer.catch(() => undefined);
+        go.resolve();
+        await orphan.catch(() => undefined);
+        await add(tx, 'orphan-after');
+      });
+      await expect(orphan).rejects.toMatchObject({ code: 'transaction_finished' });
+      expect(await labels('orphan')).toEqual(['orphan-after']);
+    });
+
+    test('reads beside a savepoint, and its own writes through the handle around it, are no reason to refuse', async () => {
+      await entries().transaction(async (tx) => {
+        const started = Promise.withResolvers<void>();
+        const read = Promise.withResolvers<void>();
+        const savepoint = tx.transaction(async () => {
+          await add(tx, 'through-outer');
+          started.resolve();
+          await read.promise;
+          throw new Error('no');
+        });
+        await started.promise;
+        await tx.query('select 1 as one');
+        read.resolve();
+        await savepoint.catch(() => undefined);
+        await add(tx, 'through-after');
+      });
+      expect(await labels('through')).toEqual(['through-after']);
+    });
+
     test('the transaction handle used inside its own savepoint nests instead of waiting for itself', async () => {
       await entries().transaction(async (tx) => {
         await tx.transaction(async () => {
