@@ -33,7 +33,8 @@ export function toKitError(thrown: unknown, maps: readonly ErrorMap[] = []): Kit
       if (mapped !== undefined) return mapped;
     }
   }
-  if (isKitError(thrown)) return thrown;
+  // An error of another status would pass for a success, or for something no client can read.
+  if (isKitError(thrown) && Number.isInteger(thrown.status) && thrown.status >= 400 && thrown.status <= 599) return thrown;
   return translateServerError(thrown) ?? coreErrors.internal_error({ cause: thrown });
 }
 

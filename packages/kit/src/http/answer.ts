@@ -1,3 +1,5 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { FastifyReply } from 'fastify';
 import type { ErrorMap } from '../errors/error-map.ts';
 import { renderError, type RenderedError } from '../errors/render.ts';
 import { rateLimitHeaders } from '../throttle/headers.ts';
@@ -56,5 +58,29 @@ export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void
     exchange.log.error({ err: failure }, 'middleware failed while an error was answered');
   }
   reply.header('content-type', rendered.contentType);
-  reply.send(rendered.body);
+  try {
+    reply.send(rendered.body);
+  } catch (failure) {
+    exchange.log.error(
+      { err: failure, operation: exchange.route?.operationId },
+      'headers of the answer cannot be sent: answered without them',
+    );
+    removeUnsendableHeaders(reply);
+    reply.send(rendered.body);
+  }
+}
+
+/**
+ * Node refuses header values with line breaks or characters beyond Latin-1, such as a file name a user chose, and only when they leave. They
+ * would be refused again with the error's own answer, and then nobody is left to catch it: an unhandled rejection ends the process.
+ */
+function removeUnsendableHeaders(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value as string);
+    } catch {
+      reply.removeHeader(name);
+    }
+  }
 }

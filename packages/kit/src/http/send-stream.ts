@@ -94,14 +94,14 @@ class EventWriter {
     if (this.isOpen) return;
     const { reply } = this.#exchange;
     prepareHeaders(this.#exchange, this.#plan);
-    this.isOpen = true;
     reply.header('content-type', 'text/event-stream; charset=utf-8');
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache, no-transform');
     // Buffering proxies would hold events back.
     reply.header('x-accel-buffering', 'no');
-    const headers = reply.getHeaders();
+    // A header Node refuses is still an ordinary error here; once the reply is taken over it would not be.
+    for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
     reply.hijack();
-    for (const [name, value] of Object.entries(headers)) if (value !== undefined) reply.raw.setHeader(name, value);
+    this.isOpen = true;
     reply.raw.writeHead(this.#route.status);
     reply.raw.flushHeaders();
   }
