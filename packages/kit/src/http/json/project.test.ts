@@ -34,7 +34,44 @@ describe('only declared members leave', () => {
     expect(sent(z.union([z.string(), z.array(User)]), [{ id: '1', ...hash }])).toEqual([{ id: '1' }]);
   });
 
+  test('from lists of several kinds, unions inside unions and members that alternatives share', () => {
+    const Named = z.object({ name: z.string() });
+    const lists = z.union([z.array(User), z.array(Named)]);
+    expect(sent(lists, [{ id: '1', ...hash }])).toEqual([{ id: '1' }]);
+    expect(sent(lists, [{ name: 'x', ...hash }])).toEqual([{ name: 'x' }]);
+    expect(sent(z.union([z.tuple([z.string()]), z.array(Named)]), ['x', { name: 'y', ...hash }])).toEqual(['x', { name: 'y' }]);
+    const nested = z.union([z.string(), z.union([z.array(User), Named])]);
+    expect(sent(nested, [{ id: '1', ...hash }])).toEqual([{ id: '1' }]);
+    expect(sent(nested, { name: 'x', ...hash })).toEqual({ name: 'x' });
+    const shared = z.union([z.object({ data: z.object({ a: z.number() }) }), z.object({ data: z.object({ b: z.number() }) })]);
+    expect(sent(shared, { data: { a: 1, ...hash } })).toEqual({ data: { a: 1 } });
+    expect(sent(shared, { data: { b: 1, ...hash } })).toEqual({ data: { b: 1 } });
+    expect(sent(z.union([z.string(), z.unknown()]), { any: [1] })).toEqual({ any: [1] });
+  });
+
+  test('from a recursive union whose alternatives share members', () => {
+    const Tree = z.union([
+      z.object({
+        get left() {
+          return Tree.nullable();
+        },
+      }),
+      z.object({
+        get left() {
+          return Tree;
+        },
+        leaf: z.number(),
+      }),
+    ]) as z.ZodType;
+    expect(sent(Tree, { left: { left: null, ...hash, leaf: 1 }, ...hash })).toEqual({ left: { left: null, leaf: 1 } });
+  });
+
   test('from values of another shape than declared', () => {
+    const Flat = z.object({ text: z.string(), count: z.number().nullable(), at: z.iso.datetime(), kind: z.enum(['a']), is: z.boolean() });
+    expect(sent(Flat, { text: hash, count: hash, at: hash, kind: [hash], is: { toJSON: () => hash } })).toEqual({});
+    expect(sent(User.nullable(), [{ id: '1', ...hash }])).toBeNull();
+    expect(sent(User.nullable(), { toJSON: () => hash })).toBeNull();
+    expect(sent(z.object({ link: z.string() }), { link: new URL('https://example.org/a') })).toEqual({ link: 'https://example.org/a' });
     expect(sent(z.object({ user: User }), { user: [hash] })).toEqual({});
     expect(sent(z.object({ name: z.string() }), { name: 'x' })).toEqual({ name: 'x' });
     expect(sent(User, null)).toBeNull();

@@ -36,14 +36,16 @@ export function compileSerializer(root: JsonSchema): Serializer {
 type Projection = (value: unknown) => unknown;
 
 export function compileProjection(root: JsonSchema): Projection {
-  const names = new Map<JsonSchema, string>();
+  const names = new Map<string, string>();
+  const numbers = new Map<JsonSchema, number>();
   const functions: string[] = [];
 
   /** An expression that projects `input`; just `input` when the schema leaves the value open. */
   function expression(raw: JsonSchema, input: string): string {
     const schema = flattened(raw, root);
     if (isStructured(schema)) return `${functionFor(schema)}(${input})`;
-    return isPlainText(schema) ? `text(${input})` : input;
+    if (!isScalar(schema)) return input;
+    return isPlainText(schema) ? `leaf(${input})` : `(typeof ${input}==='object'?leaf(${input}):${input})`;
   }
 
   function isStructured(schema: JsonSchema): boolean {
@@ -53,17 +55,30 @@ export function compileProjection(root: JsonSchema): Projection {
   }
 
   function functionFor(schema: JsonSchema): string {
-    const known = names.get(schema);
+    const alternatives = [...leavesOf(schema)];
+    // A union is known by its alternatives: merging those of a recursive schema makes the same union again in another node.
+    const key =
+      alternatives.length === 0
+        ? `${numberOf(schema)}`
+        : `or ${alternatives
+            .map(numberOf)
+            .sort((a, b) => a - b)
+            .join()}`;
+    const known = names.get(key);
     if (known !== undefined) return known;
     const name = `f${names.size}`;
-    names.set(schema, name);
-    functions.push(`function ${name}(v){${body(schema)}}`);
+    names.set(key, name);
+    functions.push(`function ${name}(v){${alternatives.length > 0 ? unionBody(alternatives) : body(schema)}}`);
     return name;
   }
 
+  function numberOf(schema: JsonSchema): number {
+    const known = numbers.get(schema) ?? numbers.size;
+    numbers.set(schema, known);
+    return known;
+  }
+
   function body(schema: JsonSchema): string {
-    const alternatives = alternativesOf(schema, root).map((each) => flattened(each, root));
-    if (alternatives.length > 0) return unionBody(alternatives);
     return isObjectNode(schema) ? objectBody(schema) : arrayBody(schema);
   }
 
@@ -95,19 +110,37 @@ export function compileProjection(root: JsonSchema): Projection {
 
   /** A discriminator chooses the alternative; without one, every alternative's members may leave. */
   function unionBody(alternatives: readonly JsonSchema[]): string {
+    if (alternatives.some(isOpen)) return 'return v;';
     const arrays = alternatives.filter(isArrayNode);
-    const objects = alternatives.filter((each) => !isArrayNode(each) && (isObjectNode(each) || alternativesOf(each, root).length > 0));
-    const arrayPart = arrays.length === 1 ? `if(Array.isArray(v))return ${expression(arrays[0] as JsonSchema, 'v')};` : '';
-    return `${arrayPart}if(!record(v))return text(v);${objectUnion(objects)}`;
+    const objects = alternatives.filter((each) => !isArrayNode(each) && isObjectNode(each));
+    const arrayPart = arrays.length === 0 ? '' : `if(Array.isArray(v))return ${expression(anyArray(arrays), 'v')};`;
+    return `${arrayPart}if(!record(v))return leaf(v);${objectUnion(objects)}`;
+  }
+
+  /** The alternatives of a union and of the unions among them. */
+  function leavesOf(schema: JsonSchema, seen = new Set<JsonSchema>()): Set<JsonSchema> {
+    for (const each of alternativesOf(schema, root).map((raw) => flattened(raw, root))) {
+      if (seen.has(each)) continue;
+      seen.add(each);
+      leavesOf(each, seen);
+    }
+    return new Set([...seen].filter((each) => alternativesOf(each, root).length === 0));
+  }
+
+  /** Nothing in a list tells which alternative it is: its items may have the declared members of all of them. */
+  function anyArray(arrays: readonly JsonSchema[]): JsonSchema {
+    if (arrays.length === 1) return arrays[0] as JsonSchema;
+    const items = arrays.flatMap((each) => {
+      const own = [...nodes(each['prefixItems']), ...nodes([each['items']])];
+      return own.length > 0 ? own : [{}];
+    });
+    return { type: 'array', items: { anyOf: items } };
   }
 
   function objectUnion(objects: readonly JsonSchema[]): string {
     if (objects.length === 0) return 'return leaf(v);';
     if (objects.length === 1) return `return ${expression(objects[0] as JsonSchema, 'v')};`;
-    const merged: JsonSchema = {
-      type: 'object',
-      properties: Object.assign({}, ...objects.map((each) => Object.fromEntries(propertiesOf(each)))),
-    };
+    const merged: JsonSchema = { type: 'object', properties: mergedProperties(objects) };
     const otherwise = objects.some(isLoose) ? 'return v;' : `return ${functionFor(merged)}(v);`;
     const discriminator = discriminatorOf(objects);
     if (discriminator === undefined) return otherwise;
@@ -120,12 +153,20 @@ export function compileProjection(root: JsonSchema): Projection {
 
   const start = expression(root, 'v');
   // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- the source holds only our own text and quoted member names
-  const build = new Function('text', 'record', 'leaf', `${functions.join('')}return (v)=>${start};`) as (
-    text: Projection,
+  const build = new Function('record', 'leaf', `${functions.join('')}return (v)=>${start};`) as (
     record: (value: unknown) => boolean,
     leaf: Projection,
   ) => Projection;
-  return build(textOf, isRecord, leafOf);
+  return build(isRecord, leafOf);
+}
+
+/** A member that several alternatives declare is what any of them says. */
+function mergedProperties(objects: readonly JsonSchema[]): Record<string, JsonSchema> {
+  const declared = objects.flatMap(propertiesOf);
+  const byName = Map.groupBy(declared, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, nodes]) => [name, nodes.length === 1 ? nodes[0]![1] : { anyOf: nodes.map(([, node]) => node) }]),
+  );
 }
 
 /** Text that may arrive as bigint or bytes; formats that cannot are left to JSON.stringify. */
@@ -137,19 +178,49 @@ function isPlainText(schema: JsonSchema): boolean {
 
 const fixedFormats: ReadonlySet<string> = new Set(['date-time', 'date', 'uuid', 'email', 'uri', 'time', 'ipv4', 'ipv6']);
 
-function textOf(value: unknown): unknown {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'bigint') return value.toString();
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64') : value;
-}
-
 function isRecord(value: unknown): boolean {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && typeof (value as { toJSON?: unknown }).toJSON !== 'function'
   );
 }
 
-/** A value of another shape than declared: plain values pass, anything with members inside does not. */
+/** Whether the schema says nothing about the value. */
+function isOpen(schema: JsonSchema): boolean {
+  return !constraints.some((name) => name in schema);
+}
+
+const constraints = [
+  'type',
+  'enum',
+  'const',
+  'properties',
+  'items',
+  'prefixItems',
+  'additionalProperties',
+  'anyOf',
+  'oneOf',
+  'not',
+  '$ref',
+];
+
+/** Whether the value has no members, by its schema. */
+function isScalar({ type, enum: values, const: constant }: JsonSchema): boolean {
+  if (type !== undefined) return [type].flat().every((each) => each !== 'object' && each !== 'array');
+  const known: unknown[] = Array.isArray(values) ? values : [constant];
+  return known.every((each) => each !== undefined && (typeof each !== 'object' || each === null));
+}
+
+/**
+ * A value where none with members is declared: plain values pass, anything with members inside does not. What turns itself into a plain
+ * value passes as that: dates, URLs, decimals of a library.
+ */
 function leafOf(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && !(value instanceof Date) ? undefined : textOf(value);
+  if (typeof value === 'string') return value;
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON !== 'function') return undefined;
+  const plain: unknown = Reflect.apply(toJSON, value, []);
+  return typeof plain === 'object' && plain !== null ? undefined : plain;
 }
