@@ -48,6 +48,38 @@ describe('a member the schema does not know', () => {
     expect(unknownIn(loose, null)).toEqual([]);
   });
 
+  test('in unions inside unions is looked for once, however deep the body', () => {
+    type Wish = { kind: string; of?: Wish | undefined };
+    const Wish: z.ZodType<Wish> = z.discriminatedUnion('kind', [
+      z.object({
+        kind: z.literal('not'),
+        get of() {
+          return Wish.optional();
+        },
+      }),
+      z.object({
+        kind: z.literal('maybe'),
+        get of() {
+          return Wish.optional();
+        },
+      }),
+    ]);
+    let looks = 0;
+    let body: object = { kind: 'x', extra: 1 };
+    for (let depth = 0; depth < 16; depth += 1) {
+      const inner = body;
+      body = Object.defineProperty({ kind: 'x' }, 'of', {
+        enumerable: true,
+        get: () => {
+          looks += 1;
+          return inner;
+        },
+      });
+    }
+    expect(unknownIn(Wish, body)).toEqual([`body${'.of'.repeat(16)}.extra: Unknown field.`]);
+    expect(looks).toBeLessThan(100);
+  });
+
   test('is found in intersections and recursive schemas', () => {
     const both = z.intersection(z.object({ a: z.string() }), z.object({ b: z.string() }));
     expect(unknownIn(both, { a: '', b: '', cccc: 1 })).toEqual(['body.cccc: Unknown field.']);

@@ -92,8 +92,16 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     const objects = choices.filter(({ schema }) => isObjectNode(schema));
     const discriminator = discriminatorOf(objects.map(({ schema }) => schema));
     if (choices.every(({ check }) => check === null)) return null;
+    // Alternatives that share a member all look into it, and so do the unions inside: without a memory of what was found, a body nested
+    // 30 deep would be looked at 2^30 times. A value has one place in its body, so its faults are the same whoever asks.
+    const judged = new WeakMap<object, readonly FieldError[]>();
     return (value, location, faults) => {
       if (typeof value !== 'object' || value === null) return;
+      const known = judged.get(value);
+      if (known !== undefined) {
+        faults.push(...known);
+        return;
+      }
       const shaped = choices.filter(
         ({ schema }) => (Array.isArray(value) ? isArrayNode(schema) : !isArrayNode(schema)) && schema['type'] !== 'null',
       );
@@ -106,6 +114,7 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
         check?.(value, location, found);
         if (fewest === undefined || found.length < fewest.length) fewest = found;
       }
+      judged.set(value, fewest ?? []);
       faults.push(...(fewest ?? []));
     };
   }
