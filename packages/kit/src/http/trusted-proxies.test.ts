@@ -24,6 +24,9 @@ test('a client cannot choose its address: it is not trusted, or what it wrote is
   expect(proxies.clientAddress('10.0.0.1', '')).toBe('10.0.0.1');
 });
 
-test.each(['10.0.0.0/33', '10.0.0', 'localhost', '10.0.0.1/x', '::1/129', ''])('%j is refused with a sentence', (proxy) => {
-  expect(() => new TrustedProxies([proxy])).toThrow('neither an IP address');
-});
+test.each(['10.0.0.0/33', '10.0.0', 'localhost', '10.0.0.1/x', '10.0.0.0/', '10.0.0.0/ ', '10.0.0.0/8/8', '10.0.0.0/0x8', '::1/129', ''])(
+  '%j is refused with a sentence',
+  (proxy) => {
+    expect(() => new TrustedProxies([proxy])).toThrow('neither an IP address');
+  },
+);

@@ -17,11 +17,12 @@ export class TrustedProxies {
       this.#list.addAddress('::1', 'ipv6');
       return;
     }
-    const [address = '', bits] = proxy.split('/');
+    const [address = '', bits, ...more] = proxy.split('/');
     const family = isIP(address);
-    const length = bits === undefined ? undefined : Number(bits);
+    // Digits only: an empty text would count as 0, and "10.0.0.0/" would believe everybody.
+    const length = bits === undefined ? undefined : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
     const lengthMax = family === 4 ? 32 : 128;
-    if (family === 0 || (length !== undefined && !(Number.isInteger(length) && length >= 0 && length <= lengthMax))) {
+    if (family === 0 || more.length > 0 || (length !== undefined && !(length <= lengthMax))) {
       throw new TypeError(
         `trustedProxies: ${JSON.stringify(proxy)} is neither an IP address, a subnet such as "10.0.0.0/8", nor "loopback"`,
       );
