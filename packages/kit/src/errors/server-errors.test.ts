@@ -25,3 +25,11 @@ test.each([
 ])('an error on the socket with code %s is %i %s', (socketCode, status, code) => {
   expect(translateSocketError(Object.assign(new Error('x'), { code: socketCode }))).toMatchObject({ status, code });
 });
+
+test.each(['HPE_HEADER_OVERFLOW', 'ERR_HTTP_REQUEST_TIMEOUT', 'constructor', '__proto__'])(
+  'an error of a handler with code %s is a fault of ours, not of the caller',
+  (code) => {
+    expect(translateServerError(Object.assign(new Error('x'), { code }))).toBeUndefined();
+    expect(translateSocketError(Object.assign(new Error('x'), { code: 'constructor' }))).toMatchObject({ status: 400 });
+  },
+);
