@@ -28,3 +28,11 @@ test('every error of an aggregate is logged; a thrown value that is no error say
   ]);
   expect(loggedError({ secret: 'canary' })).toEqual({ type: 'object', message: 'thrown value is not an Error' });
 });
+
+test('a value that cannot be read is written down as such', () => {
+  const { proxy, revoke } = Proxy.revocable(new Error('x'), {});
+  revoke();
+  const unreadable = { type: 'unreadable', message: 'the thrown value cannot be read' };
+  expect(loggedError(proxy)).toEqual(unreadable);
+  expect(loggedError(new Error('outer', { cause: proxy }))).toMatchObject({ message: 'outer', cause: unreadable });
+});

@@ -21,6 +21,15 @@ export interface LoggedError {
  * (`Key (email)=(ada@example.com) already exists.`), `where` and `internalQuery` the statement's values.
  */
 export function loggedError(error: unknown, depth = 0): LoggedError {
+  try {
+    return readError(error, depth);
+  } catch {
+    // A getter that throws, a revoked proxy: writing down what went wrong must not go wrong itself.
+    return { type: 'unreadable', message: 'the thrown value cannot be read' };
+  }
+}
+
+function readError(error: unknown, depth: number): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'thrown value is not an Error' };
   const facts = error as Error & Record<string, unknown>;
   const text = (name: string): Record<string, string> => (typeof facts[name] === 'string' ? { [name]: facts[name] } : {});
