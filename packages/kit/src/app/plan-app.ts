@@ -6,16 +6,31 @@ import { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
+import { Controller } from '../http/controller.ts';
 import { didYouMean } from '../http/did-you-mean.ts';
 import type { Fault } from '../http/fault.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { unknownOptions } from '../http/option-faults.ts';
+import { isRoute } from '../http/route.ts';
+import {
+  aFunction,
+  groupValueFaults,
+  middleware as aMiddleware,
+  milliseconds,
+  objectWith,
+  throttle as aThrottle,
+  usableItems,
+  valueFaults,
+  type Want,
+  wholeNumber,
+} from '../http/value-faults.ts';
 import { TrustedProxies } from '../http/trusted-proxies.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import { memoryStorage } from '../throttle/memory-storage.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
+import type { Throttle } from '../throttle/throttle.ts';
 import { readSettings, type Settings } from './config.ts';
 import { createLog } from './create-log.ts';
 import { databaseSources, Databases } from './databases.ts';
@@ -51,6 +66,22 @@ const appOptionNames = [
   'description',
   'docs',
 ];
+const aModule: Want = (value) =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<Module>).name === 'string'
+    ? undefined
+    : 'a module, such as accounts()';
+const anAuthenticator = objectWith('an authenticator', 'authenticate');
+
+const appWants: Readonly<Record<string, Want>> = {
+  bodyBytesMax: wholeNumber(1),
+  jsonDepthMax: wholeNumber(1),
+  timeoutMs: milliseconds(0),
+  tenant: aFunction,
+  clock: objectWith('a clock: { now: () => Date }', 'now'),
+  throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
+  errors: objectWith('an error map: errors().on(…)', 'translate', 'ruleFor'),
+};
+
 const mountOptionNames = ['controllers', 'deprecated', 'errors', 'middleware', 'throttles', 'permission'];
 
 /** Everything `createApp` decides before any I/O. */
@@ -74,22 +105,27 @@ export interface AppPlan {
 /** Reads the options completely and notes every fault on the way. */
 export function planApp(options: AppOptions): AppPlan {
   const faults: Fault[] = unknownOptions('createApp', options, appOptionNames);
+  faults.push(...valueFaults('createApp', options as unknown as Readonly<Record<string, unknown>>, appWants));
+  const given = <T>(name: keyof AppOptions, want: Want) => usableItems('createApp', name, options[name], want, faults) as readonly T[];
   const { settings, faults: settingFaults } = readSettings(options.settings);
   for (const message of settingFaults) faults.push({ id: 'E011', message });
-  const { ordered, faults: moduleFaults } = orderModules(options.modules ?? []);
+  const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
   faults.push(...moduleFaults);
-  const authenticators = [...(options.authenticators ?? []), ...ordered.flatMap((module) => module.authenticators ?? [])];
+  const authenticators = [
+    ...given<Authenticator>('authenticators', anAuthenticator),
+    ...ordered.flatMap((module) => module.authenticators ?? []),
+  ];
   faults.push(...duplicateAuthenticators(authenticators));
-  const middleware = [...(options.middleware ?? []), ...ordered.flatMap((module) => module.middleware ?? [])];
+  const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const reference = referenceMount(options, settings, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered), ...reference], {
     authenticators,
     middleware,
-    throttles: options.throttles ?? [],
+    throttles: given<Throttle>('throttles', aThrottle),
     errors: options.errors,
     rules: options.rules ?? {},
     rates: settings.throttleRates,
-    bodyBytesMax: positive('bodyBytesMax', options.bodyBytesMax ?? BODY_BYTES_MAX, faults),
+    bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     timeoutMs: options.timeoutMs ?? 0,
   });
   faults.push(...compiled.faults);
@@ -117,19 +153,45 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
     faults.push({ id: 'E011', message: 'createApp: "mount" is missing.', hint: "mount: { '/v1': { '/orders': OrderController } }." });
     return [];
   }
-  return Object.entries(mount).map(([path, given]) => {
+  return Object.entries(mount).flatMap(([path, given]) => {
+    const where = `mount["${path}"]`;
+    const misplaced = mountFault(where, given);
+    if (misplaced !== undefined) {
+      faults.push(misplaced);
+      return [];
+    }
     const version: VersionMount = isVersion(given) ? given : { controllers: given };
-    faults.push(...unknownOptions(`mount["${path}"]`, version, mountOptionNames));
+    const unusable = groupValueFaults(where, version);
+    const middleware = usableItems(where, 'middleware', version.middleware, aMiddleware, unusable) as readonly Middleware[];
+    faults.push(...unknownOptions(where, version, mountOptionNames), ...unusable);
+    if (unusable.length > 0) return [];
+    if (typeof version.controllers !== 'object' || version.controllers === null) {
+      faults.push({ id: 'E008', message: `${where}: has no controllers.`, hint: "{ controllers: { '/orders': OrderController } }." });
+      return [];
+    }
     return {
       path,
       controllers: version.controllers,
       deprecated: version.deprecated ?? false,
       errors: version.errors,
-      middleware: version.middleware ?? [],
+      middleware,
       throttles: version.throttles ?? [],
       permission: version.permission,
     };
   });
+}
+
+/** Slips that would mount nothing, or fail where nobody looks: a controller without its prefix, a prefix without its slash. */
+function mountFault(where: string, given: unknown): Fault | undefined {
+  const hint = "mount: { '/v1': { '/orders': OrderController } }.";
+  if (typeof given !== 'object' || given === null || Object.values(given).some(isRoute))
+    return { id: 'E008', message: `${where}: takes controllers by prefix.`, hint };
+  const bare = Object.entries(given).find(([key, value]) => !key.startsWith('/') && isController(value));
+  return bare && { id: 'E004', message: `${where}: the prefix "${bare[0]}" does not start with "/".`, hint };
+}
+
+function isController(value: unknown): boolean {
+  return typeof value === 'function' ? value.prototype instanceof Controller : value instanceof Controller;
 }
 
 function moduleMounts(modules: readonly Module[]): MountPlan[] {
@@ -204,10 +266,4 @@ function proxiesOf(given: readonly string[] | undefined, faults: Fault[]): Trust
     faults.push({ id: 'E011', message: error instanceof Error ? error.message : String(error) });
     return new TrustedProxies();
   }
-}
-
-function positive(name: string, value: number, faults: Fault[]): number {
-  if (!Number.isInteger(value) || value < 1)
-    faults.push({ id: 'E011', message: `createApp: ${name} is ${value}; use a whole number of 1 or more.` });
-  return value;
 }

@@ -6,6 +6,7 @@ import { errors } from '../errors/error-map.ts';
 import { Controller, type ControllerClass } from '../http/controller.ts';
 import type { Fault } from '../http/fault.ts';
 import { route, type RouteOptions } from '../http/route.ts';
+import { securityHeaders } from '../middleware/security-headers.ts';
 import { all, allowAny, denyAll, hasRule, hasScopes, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { clientThrottle } from '../throttle/index.ts';
 import { checkDescriptions } from './checks.ts';
@@ -225,6 +226,93 @@ describe('modules', () => {
     const fine = createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: {}, modules: [checking('W100')] });
     await fine.ready();
     await fine.close();
+  });
+});
+
+describe('values nobody can use', () => {
+  test.each([
+    [{ status: 99 }, 'E011 ThingController.one: status is 99; use a whole number from 200 to 599.'],
+    [{ timeoutMs: 2 ** 31 }, 'timeoutMs is 2147483648; use a number of milliseconds from 0 to 2147483647.'],
+    [{ timeoutMs: Number.NaN }, 'timeoutMs is NaN; use a number of milliseconds'],
+    [{ bodyBytesMax: 0 }, 'bodyBytesMax is 0; use a whole number of 1 or more.'],
+    [
+      { throttles: [clientThrottle] },
+      'throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
+    ],
+    [{ throttles: clientThrottle('1/s') }, 'throttles is an object of another kind; use a list: [ … ].'],
+    [{ auth: 'session' }, 'auth is "session"; use a list: [ … ].'],
+    [{ raises: [409] }, 'raises[0] is 409; use an error definition or an error class.'],
+    [{ errors: [] }, 'errors is a list; use an error map: errors().on(…).'],
+    [{ csrf: true }, 'csrf is true; use false, or leave it out.'],
+    [{ deprecated: 'soon' }, 'deprecated is "soon"; use true or { since: "2026-06-30" }.'],
+  ])('of a route: %o', (options, sentence) => {
+    expect(sentences(withRoute('/', { permission: allowAny, ...options })).join('\n')).toContain(sentence);
+  });
+
+  test('of a controller and of a version', () => {
+    class ThingController extends Controller {
+      static override readonly throttles = [clientThrottle as never];
+      one = route.get('/', { permission: allowAny }, () => undefined);
+    }
+    expect(sentences({ mount: { '/v1': { '/things': ThingController } } })).toEqual([
+      'E011 ThingController: throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
+    ]);
+    expect(sentences({ mount: { '/v1': { controllers: {}, middleware: [securityHeaders as never] } } })).toEqual([
+      'E011 mount["/v1"]: middleware[0] is the function securityHeaders; use middleware, such as securityHeaders(). Call it: securityHeaders(…).',
+    ]);
+  });
+
+  test('of the app: a factory that was not called would be there and do nothing', () => {
+    const accounts = () => ({ name: 'accounts' });
+    const options: Record<string, unknown> = {
+      modules: [accounts],
+      middleware: [securityHeaders, undefined],
+      throttles: [clientThrottle],
+      authenticators: [{ name: 'key', securityScheme: {} }],
+      timeoutMs: -1,
+      jsonDepthMax: 0,
+      tenant: 'acme',
+      clock: Date,
+    };
+    expect(sentences(options as Partial<AppOptions>)).toEqual([
+      'E011 createApp: jsonDepthMax is 0; use a whole number of 1 or more.',
+      'E011 createApp: timeoutMs is -1; use a number of milliseconds from 0 to 2147483647.',
+      'E011 createApp: tenant is "acme"; use a function.',
+      'E011 createApp: clock is the function Date; use a clock: { now: () => Date }. Call it: Date(…).',
+      'E011 createApp: modules[0] is the function accounts; use a module, such as accounts(). Call it: accounts(…).',
+      'E011 createApp: authenticators[0] is an object of another kind; use an authenticator.',
+      'E011 createApp: middleware[0] is the function securityHeaders; use middleware, such as securityHeaders(). Call it: securityHeaders(…).',
+      'E011 createApp: middleware[1] is undefined; use middleware, such as securityHeaders().',
+      'E011 createApp: throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
+    ]);
+  });
+
+  test('routes without a handler or options', () => {
+    class BareController extends Controller {
+      // @ts-expect-error -- the handler is missing
+      one = route.get('/one', { permission: allowAny });
+      // @ts-expect-error -- the options are missing
+      two = route.get('/two', undefined, () => undefined);
+    }
+    expect(sentences({ mount: { '/v1': { '/bare': BareController } } })).toEqual([
+      'E008 BareController.one: has no handler. It is the last argument: route.get(path, options, handler).',
+      'E008 BareController.two: has no options. Say at least who may: route.get(path, { permission: … }, handler).',
+    ]);
+  });
+
+  test('mounts that would mount nothing', () => {
+    class ThingController extends Controller {
+      one = route.get('/', { permission: allowAny }, () => undefined);
+    }
+    const mounted = (given: unknown) => sentences({ mount: { '/v1': given as never } });
+    const hint = "mount: { '/v1': { '/orders': OrderController } }.";
+    expect(mounted(ThingController)).toEqual([`E008 mount["/v1"]: takes controllers by prefix. ${hint}`]);
+    expect(mounted(new ThingController())).toEqual([`E008 mount["/v1"]: takes controllers by prefix. ${hint}`]);
+    expect(mounted(null)).toEqual([`E008 mount["/v1"]: takes controllers by prefix. ${hint}`]);
+    expect(mounted({ things: ThingController })).toEqual([`E004 mount["/v1"]: the prefix "things" does not start with "/". ${hint}`]);
+    expect(mounted({ deprecated: true })).toEqual([
+      'E008 mount["/v1"]: has no controllers. { controllers: { \'/orders\': OrderController } }.',
+    ]);
   });
 });
 

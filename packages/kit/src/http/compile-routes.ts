@@ -13,6 +13,7 @@ import { rawMediaTypeOf } from './raw.ts';
 import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from './route.ts';
 import { isSchema, jsonSchemaOf } from './schema.ts';
+import { groupValueFaults, routeValueFaults } from './value-faults.ts';
 
 /** One version of the API, as the app normalised it. */
 export interface MountPlan {
@@ -76,6 +77,9 @@ class RouteCompiler implements CompiledMount {
       this.faults.push({ id: 'E002', message: `${type.name || place}: has no routes.`, hint });
     }
     this.faults.push(...controllerOptionFaults(type.name || place, controller));
+    const unusable = groupValueFaults(type.name || place, type);
+    this.faults.push(...unusable);
+    if (unusable.length > 0) return;
     const first = this.#firstMount.get(type) ?? `${mount.path}${prefix}`;
     this.#firstMount.set(type, first);
     const suffix = first === `${mount.path}${prefix}` ? '' : `_${snake(mount.path) || snake(prefix)}`;
@@ -106,6 +110,9 @@ class RouteCompiler implements CompiledMount {
   #route(mount: MountPlan, prefix: string, type: ControllerOptions, suffix: string, field: string, route: Route): void {
     const { options } = route;
     const where = `${type.name}.${field}`;
+    const unusable = routeValueFaults(where, route);
+    this.faults.push(...unusable);
+    if (unusable.length > 0) return;
     this.faults.push(...routeOptionFaults(where, route), ...partFaults(where, [mount.path, prefix, route.path]));
     const permission = this.#permission(where, [mount.permission, type.permission, options.permission]);
     if (permission === undefined) return;
