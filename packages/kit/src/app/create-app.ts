@@ -147,11 +147,20 @@ class Application implements App {
     serveRoutes(fastify, this.#host, this.#served, server);
     for (const module of this.#plan.modules) await module.serve?.(fastify, this);
     fastify.addHook('onReady', async () => void (await this.ready()));
-    if (server === 'foreign') fastify.addHook('onListen', () => this.start());
+    if (server === 'foreign') fastify.addHook('onListen', () => this.#startWithServer());
     fastify.addHook('preClose', async () =>
       this.#draining.abort(coreErrors.unavailable({ detail: 'The server is stopping; connect again.' })),
     );
     fastify.addHook('onClose', () => this.#stop());
+  }
+
+  /** Fastify listens already, and tells a failure only to a logger it may not have. */
+  async #startWithServer(): Promise<void> {
+    try {
+      await this.start();
+    } catch (error) {
+      this.log.error({ err: error }, 'the server listens, but the modules of the app could not be started');
+    }
   }
 
   async openDatabases(): Promise<App> {

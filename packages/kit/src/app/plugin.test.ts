@@ -102,6 +102,22 @@ describe('inside a foreign server', () => {
     expect(lines).not.toContain('s3cret');
   });
 
+  test('modules that cannot be started are told in the app’s own log, for the server listens already', async () => {
+    const lines: string[] = [];
+    const failing: Module = { name: 'failing', start: () => Promise.reject(new Error('no redis')) };
+    const other = createApp({
+      database: 'sqlite::memory:',
+      modules: [failing],
+      mount: {},
+      docs: false,
+      log: pino({ level: 'error' }, { write: (line: string) => void lines.push(line) }),
+    });
+    await server.register(other.plugin, { prefix: '/other' });
+    await server.listen({ port: 0, host: '127.0.0.1' });
+    await expect.poll(() => lines.join()).toContain('no redis');
+    expect(lines.join()).toContain('the server listens, but the modules of the app could not be started');
+  });
+
   test('two apps live side by side', async () => {
     const other = createApp({
       database: 'sqlite::memory:',
