@@ -219,6 +219,7 @@ class Application implements App {
   async listen({ host = '127.0.0.1', port = 3000 }: { readonly host?: string; readonly port?: number } = {}): Promise<string> {
     try {
       await this.start();
+      if (this.#closed !== undefined) throw new Error('The app was closed before it listened.');
       return await this.fastify.listen({ host, port });
     } catch (error) {
       await this.close();
@@ -237,6 +238,11 @@ class Application implements App {
   }
 
   async #close(): Promise<void> {
+    // What is still being opened or started would otherwise come up after the end: connections nobody closes, workers nobody stops.
+    const timeIsUp = Promise.withResolvers<void>();
+    const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
+    await Promise.race([Promise.allSettled([this.#started, this.#ready]), timeIsUp.promise]);
+    clearTimeout(grace);
     const fastify = this.#fastify;
     if (fastify === undefined) return this.#stop();
     const deadline = setTimeout(() => this.#giveUp(fastify), this.settings.shutdownTimeoutMs);

@@ -134,3 +134,32 @@ test('a start that fails closes what it opened and says why', async () => {
   await expect(app.listen({ port: 0 })).rejects.toThrow('no redis');
   expect(events).toEqual(['start accounts', 'stop accounts']);
 });
+
+test('an app that is closed while it starts comes up for nobody', async () => {
+  events = [];
+  const slow: Module = {
+    name: 'slow',
+    setup: async () => {
+      await delay(30);
+      events.push('set up');
+    },
+    start: () => void events.push('start slow'),
+    stop: () => void events.push('stop slow'),
+  };
+  app = createApp({ database: 'sqlite::memory:', modules: [slow], mount: {}, log: { level: 'silent' } });
+  const listening = app.listen({ port: 0 });
+  listening.catch(() => undefined);
+  await app.close();
+  await expect(listening).rejects.toThrow('The app was closed before it listened.');
+  expect(events).toEqual(['set up', 'start slow', 'stop slow']);
+  expect(() => app.db).toThrow('not open');
+});
+
+test('a module that never finishes starting does not hold the end up beyond the deadline', async () => {
+  const hanging: Module = { name: 'hanging', setup: () => new Promise(() => {}) };
+  const settings = { shutdownTimeoutMs: 20 };
+  app = createApp({ database: 'sqlite::memory:', modules: [hanging], mount: {}, log: { level: 'silent' }, settings });
+  void app.ready();
+  await app.close();
+  expect(() => app.db).toThrow('not open');
+});
