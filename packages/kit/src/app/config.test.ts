@@ -89,3 +89,14 @@ test('a secret may come from the file its _FILE variable names; a fault names th
     `WEBHOOK_SECRET_KEYS_FILE names ${gone}, which cannot be read (ENOENT).`,
   ]);
 });
+
+test('a time that a timer cannot wait is refused: it would be over at once', () => {
+  const { faults } = readSettings({}, { SHUTDOWN_TIMEOUT_MS: '9999999999', WARN_BLOCKING_MS: '2147483647' });
+  expect(faults).toEqual(['SHUTDOWN_TIMEOUT_MS is "9999999999"; use at most 2147483647 milliseconds (24 days).']);
+});
+
+test('blanks are no number: they would count as 0', () => {
+  expect(readSettings({}, { SHUTDOWN_TIMEOUT_MS: ' ' }).faults).toEqual([
+    'SHUTDOWN_TIMEOUT_MS is " "; use a number of milliseconds, 0 or more.',
+  ]);
+});

@@ -3,6 +3,7 @@ import type { ErrorFormat } from '../errors/render.ts';
 import { parseRate, rateFault } from '../throttle/rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { didYouMean } from '../http/did-you-mean.ts';
+import { TIMER_MS_MAX } from '../http/value-faults.ts';
 
 /** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
 export interface Settings {
@@ -54,9 +55,12 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     return value;
   };
   const milliseconds = (source: string, given: string | number | undefined, fallback: number) => {
-    const value = given === undefined ? fallback : Number(given);
+    // Blanks would count as 0.
+    const value = given === undefined ? fallback : String(given).trim() === '' ? Number.NaN : Number(given);
     if (!Number.isFinite(value) || value < 0)
       faults.push(`${source} is ${JSON.stringify(given)}; use a number of milliseconds, 0 or more.`);
+    else if (value > TIMER_MS_MAX)
+      faults.push(`${source} is ${JSON.stringify(given)}; use at most ${TIMER_MS_MAX} milliseconds (24 days).`);
     return value;
   };
   for (const name of Object.keys(overrides)) {
