@@ -190,6 +190,16 @@ for (const format of ['problem+json', 'detail'] as const) {
       expect((await fetch(`http://127.0.0.1:${port}/nowhere`, { method: 'OPTIONS' })).status).toBe(404);
     });
 
+    test('… however the address is written, and not for one that only resembles it', async () => {
+      expect((await fetch(`http://127.0.0.1:${port}/v1/th%69ngs`)).status).toBe(204);
+      expect((await fetch(`http://127.0.0.1:${port}/v1/th%69ngs`, { method: 'PATCH' })).headers.get('allow')).toBe(
+        'GET, HEAD, OPTIONS, POST',
+      );
+      const whole = await exchange('PATCH http://other/v1/things HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      expect(whole).toMatch(/^HTTP\/1\.1 405 .*allow: GET, HEAD, OPTIONS, POST/s);
+      expect((await fetch(`http://127.0.0.1:${port}/v1//things`, { method: 'PATCH' })).status).toBe(404);
+    });
+
     test('HEAD answers like GET without the body, also for errors', async () => {
       const head = await fetch(`http://127.0.0.1:${port}/v1/things/throws/error`, { method: 'HEAD' });
       expect([head.status, await head.text()]).toEqual([500, '']);

@@ -5,6 +5,8 @@ import type { CompiledRoute } from './compiled-route.ts';
 interface Node {
   readonly texts: Map<string, Node>;
   parameter: Node | undefined;
+  /** What `*` takes: everything from here on. */
+  rest: Node | undefined;
   readonly methods: Set<string>;
 }
 
@@ -19,7 +21,8 @@ export class PathMethods {
   #add({ path, method, kind }: CompiledRoute): void {
     let node = this.#root;
     for (const segment of segmentsOf(path)) {
-      if (segment.includes(':') || segment === '*') node = node.parameter ??= newNode();
+      if (segment === '*') node = node.rest ??= newNode();
+      else if (segment.includes(':')) node = node.parameter ??= newNode();
       else {
         const next = node.texts.get(segment) ?? newNode();
         node.texts.set(segment, next);
@@ -51,11 +54,22 @@ export function unmatched(method: string, allowed: readonly string[]): KitError 
 }
 
 function newNode(): Node {
-  return { texts: new Map(), parameter: undefined, methods: new Set() };
+  return { texts: new Map(), parameter: undefined, rest: undefined, methods: new Set() };
 }
 
+/** As the router sees a path: decoded, a slash at the end passed over, empty segments inside it not. */
 function segmentsOf(path: string): string[] {
-  return path.split('/').filter((segment) => segment !== '');
+  const inner = path.replace(/^\//, '').replace(/\/$/, '');
+  return inner === '' ? [] : inner.split('/').map(decoded);
+}
+
+function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 function collect(node: Node, segments: readonly string[], index: number, found: Set<string>): void {
@@ -63,7 +77,8 @@ function collect(node: Node, segments: readonly string[], index: number, found: 
     for (const method of node.methods) found.add(method);
     return;
   }
+  for (const method of node.rest?.methods ?? []) found.add(method);
   const next = node.texts.get(segments[index] as string);
   if (next !== undefined) collect(next, segments, index + 1, found);
-  if (node.parameter !== undefined) collect(node.parameter, segments, index + 1, found);
+  if (node.parameter !== undefined && segments[index] !== '') collect(node.parameter, segments, index + 1, found);
 }

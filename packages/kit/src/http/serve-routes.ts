@@ -86,7 +86,8 @@ export class Strays {
   answer(request: FastifyRequest, reply: FastifyReply, prefix: string): void {
     const exchange = this.#exchange(request, reply);
     const respond = () => {
-      const path = exchange.url.split('?', 1)[0] as string;
+      // A request line may hold a whole address (`GET http://host/path`), which the router reads as its path.
+      const path = (exchange.url.split('?', 1)[0] as string).replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
       const allowed = this.#methods.of(path.slice(prefix.length));
       if (exchange.method !== 'OPTIONS' || allowed.length === 0) throw unmatched(exchange.method, allowed);
       prepareHeaders(exchange, this.#plan);
