@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
 import { KitError } from '../errors/kit-error.ts';
-import { allowAny } from '../permissions/built-ins.ts';
+import { allowAny, hasRule } from '../permissions/built-ins.ts';
 import { Controller } from './controller.ts';
 import { raw } from './raw.ts';
 import { route } from './route.ts';
@@ -48,6 +48,21 @@ class FileController extends Controller {
   });
 }
 
+class StreamController extends Controller {
+  long = route.get('/long', { response: raw('text/csv'), permission: allowAny }, async ({ reply }) => {
+    reply.header('content-length', '1000000');
+    let left = 1000;
+    const stream = new Readable({ read: () => void stream.push(left-- > 0 ? 'x'.repeat(1000) : null) });
+    opened.push(stream);
+    return stream;
+  });
+  tooLate = route.get('/too-late', { response: raw('text/csv'), permission: allowAny, timeoutMs: 5 }, async ({ signal }) => {
+    await once(signal, 'abort');
+    return waiting();
+  });
+  unsettled = route.get('/unsettled', { response: raw('text/csv'), permission: hasRule(() => 'unknown') }, async () => waiting());
+}
+
 class OddController extends Controller {
   status = route.get('/status/:status', { params: z.object({ status: z.number() }), permission: allowAny }, async ({ params }) => {
     throw new KitError({ code: 'odd', status: params.status, detail: 'Odd.' });
@@ -63,7 +78,7 @@ beforeAll(async () => {
   process.on('unhandledRejection', note).on('uncaughtException', note);
   app = createApp({
     database: 'sqlite::memory:',
-    mount: { '/v1': { '/files': FileController, '/odd': OddController } },
+    mount: { '/v1': { '/files': FileController, '/odd': OddController, '/streams': StreamController } },
     log: { level: 'error', hooks: { logMethod: () => undefined } },
   });
   address = await app.listen({ port: 0 });
@@ -91,6 +106,26 @@ describe('headers that Node refuses to send', () => {
   test('do not stand in the way of an answer that something else decided', async () => {
     expect(await answerTo('/files/refused')).toEqual([418, 'teapot']);
     expect(await answerTo('/files/late')).toEqual([503, 'deadline_exceeded']);
+  });
+});
+
+describe('streams', () => {
+  test('one that nobody reads is closed: the answer was given already, or the permission never', async () => {
+    opened = [];
+    expect(await answerTo('/streams/too-late')).toEqual([503, 'deadline_exceeded']);
+    expect(await answerTo('/streams/unsettled')).toEqual([403, 'permission_denied']);
+    await expect.poll(() => opened.map((stream) => stream.destroyed)).toEqual([true, true]);
+  });
+
+  test('HEAD does not read one to its end', async () => {
+    opened = [];
+    const response = await fetch(`${address}/v1/streams/long`, { method: 'HEAD', signal: AbortSignal.timeout(3000) });
+    expect([response.status, response.headers.get('content-type'), response.headers.get('content-length')]).toEqual([
+      200,
+      'text/csv',
+      '1000000',
+    ]);
+    expect(opened.map((stream) => [stream.destroyed, stream.readableEnded])).toEqual([[true, false]]);
   });
 });
 

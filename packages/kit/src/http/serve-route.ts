@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -158,8 +159,13 @@ function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
   const { route } = plan;
   const { reply } = exchange;
   // The deadline answered already, or the handler did it itself.
-  if (reply.sent || reply.raw.headersSent) return;
+  if (reply.sent || reply.raw.headersSent) {
+    // A handler that answers itself may still be sending this very stream.
+    if (exchange.signal.aborted) discard(value);
+    return;
+  }
   if (exchange.verdict !== true) {
+    discard(value);
     const facts = { operation: route.operationId, permission: route.permission.name };
     exchange.log.error(facts, 'the handler returned without authorize(object), so its permission was never decided: refused');
     throw coreErrors.permission_denied();
@@ -171,8 +177,17 @@ function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
     reply.send(body);
   } else if (route.kind === 'raw') {
     if (!reply.hasHeader('content-type')) reply.header('content-type', route.mediaType);
-    reply.send(value);
+    if (exchange.method === 'HEAD' && value instanceof Readable) {
+      // Fastify would read a stream to its end to throw it away.
+      discard(value);
+      reply.send(Readable.from([]));
+    } else reply.send(value);
   } else reply.send();
+}
+
+/** A stream nobody reads keeps its file or connection open. */
+function discard(value: unknown): void {
+  if (value instanceof Readable) value.on('error', () => undefined).destroy();
 }
 
 function isThenable(value: unknown): value is Promise<unknown> {
