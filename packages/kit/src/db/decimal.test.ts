@@ -34,3 +34,12 @@ test('canonical spelling is a fixed point and keeps the value', () => {
     }),
   );
 });
+
+test.each([`${'0'.repeat(200_000)}x`, `0.${'0'.repeat(200_000)}1`, `1.${'0'.repeat(200_000)}`])(
+  'a text of 200,000 zeros is read in one go, not in the square of their number',
+  (text) => {
+    const started = performance.now();
+    expect(parseDecimal(text, 2)).toBe(text.startsWith('1') ? '1.00' : undefined);
+    expect(performance.now() - started).toBeLessThan(200);
+  },
+);

@@ -1,4 +1,4 @@
-const FORM = /^(-?)0*(\d+)(?:\.(\d*))?$/;
+const FORM = /^(-?)(\d+)(?:\.(\d*))?$/;
 
 /**
  * The one spelling of a decimal: no leading zeros, exactly `scale` digits, no negative zero; as PostgreSQL's
@@ -7,8 +7,9 @@ const FORM = /^(-?)0*(\d+)(?:\.(\d*))?$/;
 export function parseDecimal(text: string, scale: number, precision?: number): string | undefined {
   const parts = FORM.exec(text);
   if (parts === null) return undefined;
-  const [, sign = '', whole = '', given = ''] = parts;
-  const fraction = given.replace(/0+$/, '');
+  const [, sign = '', digitsBefore = '', given = ''] = parts;
+  const whole = withoutLeadingZeros(digitsBefore);
+  const fraction = withoutTrailingZeros(given);
   if (fraction.length > scale) return undefined;
   if (precision !== undefined && whole !== '0' && whole.length > precision - scale) return undefined;
   const digits = scale === 0 ? whole : `${whole}.${fraction.padEnd(scale, '0')}`;
@@ -21,4 +22,17 @@ export function canonicalDecimal(text: string, scale: number): string {
   const first = text.charCodeAt(0);
   if (first >= 49 && first <= 57 && scale > 0 && text.charCodeAt(text.length - scale - 1) === 46) return text;
   return parseDecimal(text, scale) ?? text;
+}
+
+// Loops, not patterns: one that may begin or end at any of many zeros takes the square of their number to say no, and the text is a caller's.
+function withoutLeadingZeros(digits: string): string {
+  let start = 0;
+  while (start < digits.length - 1 && digits.charCodeAt(start) === 48) start += 1;
+  return digits.slice(start);
+}
+
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits.charCodeAt(end - 1) === 48) end -= 1;
+  return digits.slice(0, end);
 }
