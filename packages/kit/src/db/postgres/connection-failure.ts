@@ -10,7 +10,8 @@ export function isConnectionFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (isKitError(error)) return error.code === 'database_unavailable';
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && (NETWORK.has(code) || SERVER.test(code))) return true;
+  // What the server says has a code, and may quote a caller's text: only the driver's own errors are known by their words.
+  if (typeof code === 'string') return NETWORK.has(code) || SERVER.test(code);
   return DRIVER.test(error.message);
 }
 

@@ -72,6 +72,16 @@ describe('lost connections', () => {
     expect(await db.query('select id from deferred')).toEqual([]);
   });
 
+  test.each(['connection terminated', 'client was closed', 'not queryable', 'Cannot use a pool'])(
+    'the words %j in a caller’s value are no lost connection',
+    async (words) => {
+      const before = await backendOf(db);
+      const refused = db.query('select cast($1 as uuid)', [words]);
+      await expect(refused).rejects.toMatchObject({ code: '22P02' });
+      expect(await backendOf(db)).toBe(before);
+    },
+  );
+
   test('idle connections that the server ends are replaced', async () => {
     await Promise.all(Array.from({ length: 4 }, () => db.query('select pg_sleep(0.02)')));
     await operator.query(
