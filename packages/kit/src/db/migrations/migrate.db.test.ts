@@ -92,6 +92,34 @@ describeDatabases('migrations', (database) => {
     expect(await columnsOf(table)).toEqual(['id', 'more']);
   });
 
+  test('another process that migrates is waited for as long as said, then named', async () => {
+    const [module, table] = [unique('blocked'), unique('blocked_orders')];
+    const modules = [{ name: module, migrations: [migration('0001_initial', [createTable(table, { id: t.uuidv7().pk() })])] }];
+    const other = await database.open();
+    const holding = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const held = migrate(other, [
+      {
+        name: unique('other'),
+        migrations: [
+          migration('0001_initial', [
+            code('wait', async () => {
+              holding.resolve();
+              await release.promise;
+            }),
+          ]),
+        ],
+      },
+    ]);
+    await holding.promise;
+    const waiting = migrate(database.db, modules, { lockWaitMs: 50 });
+    waiting.catch(() => undefined);
+    await expect(waiting).rejects.toMatchObject({ cause: { code: 'database_busy' } });
+    release.resolve();
+    await held;
+    expect((await migrate(database.db, modules, { lockWaitMs: 50 })).applied).toEqual([`${module}/0001_initial`]);
+  });
+
   test('a failing migration leaves nothing half done and the ones before it stay', async () => {
     const [module, table, other] = [unique('failing'), unique('failing_orders'), unique('failing_other')];
     const one = migration('0001_initial', [createTable(table, { id: t.uuidv7().pk(), label: t.text() })]);

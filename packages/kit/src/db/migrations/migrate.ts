@@ -1,5 +1,6 @@
 import type { Database, Db } from '../db.ts';
 import type { EngineTransactionOptions } from '../engine.ts';
+import { dbErrors } from '../errors.ts';
 import type { Handle } from '../handle.ts';
 import { type DbLog, silentLog } from '../log.ts';
 import { quoteName as q } from '../names.ts';
@@ -36,6 +37,8 @@ export interface MigrationReport {
 const LOCK_WAIT_MS = 300_000;
 /** One number for every kit database: two processes that migrate the same one wait for each other. */
 const LOCK_KEY = 7_319_001;
+/** PostgreSQL's lock_not_available. */
+const LOCK_TIMEOUT = '55P03';
 
 /**
  * Brings the database up to date. Each migration is one transaction, with its line in the history: it happens as a
@@ -78,7 +81,7 @@ async function applyStep(
   const settings: EngineTransactionOptions = { withoutForeignKeys: rebuilds, waitMsMax: options.lockWaitMs ?? LOCK_WAIT_MS };
   const { engine, log } = (database as unknown as Handle).context;
   await database.transaction(async (tx) => {
-    if (tx.dialect === 'postgres') await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);
+    if (tx.dialect === 'postgres') await waitForOthers(tx, options.lockWaitMs ?? LOCK_WAIT_MS);
     await ensureHistory(tx);
     // Asked again under the lock: another process may have been here while this one waited.
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
@@ -98,6 +101,18 @@ async function applyStep(
       { backups: report.backups },
       'tables were made anew; the file as it was before is kept beside it',
     );
+}
+
+/** On SQLite the transaction itself is the lock. The limit ends with the wait: how long a migration waits for tables is not ours to say. */
+async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
+  await tx.query(`set local lock_timeout = ${Math.max(1, Math.round(waitMs))}`);
+  try {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK_KEY]);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
+    throw dbErrors.database_busy({ cause: error, message: `another process has been migrating this database for more than ${waitMs} ms` });
+  }
+  await tx.query('set local lock_timeout to default');
 }
 
 async function applyTo(tx: Db, operation: Operation, before: SchemaState): Promise<void> {
