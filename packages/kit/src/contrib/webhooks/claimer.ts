@@ -142,8 +142,7 @@ class Slots {
   }
 
   get someEndpointIsFull(): boolean {
-    for (const requests of this.#busy.values()) if (requests >= this.#limits.perEndpoint) return true;
-    return false;
+    return this.#busy.keys().some((id) => this.isFull(id));
   }
 
   occupy(claims: readonly Claim[]): void {
