@@ -14,6 +14,7 @@ import { unknownOptions } from '../http/option-faults.ts';
 import { isRoute } from '../http/route.ts';
 import {
   aFunction,
+  errorMap,
   groupValueFaults,
   middleware as aMiddleware,
   milliseconds,
@@ -79,7 +80,7 @@ const appWants: Readonly<Record<string, Want>> = {
   tenant: aFunction,
   clock: objectWith('a clock: { now: () => Date }', 'now'),
   throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
-  errors: objectWith('an error map: errors().on(…)', 'translate', 'ruleFor'),
+  errors: errorMap,
 };
 
 const mountOptionNames = ['controllers', 'deprecated', 'errors', 'middleware', 'throttles', 'permission'];

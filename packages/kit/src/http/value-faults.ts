@@ -45,7 +45,7 @@ export const middleware: Want = (value) =>
 
 const text: Want = (value) => (typeof value === 'string' ? undefined : 'a text');
 const flag: Want = (value) => (typeof value === 'boolean' ? undefined : 'true or false');
-const errorMap = objectWith('an error map: errors().on(…)', 'translate', 'ruleFor');
+export const errorMap = objectWith('an error map: errors().on(…)', 'translate', 'ruleFor');
 const deprecation: Want = (value) =>
   typeof value === 'boolean' || (isMembers(value) && value['since'] !== undefined) ? undefined : 'true or { since: "2026-06-30" }';
 
