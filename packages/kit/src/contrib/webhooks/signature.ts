@@ -1,7 +1,8 @@
 // Standard Webhooks signing (sender's side): `v1` is HMAC-SHA256 with a `whsec_` secret, `v1a` is ed25519 with a
 // `whsk_` key. Both sign the bytes `<id>.<timestamp>.<body>`.
-import { createHmac, createPrivateKey, createPublicKey, createSecretKey, randomBytes, sign as signBytes } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomBytes, sign as signBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { hmacSha256 } from './hmac-sha256.ts';
 import { ED25519_KEY_BYTES, InvalidSecret, parseSecret } from './secret.ts';
 
 export const SECRET_BYTES = 32;
@@ -10,10 +11,9 @@ export const SECRET_BYTES = 32;
 const ED25519_PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** A parsed secret, kept by the worker between deliveries so that key parsing is paid once per endpoint, not per request. */
-export interface SigningKey {
-  readonly version: 'v1' | 'v1a';
-  readonly key: KeyObject;
-}
+export type SigningKey =
+  | { readonly version: 'v1'; readonly mac: ReturnType<typeof hmacSha256> }
+  | { readonly version: 'v1a'; readonly key: KeyObject };
 
 export interface MessageToSign {
   readonly id: string;
@@ -46,7 +46,7 @@ export function publicKeyOf(privateKey: string): string {
 export function signingKey(text: string): SigningKey {
   const secret = parseSecret(text);
   if (secret.kind === 'public') throw new InvalidSecret('A public key ("whpk_…") cannot sign; pass the "whsk_" or "whsec_" secret.');
-  if (secret.kind === 'symmetric') return { version: 'v1', key: createSecretKey(secret.bytes) };
+  if (secret.kind === 'symmetric') return { version: 'v1', mac: hmacSha256(secret.bytes) };
   const key = privateKeyObject(secret.bytes);
   if (secret.publicBytes !== null && !rawPublicKey(key).equals(secret.publicBytes)) {
     throw new InvalidSecret('The two halves of the "whsk_" key do not belong together.');
@@ -78,10 +78,10 @@ function signedPrefix({ id, timestamp }: MessageToSign): string {
   return `${id}.${timestamp}.`;
 }
 
-function signature({ version, key }: SigningKey, prefix: string, body: string | Uint8Array): string {
-  if (version === 'v1') return `v1,${createHmac('sha256', key).update(prefix).update(body).digest('base64')}`;
+function signature(signing: SigningKey, prefix: string, body: string | Uint8Array): string {
+  if (signing.version === 'v1') return `v1,${signing.mac(prefix, body)}`;
   const content = Buffer.concat([Buffer.from(prefix), typeof body === 'string' ? Buffer.from(body) : body]);
-  return `v1a,${signBytes(null, content, key).toString('base64')}`;
+  return `v1a,${signBytes(null, content, signing.key).toString('base64')}`;
 }
 
 function privateKeyObject(seed: Uint8Array): KeyObject {
