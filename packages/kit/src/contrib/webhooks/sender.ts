@@ -5,7 +5,14 @@ import { LEASE_MARGIN_MS } from './options.ts';
 import { InvalidSecret } from './secret.ts';
 import { SecretUnavailable } from './secret-box.ts';
 import { signatureHeader, signingKey, type SigningKey } from './signature.ts';
-import { EXCERPT_BYTES_MAX, httpTransport, storableText, type Transport, type TransportResult } from './transport.ts';
+import {
+  EXCERPT_BYTES_MAX,
+  httpTransport,
+  storableText,
+  type Transport,
+  type TransportRequest,
+  type TransportResult,
+} from './transport.ts';
 import { VERSION } from './version.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -19,6 +26,8 @@ export interface SendReport {
   readonly durationMs: number;
   readonly excerpt: string | null;
 }
+
+type Refusal = Extract<AttemptResult, { kind: 'refused' }>;
 
 const BODY_CACHE_BYTES_MAX = 4 * 1024 * 1024;
 const KEYS_MAX = 10_000;
@@ -44,27 +53,37 @@ export class Sender {
   }
 
   async send(claim: Claim): Promise<SendReport> {
-    const { clock, log } = this.#webhooks;
-    const startedAt = clock.now();
+    const startedAt = this.#webhooks.clock.now();
     const start = performance.now();
-    let attempt: { result: AttemptResult | null; excerpt: string | null };
+    let result: AttemptResult | null;
+    let excerpt: string | null = null;
     try {
-      attempt = await this.#attempt(claim, startedAt);
+      const request = this.#requestOf(claim, startedAt);
+      if (request === null || 'kind' in request) {
+        result = request;
+      } else {
+        const answer = await this.#request(request);
+        if (answer.kind === 'response') excerpt = storable(answer.bodyExcerpt);
+        else this.#warn(claim, answer.detail);
+        result = answer.kind === 'response' ? answer : { ...answer, error: storable(answer.error) };
+      }
     } catch (error) {
-      log.error({ err: error, delivery_id: claim.id }, 'a webhook could not be sent');
-      attempt = { result: failure('connection', 'The request failed inside the sender.'), excerpt: null };
+      this.#webhooks.log.error({ err: error, delivery_id: claim.id }, 'a webhook could not be sent');
+      result = failure('connection', 'The request failed inside the sender.');
     }
-    return { claim, ...attempt, startedAt, endedAt: clock.now(), durationMs: Math.round(performance.now() - start) };
+    const endedAt = this.#webhooks.clock.now();
+    return { claim, result, startedAt, endedAt, durationMs: Math.round(performance.now() - start), excerpt };
   }
 
   async close(): Promise<void> {
     if (this.#ownsTransport) await this.#transport.close();
   }
 
-  async #attempt(claim: Claim, now: Date): Promise<{ result: AttemptResult | null; excerpt: string | null }> {
+  /** What is to be sent; or why nothing is: null where nobody has decided yet for whom the event is. */
+  #requestOf(claim: Claim, now: Date): TransportRequest | Refusal | null {
     const { event, endpoint } = claim;
     const audience = audienceOf(event);
-    if (audience === null) return { result: null, excerpt: null };
+    if (audience === null) return null;
     if (!endpoint.is_active) return refused('endpoint_disabled', 'The endpoint is disabled.');
     if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
       return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
@@ -85,14 +104,14 @@ export class Sender {
       'webhook-timestamp': String(message.timestamp),
       'webhook-signature': signatureHeader(keys, message),
     };
-    const result = await this.#request({ url: endpoint.url, headers, body });
-    if (result.kind === 'response') return { result, excerpt: storable(result.bodyExcerpt) };
-    if (result.detail !== null)
-      this.#webhooks.log.warn({ delivery_id: claim.id, detail: result.detail }, 'a webhook was refused by the URL policy');
-    return { result: { ...result, error: storable(result.error) }, excerpt: null };
+    return { url: endpoint.url, headers, body };
   }
 
-  #request(request: { url: string; headers: Record<string, string>; body: Buffer }): Promise<TransportResult> {
+  #warn({ id }: Claim, detail: string | null): void {
+    if (detail !== null) this.#webhooks.log.warn({ delivery_id: id, detail }, 'a webhook was refused by the URL policy');
+  }
+
+  #request(request: TransportRequest): Promise<TransportResult> {
     if (this.#ownsTransport) return this.#transport.send(request);
     return guarded(this.#transport, request, this.#webhooks.settings.timeoutMs + FOREIGN_TRANSPORT_MARGIN_MS);
   }
@@ -159,7 +178,7 @@ export function audienceOf({
 }
 
 /** A foreign transport may throw, hang or answer nonsense. */
-async function guarded(transport: Transport, request: Parameters<Transport['send']>[0], deadlineMs: number): Promise<TransportResult> {
+async function guarded(transport: Transport, request: TransportRequest, deadlineMs: number): Promise<TransportResult> {
   const { promise: expired, resolve } = Promise.withResolvers<TransportResult>();
   const timer = setTimeout(() => resolve(failure('timeout', 'The transport did not return in time.')), deadlineMs);
   try {
@@ -203,11 +222,8 @@ function failure(reason: 'connection' | 'timeout', error: string): TransportResu
   return { kind: 'failure', reason, error, detail: null, status: null };
 }
 
-function refused(
-  reason: 'audience_changed' | 'endpoint_disabled' | 'secret_unavailable',
-  error: string,
-): { result: AttemptResult; excerpt: null } {
-  return { result: { kind: 'refused', reason, error }, excerpt: null };
+function refused(reason: Refusal['reason'], error: string): Refusal {
+  return { kind: 'refused', reason, error };
 }
 
 /** Text from outside that every database stores. */
