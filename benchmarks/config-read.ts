@@ -48,10 +48,10 @@ export default defineBenchmark({
       writeFileSync(join(folder, 'billing.json'), makeDocument());
       writeFileSync(join(folder, 'server.toml'), TOML);
       const auditLog = join(folder, 'audit.log');
-      const bare = await startServer(new URL('./servers/bare-document.ts', import.meta.url), [join(folder, 'billing.json')]);
+      const bare = await startServer(new URL('./servers/bare-document.ts', import.meta.url), { args: [join(folder, 'billing.json')] });
       stops.push(() => bare.stop());
       const config = new URL('./servers/config-server.ts', import.meta.url);
-      const ours = await startServer(config, [join(folder, 'server.toml')], {}, openSync(auditLog, 'a'));
+      const ours = await startServer(config, { args: [join(folder, 'server.toml')], stderr: openSync(auditLog, 'a') });
       stops.push(() => ours.stop());
       const url = `http://127.0.0.1:${ours.port}/billing/production`;
       const [oursCpu, bareCpu] = [new CpuPerRequest(ours), new CpuPerRequest(bare)];

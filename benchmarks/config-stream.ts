@@ -54,8 +54,12 @@ export default defineBenchmark({
       writeFileSync(join(folder, 'server.toml'), TOML);
       const audit = openSync(join(folder, 'audit.log'), 'a');
       const startOurs = (): Promise<ServerProcess> =>
-        startServer(new URL('./servers/config-server.ts', import.meta.url), [join(folder, 'server.toml'), oursStamps], {}, audit);
-      const startBare = (): Promise<ServerProcess> => startServer(new URL('./servers/bare-stream.ts', import.meta.url), [file, bareStamps]);
+        startServer(new URL('./servers/config-server.ts', import.meta.url), {
+          args: [join(folder, 'server.toml'), oursStamps],
+          stderr: audit,
+        });
+      const startBare = (): Promise<ServerProcess> =>
+        startServer(new URL('./servers/bare-stream.ts', import.meta.url), { args: [file, bareStamps] });
       const ours = await measure(startOurs, subscribers, oursStamps, publish, context.rounds);
       const bare = await measure(startBare, subscribers, bareStamps, publish, context.rounds);
       context.print(

@@ -61,7 +61,7 @@ export default defineBenchmark({
 async function startNest(context: BenchmarkContext): Promise<ServerProcess | undefined> {
   try {
     const folder = installPeers(NEST, (line) => context.print(line));
-    return await startServer(new URL('./servers/http-nest.ts', import.meta.url), [folder]);
+    return await startServer(new URL('./servers/http-nest.ts', import.meta.url), { args: [folder] });
   } catch (error) {
     context.print(`NestJS is left out: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;

@@ -21,7 +21,7 @@ async function run(context: BenchmarkContext) {
   const peers = installQueues((line) => context.print(line));
   const postgres = await startPostgresServer({ durable: true });
   const redis = await startRedisServer();
-  const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url));
+  const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url), { isUnderTest: false });
   const shared = {
     origin: `http://127.0.0.1:${receiver.port}`,
     postgresUrl: postgres.url,

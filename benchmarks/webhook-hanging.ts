@@ -55,7 +55,7 @@ async function measure(database: Database, jobs: number, { isHanging }: { isHang
 async function run(context: BenchmarkContext) {
   const jobs = context.quick ? 2000 : 10_000;
   const postgres = await startPostgresServer({ durable: true });
-  const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url));
+  const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url), { isUnderTest: false });
   const database = await openDatabase(postgres.url);
   const urlPolicy = URLPolicy({ allowHttp: true, allowPrivateNetworks: true });
   useWebhooks(database, { urlPolicy, concurrency: CONCURRENCY, timeoutMs: TIMEOUT_MS });

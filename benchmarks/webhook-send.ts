@@ -25,7 +25,7 @@ export default defineBenchmark({
   name: 'webhook-send',
   question: 'What share of a bare sign-and-POST loop does our transport reach, per CPU second?',
   async run(context) {
-    const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url));
+    const receiver = await startServer(new URL('./receivers/webhook-receiver.ts', import.meta.url), { isUnderTest: false });
     const origin = `http://127.0.0.1:${receiver.port}`;
     const keys = [signingKey(`whsec_${SECRET.toString('base64')}`)];
     const bare = bareLoop(origin, 2 * CONCURRENCY);

@@ -57,10 +57,24 @@ async function queueOf(options: DelivererOptions): Promise<Queue> {
   return QUEUES[name](peers, { ...options, message: MESSAGE, send });
 }
 
+const USES_POSTGRES: ReadonlySet<DelivererOptions['name']> = new Set(['kit', 'graphile-worker', 'pg-boss']);
+
+/**
+ * What earlier rounds and filling left to do. When the server does it by itself decides otherwise: the queues' rows are deleted as they are done, and
+ * graphile-worker made 4,900 or 6,100 a second for a whole run, and once 1,370.
+ */
+async function tidyUp(postgresUrl: string): Promise<void> {
+  const database = await openDatabase(postgresUrl);
+  await database.query('vacuum (analyze)');
+  await database.query('checkpoint');
+  await database.close();
+}
+
 const options = JSON.parse(process.argv[2] ?? '') as DelivererOptions;
 const queue = await queueOf(options);
 contending(async () => {
   await queue.fill();
+  if (USES_POSTGRES.has(options.name)) await tidyUp(options.postgresUrl);
   const start = performance.now();
   await queue.drain();
   return (options.jobs / (performance.now() - start)) * 1000;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pinned, SERVER_CORE } from './cores.ts';
 
-/** A server under test in a process of its own, pinned to the server core. */
+/** A server in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
   /** CPU time the process has used so far, in microseconds. */
@@ -15,18 +15,25 @@ export interface ServerProcess {
 type Question = 'cpu' | 'heap';
 type Answer = { port: number } | { question: Question; value: number };
 
+export interface ServerOptions {
+  readonly args?: readonly string[];
+  /** A descriptor for a server that logs every request there. */
+  readonly stderr?: 'inherit' | number;
+  /** The server under test has a core of its own. A server that others are measured against runs wherever there is room, like them. */
+  readonly isUnderTest?: boolean;
+}
+
 /**
  * Starts `script` (a URL relative to the caller, `new URL('./x.ts', import.meta.url)`), which must call `serving(port)`
- * once it listens on loopback. `stderr` may be a descriptor, for a server that logs every request there.
+ * once it listens on loopback.
  */
 export async function startServer(
   script: URL,
-  args: readonly string[] = [],
-  env: Record<string, string> = {},
-  stderr: 'inherit' | number = 'inherit',
+  { args = [], stderr = 'inherit', isUnderTest = true }: ServerOptions = {},
 ): Promise<ServerProcess> {
-  const node = pinned(SERVER_CORE, process.execPath, ['--conditions=source', '--expose-gc', fileURLToPath(script), ...args]);
-  const child = spawn(node.command, node.args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', stderr, 'ipc'] });
+  const run = ['--conditions=source', '--expose-gc', fileURLToPath(script), ...args];
+  const node = isUnderTest ? pinned(SERVER_CORE, process.execPath, run) : { command: process.execPath, args: run };
+  const child = spawn(node.command, node.args, { stdio: ['ignore', 'ignore', stderr, 'ipc'] });
   const port = await new Promise<number>((done, failed) => {
     child.once('exit', (code) => failed(new Error(`${fileURLToPath(script)} exited with ${code} before it listened`)));
     child.once('error', failed);
