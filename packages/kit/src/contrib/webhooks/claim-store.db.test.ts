@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../test/webhooks/outbox.ts';
 import type { Db } from '../../db/db.ts';
-import { claimByEndpoint, dueInOrder } from './claim-store.ts';
+import { claimByEndpoint, claimDue, dueInOrder, type ClaimLimits } from './claim-store.ts';
+import { Claimer } from './claimer.ts';
 import { publish } from './publish.ts';
+
+afterEach(() => void vi.restoreAllMocks());
 
 describeOutbox('claiming from endpoint to endpoint', (outbox) => {
   test('does not read the backlog of an endpoint that is full, however long it is', async (context) => {
@@ -26,6 +29,63 @@ describeOutbox('claiming from endpoint to endpoint', (outbox) => {
       expect(claims).toHaveLength(50);
       expect(claims.filter(({ endpoint: { id } }) => id === full)).toEqual([]);
     });
+  });
+});
+
+describeOutbox('claiming by time', (outbox) => {
+  const limitsOf = (now: Date, free: number): ClaimLimits => ({
+    now,
+    until: new Date(now.getTime() + 60_000),
+    free,
+    perEndpoint: 10,
+    busy: new Map(),
+  });
+  test('an event with its payload and an endpoint with its secrets are sent to the worker once, however many of their deliveries it claims', async (context) => {
+    const { db, owner, endpoint, clock } = outbox;
+    context.skip(db.dialect !== 'postgres', 'SQLite answers from its own process');
+    const mine = owner();
+    for (let n = 0; n < 10; n++) await endpoint({ owner: mine, path: `/${mine}/${n}` });
+    await db.transaction(async (tx) => {
+      for (let n = 0; n < 5; n++) await publish(tx, 'order.paid', { n }, { owner: mine });
+    });
+    const query = vi.spyOn(db, 'query');
+    const { claims } = await claimDue(db, limitsOf(clock.now(), 50));
+    expect(claims).toHaveLength(50);
+    const [[answer]] = query.mock.settledResults.map(({ value }) => value) as [[Record<'deliveries' | 'events' | 'endpoints', object[]>]];
+    expect([answer.deliveries.length, answer.events.length, answer.endpoints.length]).toEqual([50, 5, 10]);
+  });
+
+  test('one claim in eleven begins at the head of the queue, one in thirty-one while the endpoint whose backlog is there is full', async (context) => {
+    const { db, owner, endpoint, clock } = outbox;
+    context.skip(db.dialect !== 'postgres', 'SQLite always begins at the head');
+    const [slow, mine] = [owner(), owner()];
+    const { id: full } = await endpoint({ owner: slow });
+    for (let n = 0; n < 20; n++) await endpoint({ owner: mine, path: `/${mine}/${n}` });
+    const query = vi.spyOn(db, 'query');
+    /** Which of so many claims began there. */
+    const fromHead = async (claims: number, busy: ReadonlyMap<string, number>): Promise<number[]> => {
+      const claimer = new Claimer(db);
+      const found: number[] = [];
+      for (let n = 0; n < claims; n++) {
+        query.mockClear();
+        expect(await claimer.claim({ ...limitsOf(clock.now(), 5), busy })).toHaveLength(5);
+        if (query.mock.calls.some(([, parameters]) => parameters?.at(-1) === '-infinity')) found.push(n);
+      }
+      return found;
+    };
+    await db.transaction(async (tx) => {
+      for (let n = 0; n < 20; n++) await publish(tx, 'order.paid', { n }, { owner: mine });
+    });
+    expect(await fromHead(60, new Map())).toEqual([0, 11, 22, 33, 44, 55]);
+    while ((await claimDue(db, limitsOf(clock.now(), 50))).claims.length > 0);
+    await db.transaction(async (tx) => {
+      for (let n = 0; n < 100; n++) await publish(tx, 'order.paid', { n }, { owner: slow });
+    });
+    clock.advance(1);
+    await db.transaction(async (tx) => {
+      for (let n = 0; n < 20; n++) await publish(tx, 'order.paid', { n }, { owner: mine });
+    });
+    expect(await fromHead(60, new Map([[full, 10]]))).toEqual([0, 31]);
   });
 });
 
