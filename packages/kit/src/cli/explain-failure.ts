@@ -25,6 +25,8 @@ export function explainFailure(error: unknown): string | undefined {
   if (syscall === 'listen' && code !== undefined) return explainListen(code, address ?? '', port ?? 0);
   if (isKitError(error) && error.code === 'database_unavailable')
     return `The database cannot be reached: ${reasonOf(error)}. Look whether it is running, and whether DATABASE_URL or createApp({ database }) names it.`;
+  if (isKitError(error) && error.code === 'storage_full')
+    return `The disk of the database is full (${error.message}). Make room on it; what was saved before is still there.`;
   // PostgreSQL's own sentences name the user or the database, and no password.
   if (code === '28P01' || code === '28000')
     return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;

@@ -11,6 +11,11 @@ export const dbErrors = defineErrors('db', {
     detail: 'The database cannot be reached. Try again shortly.',
     remedy: 'The connection was refused, lost or not free in time. Retry; check the server and the pool size.',
   },
+  storage_full: {
+    status: 503,
+    detail: 'Nothing can be saved right now. Try again later.',
+    remedy: 'The disk of the database is full: make room on it. Reading goes on meanwhile, and no change was saved by half.',
+  },
   commit_unknown: {
     status: 503,
     detail: 'The connection was lost while the change was being saved. It may or may not have been saved.',

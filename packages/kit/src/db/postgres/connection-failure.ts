@@ -15,11 +15,13 @@ export function isConnectionFailure(error: unknown): boolean {
   return DRIVER.test(error.message);
 }
 
-/** A lost or refused connection is the caller's "try again", everything else stays what it is. */
+/** A lost or refused connection and a full disk are the caller's "try again", everything else stays what it is. */
 export function translateFailure(error: unknown): unknown {
   if (isConnectionFailure(error) && !isKitError(error))
     return dbErrors.database_unavailable({ cause: error, message: (error as Error).message });
-  if ((error as { code?: unknown } | null)?.code === '25P02') {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (code === '53100') return dbErrors.storage_full({ cause: error, message: (error as Error).message });
+  if (code === '25P02') {
     return dbErrors.transaction_aborted({
       cause: error,
       message: 'A statement failed earlier in this transaction: wrap statements that may fail in a savepoint, tx.transaction(…).',

@@ -25,6 +25,22 @@ afterAll(async () => {
 const backendOf = async (tx: Db): Promise<number> => (await tx.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid ?? 0;
 const terminate = (pid: number): Promise<unknown> => operator.query('select pg_terminate_backend($1)', [pid]);
 
+test('a full disk is a 503, and the connection that met it works on', async () => {
+  const full = `do $$ begin raise exception 'could not extend file "base/1/2": No space left on device' using errcode = '53100'; end $$`;
+  await expect(db.query(full)).rejects.toMatchObject({ code: 'storage_full', status: 503 });
+  const lost = db.transaction(async (tx) => {
+    await tx.query('insert into notes (id) values (900)');
+    await tx.query(full);
+  });
+  await expect(lost).rejects.toMatchObject({ code: 'storage_full' });
+  await db.transaction(async (tx) => {
+    const backend = await backendOf(tx);
+    await expect(tx.transaction((savepoint) => savepoint.query(full))).rejects.toMatchObject({ code: 'storage_full' });
+    expect(await backendOf(tx)).toBe(backend);
+  });
+  expect(await db.query('select id from notes where id = 900')).toEqual([]);
+});
+
 describe('lost connections', () => {
   test('a transaction whose connection dies half way rejects, saves nothing and leaves a healthy pool', async () => {
     for (let round = 0; round < 6; round++) {

@@ -10,7 +10,7 @@ import type {
 } from '../engine.ts';
 import type { DbLog } from '../log.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
-import { translateFailure } from './connection-failure.ts';
+import { isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { PostgresListener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { StatementNames } from './statement-names.ts';
@@ -152,6 +152,6 @@ export class PostgresEngine implements Engine {
 
 /** A client goes back to the pool unless its connection is the problem. */
 function release(client: pg.PoolClient, failure: unknown, discard = false): void {
-  const isBroken = discard || (failure !== undefined && translateFailure(failure) !== failure);
+  const isBroken = discard || (failure !== undefined && isConnectionFailure(failure));
   client.release(isBroken ? (failure instanceof Error ? failure : true) : undefined);
 }

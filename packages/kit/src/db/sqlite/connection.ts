@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
 import { decoderOf, encodeSqlite, type SqliteDecoder } from './codec.ts';
+import { translateFailure } from './translate-failure.ts';
 
 type RowBuilder = (values: unknown[]) => unknown;
 
@@ -45,11 +46,13 @@ export class SqliteConnection {
     let prepared = this.#prepare(text);
     if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
     const values = parameters.map(encodeSqlite);
-    if (prepared.columnCount === 0) {
-      const { changes } = prepared.statement.run(...values);
-      return { rows: [], count: Number(changes) };
+    let rows: unknown[];
+    try {
+      if (prepared.columnCount === 0) return { rows: [], count: Number(prepared.statement.run(...values).changes) };
+      rows = prepared.statement.all(...values);
+    } catch (error) {
+      throw translateFailure(error);
     }
-    const rows = prepared.statement.all(...values) as unknown as unknown[];
     for (let index = 0; index < rows.length; index++) rows[index] = prepared.build(rows[index] as unknown[]);
     return { rows, count: rows.length };
   }
@@ -61,7 +64,11 @@ export class SqliteConnection {
   }
 
   exec(text: string): void {
-    this.database.exec(text);
+    try {
+      this.database.exec(text);
+    } catch (error) {
+      throw translateFailure(error);
+    }
   }
 
   /** The tables have changed. SQLite itself looks only when a statement first steps, after its columns were asked for. */

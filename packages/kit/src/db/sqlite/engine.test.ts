@@ -188,3 +188,41 @@ describe('statement texts', () => {
     ]);
   });
 });
+
+describe('a full disk', () => {
+  const filled = async (): Promise<Database> => {
+    const db = await open();
+    await db.query('create table notes (id integer primary key, body text not null)');
+    await db.query('insert into notes (id, body) values (1, $1)', ['kept']);
+    await db.query('pragma max_page_count = 20');
+    return db;
+  };
+  const LONG = 'x'.repeat(200_000);
+
+  test('is a 503 that loses nothing: the transaction is rolled back, what was saved is read, and writing goes on once there is room', async () => {
+    const db = await filled();
+    const filling = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id, body) values (2, $1)', ['with the rest']);
+      for (let id = 3; id < 100; id++) await tx.query('insert into notes (id, body) values ($1, $2)', [id, 'x'.repeat(4000)]);
+    });
+    await expect(filling).rejects.toMatchObject({ code: 'storage_full', status: 503 });
+    expect(await db.query('select id, body from notes')).toEqual([{ id: 1, body: 'kept' }]);
+    await expect(db.query('insert into notes (id, body) values (2, $1)', [LONG])).rejects.toMatchObject({ code: 'storage_full' });
+    await db.query('pragma max_page_count = 100000');
+    await db.query('insert into notes (id, body) values (2, $1)', [LONG]);
+    expect(await db.query('select count(*) as count from notes')).toEqual([{ count: 2 }]);
+  });
+
+  test('ends the whole transaction, as SQLite does then, also when a savepoint met it: nothing that follows is saved without the rest', async () => {
+    const db = await filled();
+    const lost = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id, body) values (2, $1)', ['before']);
+      const inner = tx.transaction((savepoint) => savepoint.query('insert into notes (id, body) values (3, $1)', [LONG]));
+      await expect(inner).rejects.toMatchObject({ code: 'storage_full' });
+      await tx.query('insert into notes (id, body) values (4, $1)', ['after']);
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'transaction_aborted' });
+    expect(await db.query('select id from notes')).toEqual([{ id: 1 }]);
+    await db.query('update notes set body = $1', ['still writable']);
+  });
+});
