@@ -70,7 +70,7 @@ class Exchange {
     }
     if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, route.endpoint, 'method-not-allowed');
     if (route.endpoint === 'healthz' || route.endpoint === 'readyz') return this.#probe(route.endpoint);
-    const credential = this.#service.roster.tokens.find(this.#request.headers.authorization);
+    const credential = this.#service.roster.tokens.find(this.#request.headers.authorization, this.#request.socket);
     if (credential === undefined) return this.#answer(UNAUTHENTICATED, route.endpoint, 'unauthenticated');
     if (route.endpoint === 'metrics') return this.#metrics(credential);
     return this.#section(route as SectionRoute, credential);

@@ -15,9 +15,9 @@ test('a digest that differs in a single bit, anywhere, is another token', () => 
     flipped[bit >> 3]! ^= 1 << (bit & 7);
     return flipped;
   });
-  expect(tableOf(...near).find(`Bearer ${TOKEN}`)).toBeUndefined();
+  expect(tableOf(...near).find(`Bearer ${TOKEN}`, {})).toBeUndefined();
   for (const place of [0, 100, 256]) {
-    expect(tableOf(...near.slice(0, place), digest, ...near.slice(place)).find(`Bearer ${TOKEN}`)?.name).toBe(`client-${place}`);
+    expect(tableOf(...near.slice(0, place), digest, ...near.slice(place)).find(`Bearer ${TOKEN}`, {})?.name).toBe(`client-${place}`);
   }
 });
 
@@ -34,17 +34,40 @@ test('what is no bearer credential finds nobody', () => {
     `Bearer ${TOKEN}x`,
     `Bearer "${TOKEN}"`,
   ]) {
-    expect([header, table.find(header)]).toEqual([header, undefined]);
+    expect([header, table.find(header, {})]).toEqual([header, undefined]);
   }
-  expect(table.find(`Bearer   ${TOKEN}`)?.name).toBe('client-0');
+  expect(table.find(`Bearer   ${TOKEN}`, {})?.name).toBe('client-0');
 });
 
 test('a token outside ASCII is compared by the bytes that were sent', () => {
   const token = `ünïcode-${'x'.repeat(32)}`;
   const sent = Buffer.from(token).toString('latin1');
-  expect(tableOf(createHash('sha256').update(token).digest()).find(`Bearer ${sent}`)?.name).toBe('client-0');
+  expect(tableOf(createHash('sha256').update(token).digest()).find(`Bearer ${sent}`, {})?.name).toBe('client-0');
 });
 
 test('a table without clients finds nobody', () => {
-  expect(tableOf().find(`Bearer ${TOKEN}`)).toBeUndefined();
+  expect(tableOf().find(`Bearer ${TOKEN}`, {})).toBeUndefined();
+});
+
+test('a connection that was admitted once is nobody by another token of the same length, and whoever the next token names', () => {
+  const [one, two] = [TOKEN, TOKEN.toUpperCase()];
+  const table = tableOf(digest, createHash('sha256').update(two).digest());
+  const connection = {};
+  const nameOf = (authorization: string | undefined): string | undefined => table.find(authorization, connection)?.name;
+  for (let round = 0; round < 2; round++) {
+    expect([nameOf(`Bearer ${one}`), nameOf(`Bearer ${one}`), nameOf(`bearer  ${one}`)]).toEqual(['client-0', 'client-0', 'client-0']);
+    for (const at of [0, 7, TOKEN.length + 6]) {
+      const right = `Bearer ${one}`;
+      const near = `${right.slice(0, at)}~${right.slice(at + 1)}`;
+      expect([near, nameOf(near)]).toEqual([near, undefined]);
+    }
+    expect([nameOf(undefined), nameOf(''), nameOf('Bearer ')]).toEqual([undefined, undefined, undefined]);
+    expect([nameOf(`Bearer ${two}`), nameOf(`Bearer ${one}`), nameOf(`Bearer ${two}`)]).toEqual(['client-1', 'client-0', 'client-1']);
+  }
+});
+
+test('a connection that another table admitted is asked again', () => {
+  const connection = {};
+  expect(tableOf(digest).find(`Bearer ${TOKEN}`, connection)?.name).toBe('client-0');
+  expect(tableOf(Buffer.alloc(32)).find(`Bearer ${TOKEN}`, connection)).toBeUndefined();
 });

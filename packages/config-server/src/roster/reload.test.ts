@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ask, eventually, FILES, OTHER_TOKEN, SERVER_TOML, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
@@ -270,6 +271,20 @@ test('an edit of server.toml swaps tokens live: the new one is let in, the old o
   expect((await stream).text).toContain('id: 1');
   expect(otherEnded).toBe(false);
   expect(running.server.streams.open).toBe(1);
+});
+
+test('a connection that is kept open ends with its token: the next request on it is refused, another token on it is another caller', async () => {
+  const running = await startServer();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const statusOf = async (path: string, token: string): Promise<number> => (await running.ask(path, { token, agent })).status;
+  expect([await statusOf('/billing/prod', TOKEN), await statusOf('/billing/prod', TOKEN)]).toEqual([200, 200]);
+  const [socket] = Object.values(agent.freeSockets).flat();
+  expect([await statusOf('/billing/prod', OTHER_TOKEN), await statusOf('/orders/prod', OTHER_TOKEN)]).toEqual([404, 200]);
+  expect([await statusOf('/orders/prod', TOKEN), await statusOf('/billing/prod', `${TOKEN.slice(0, -1)}~`)]).toEqual([404, 401]);
+  await running.write('server.toml', SERVER_TOML.replace(TOKEN, 'a-new-token-for-billing-0123456789-abc'));
+  await eventually(async () => (await statusOf('/billing/prod', TOKEN)) === 401, 'the refusal');
+  expect(Object.values(agent.freeSockets).flat()).toEqual([socket]);
 });
 
 test('a grant that is taken away is gone live: the same 404 as ever, and the streams it opened are closed', async () => {
