@@ -60,8 +60,8 @@ async function queueOf(options: DelivererOptions): Promise<Queue> {
 const USES_POSTGRES: ReadonlySet<DelivererOptions['name']> = new Set(['kit', 'graphile-worker', 'pg-boss']);
 
 /**
- * What earlier rounds and filling left to do. When the server does it by itself decides otherwise: the queues' rows are deleted as they are done, and
- * graphile-worker made 4,900 or 6,100 a second for a whole run, and once 1,370.
+ * Does what earlier rounds and filling have left to do. Left to the server, the moment at which it does so would decide: graphile-worker, which
+ * deletes its jobs when they are done, made 4,900 or 6,100 a second for a whole run, and once 1,370.
  */
 async function tidyUp(postgresUrl: string): Promise<void> {
   const database = await openDatabase(postgresUrl);

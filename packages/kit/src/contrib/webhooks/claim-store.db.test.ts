@@ -7,6 +7,14 @@ import { publish } from './publish.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 
+const limitsOf = (now: Date, free: number): ClaimLimits => ({
+  now,
+  until: new Date(now.getTime() + 60_000),
+  free,
+  perEndpoint: 10,
+  busy: new Map(),
+});
+
 describeOutbox('claiming from endpoint to endpoint', (outbox) => {
   test('does not read the backlog of an endpoint that is full, however long it is', async (context) => {
     const { db, owner, endpoint, clock } = outbox;
@@ -20,8 +28,7 @@ describeOutbox('claiming from endpoint to endpoint', (outbox) => {
     });
     // With statistics: without them PostgreSQL would choose the right index by luck.
     await db.query('analyze webhook_deliveries');
-    const now = clock.now();
-    const limits = { now, until: new Date(now.getTime() + 60_000), free: 50, perEndpoint: 10, busy: new Map([[full, 10]]) };
+    const limits = { ...limitsOf(clock.now(), 50), busy: new Map([[full, 10]]) };
     await db.transaction(async (tx) => {
       const before = await rowsRead(tx);
       const { claims } = await claimByEndpoint(tx, limits, null);
@@ -33,13 +40,6 @@ describeOutbox('claiming from endpoint to endpoint', (outbox) => {
 });
 
 describeOutbox('claiming by time', (outbox) => {
-  const limitsOf = (now: Date, free: number): ClaimLimits => ({
-    now,
-    until: new Date(now.getTime() + 60_000),
-    free,
-    perEndpoint: 10,
-    busy: new Map(),
-  });
   test('an event with its payload and an endpoint with its secrets are sent to the worker once, however many of their deliveries it claims', async (context) => {
     const { db, owner, endpoint, clock } = outbox;
     context.skip(db.dialect !== 'postgres', 'SQLite answers from its own process');

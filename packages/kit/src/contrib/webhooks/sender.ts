@@ -62,9 +62,9 @@ export class Sender {
       if (request === null || 'kind' in request) {
         result = request;
       } else {
-        const answer = await this.#request(request);
+        const answer = await this.#sendRequest(request);
         if (answer.kind === 'response') excerpt = storable(answer.bodyExcerpt);
-        else this.#warn(claim, answer.detail);
+        else this.#warnOfPolicy(claim, answer.detail);
         result = answer.kind === 'response' ? answer : { ...answer, error: storable(answer.error) };
       }
     } catch (error) {
@@ -107,11 +107,11 @@ export class Sender {
     return { url: endpoint.url, headers, body };
   }
 
-  #warn({ id }: Claim, detail: string | null): void {
+  #warnOfPolicy({ id }: Claim, detail: string | null): void {
     if (detail !== null) this.#webhooks.log.warn({ delivery_id: id, detail }, 'a webhook was refused by the URL policy');
   }
 
-  #request(request: TransportRequest): Promise<TransportResult> {
+  #sendRequest(request: TransportRequest): Promise<TransportResult> {
     if (this.#ownsTransport) return this.#transport.send(request);
     return guarded(this.#transport, request, this.#webhooks.settings.timeoutMs + FOREIGN_TRANSPORT_MARGIN_MS);
   }

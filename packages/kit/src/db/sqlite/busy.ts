@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { dbErrors } from '../errors.ts';
+import { resultCode } from './result-code.ts';
 
 const SQLITE_BUSY = 5;
 /** Most waits are for another process's short transaction; the cap keeps a long one from being polled too hard. */
@@ -7,8 +8,7 @@ const WAIT_MS_MIN = 1;
 const WAIT_MS_MAX = 25;
 
 export function isBusy(error: unknown): boolean {
-  const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === 'number' && (code & 0xff) === SQLITE_BUSY;
+  return resultCode(error) === SQLITE_BUSY;
 }
 
 /**
