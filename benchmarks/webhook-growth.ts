@@ -2,12 +2,12 @@
 // deliveries with an empty table and with a million finished ones behind them; publishing to 10 endpoints of one owner
 // alone and among 100,000 of others that subscribe to the same pattern. Rows are made by SQL, measured calls are the module's.
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
-import { claimDue } from '../packages/kit/src/contrib/webhooks/claim-store.ts';
-import { createEndpoint } from '../packages/kit/src/contrib/webhooks/create-endpoint.ts';
+import { claimDue } from '../packages/kit/src/contrib/webhooks/delivery/claim-store.ts';
+import { createEndpoint } from '../packages/kit/src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { webhookMigrations } from '../packages/kit/src/contrib/webhooks/migrations/all.ts';
 import { webhookModels } from '../packages/kit/src/contrib/webhooks/models.ts';
-import { publish } from '../packages/kit/src/contrib/webhooks/publish.ts';
-import { releaseClaims } from '../packages/kit/src/contrib/webhooks/result-store.ts';
+import { publish } from '../packages/kit/src/contrib/webhooks/publishing/publish.ts';
+import { releaseClaims } from '../packages/kit/src/contrib/webhooks/delivery/result-store.ts';
 import { unbindWebhooks, useWebhooks } from '../packages/kit/src/contrib/webhooks/webhooks.ts';
 import { migrate, openDatabase, type Database } from '../packages/kit/src/db/index.ts';
 import { defineBenchmark } from './harness/benchmark.ts';

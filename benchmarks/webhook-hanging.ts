@@ -3,12 +3,12 @@
 // first, so the worker meets them wherever it looks; in the other case the same rows are there and due tomorrow, so that both drain
 // the same tables.
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
-import { createEndpoint } from '../packages/kit/src/contrib/webhooks/create-endpoint.ts';
-import { startWorker } from '../packages/kit/src/contrib/webhooks/deliver.ts';
+import { createEndpoint } from '../packages/kit/src/contrib/webhooks/endpoints/create-endpoint.ts';
+import { startWorker } from '../packages/kit/src/contrib/webhooks/delivery/deliver.ts';
 import { webhookMigrations } from '../packages/kit/src/contrib/webhooks/migrations/all.ts';
 import { webhookModels } from '../packages/kit/src/contrib/webhooks/models.ts';
-import { publish } from '../packages/kit/src/contrib/webhooks/publish.ts';
-import { URLPolicy } from '../packages/kit/src/contrib/webhooks/url-policy.ts';
+import { publish } from '../packages/kit/src/contrib/webhooks/publishing/publish.ts';
+import { URLPolicy } from '../packages/kit/src/contrib/webhooks/network/url-policy.ts';
 import { unbindWebhooks, useWebhooks } from '../packages/kit/src/contrib/webhooks/webhooks.ts';
 import { migrate, openDatabase, type Database } from '../packages/kit/src/db/index.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';

@@ -1,10 +1,10 @@
 // What does publishing add to a business transaction on PostgreSQL? A transaction that inserts a row, compared with the
 // same one that also publishes to 0, 10 and 100 matching endpoints. Statements are counted too: publishing is one.
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
-import { createEndpoint } from '../packages/kit/src/contrib/webhooks/create-endpoint.ts';
+import { createEndpoint } from '../packages/kit/src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { webhookMigrations } from '../packages/kit/src/contrib/webhooks/migrations/all.ts';
 import { webhookModels } from '../packages/kit/src/contrib/webhooks/models.ts';
-import { publish } from '../packages/kit/src/contrib/webhooks/publish.ts';
+import { publish } from '../packages/kit/src/contrib/webhooks/publishing/publish.ts';
 import { unbindWebhooks, useWebhooks } from '../packages/kit/src/contrib/webhooks/webhooks.ts';
 import { countQueries, migrate, openDatabase, uuidv7, type Db } from '../packages/kit/src/db/index.ts';
 import { defineBenchmark } from './harness/benchmark.ts';

@@ -1,9 +1,9 @@
 // What do the address policy, the deadline and the classification of results cost? Signing and sending with our
 // transport, compared with a bare loop that signs and POSTs with the same HTTP client; receiver in its own process.
 // Counted per second of this process's CPU time: the receiver and the machine's other tenants do not enter into it.
-import { signedHeaders, signingKey } from '../packages/kit/src/contrib/webhooks/signature.ts';
-import { httpTransport } from '../packages/kit/src/contrib/webhooks/transport.ts';
-import { URLPolicy } from '../packages/kit/src/contrib/webhooks/url-policy.ts';
+import { signedHeaders, signingKey } from '../packages/kit/src/contrib/webhooks/signing/signature.ts';
+import { httpTransport } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
+import { URLPolicy } from '../packages/kit/src/contrib/webhooks/network/url-policy.ts';
 import { bareLoop, MESSAGE, SECRET } from './deliverers/bare-loop.ts';
 import { defineBenchmark } from './harness/benchmark.ts';
 import { contest, ratioOf } from './harness/contest.ts';

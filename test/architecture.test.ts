@@ -112,7 +112,7 @@ describe('the checks themselves', () => {
     expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/audit/record.ts'))).toBeDefined();
     expect(forbidden(kit('contrib/apikeys/create.ts'), kit('contrib/jobs/start-job.ts'))).toBeUndefined();
     expect(forbidden(kit('app/create-app.ts'), kit('cli/main.ts'))).toBeDefined();
-    expect(forbidden(kit('contrib/webhooks/publish.ts'), kit('db/db.ts'))).toBeUndefined();
+    expect(forbidden(kit('contrib/webhooks/publishing/publish.ts'), kit('db/db.ts'))).toBeUndefined();
     expect(forbidden('packages/config-server/src/server.ts', kit('db/db.ts'))).toBeDefined();
   });
 

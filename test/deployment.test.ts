@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/transport.ts';
+import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods, resources, unitLines, units } from './deployment/manifests.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { generateSecret, signedHeaders, signingKey } from '../packages/kit/src/contrib/webhooks/signature.ts';
+import { generateSecret, signedHeaders, signingKey } from '../packages/kit/src/contrib/webhooks/signing/signature.ts';
 import { codeBlocks, root } from './docs/pages.ts';
 
 // The handlers of the guide, run as they are printed there.

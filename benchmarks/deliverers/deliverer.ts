@@ -1,10 +1,10 @@
 // One contender of webhook-deliver: stores `jobs` deliveries, then measures until all of them are made.
-import { createEndpoint } from '../../packages/kit/src/contrib/webhooks/create-endpoint.ts';
-import { deliverDue } from '../../packages/kit/src/contrib/webhooks/deliver.ts';
+import { createEndpoint } from '../../packages/kit/src/contrib/webhooks/endpoints/create-endpoint.ts';
+import { deliverDue } from '../../packages/kit/src/contrib/webhooks/delivery/deliver.ts';
 import { webhookMigrations } from '../../packages/kit/src/contrib/webhooks/migrations/all.ts';
 import { webhookModels } from '../../packages/kit/src/contrib/webhooks/models.ts';
-import { publish } from '../../packages/kit/src/contrib/webhooks/publish.ts';
-import { URLPolicy } from '../../packages/kit/src/contrib/webhooks/url-policy.ts';
+import { publish } from '../../packages/kit/src/contrib/webhooks/publishing/publish.ts';
+import { URLPolicy } from '../../packages/kit/src/contrib/webhooks/network/url-policy.ts';
 import { useWebhooks } from '../../packages/kit/src/contrib/webhooks/webhooks.ts';
 import { migrate, openDatabase } from '../../packages/kit/src/db/index.ts';
 import { contending } from '../harness/contender-process.ts';

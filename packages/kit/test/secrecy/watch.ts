@@ -1,7 +1,7 @@
 import { pino, symbols } from 'pino';
 import { afterAll, vi } from 'vitest';
 import type * as Key from '../../src/contrib/apikeys/key.ts';
-import type * as Fernet from '../../src/contrib/webhooks/fernet.ts';
+import type * as Fernet from '../../src/contrib/webhooks/signing/fernet.ts';
 import { inspectBeforeRemoval } from '../../src/testing/before-removal.ts';
 import { findKey, findWebhookSecret } from './find-secrets.ts';
 import { scanOpen } from './scan-database.ts';
@@ -25,7 +25,7 @@ vi.mock('../../src/contrib/apikeys/key.ts', async (original) => {
   return { ...real, formatKey };
 });
 
-vi.mock('../../src/contrib/webhooks/fernet.ts', async (original) => {
+vi.mock('../../src/contrib/webhooks/signing/fernet.ts', async (original) => {
   const real = await original<typeof Fernet>();
   const encrypt: typeof Fernet.encrypt = (key, message, ...rest) => {
     if (typeof message === 'string') known.sealed.add(message);

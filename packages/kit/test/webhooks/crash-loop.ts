@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { deliverDue } from '../../src/contrib/webhooks/deliver.ts';
-import { createEndpoint } from '../../src/contrib/webhooks/create-endpoint.ts';
+import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
+import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';

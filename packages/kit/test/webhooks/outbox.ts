@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from 'vitest';
 import { migrate, type Database, type Db } from '../../src/db/index.ts';
-import { createEndpoint, type EndpointInput } from '../../src/contrib/webhooks/create-endpoint.ts';
+import { createEndpoint, type EndpointInput } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { webhookMigrations } from '../../src/contrib/webhooks/migrations/all.ts';
 import { webhookModels } from '../../src/contrib/webhooks/models.ts';
-import { publish, type PublishOptions } from '../../src/contrib/webhooks/publish.ts';
+import { publish, type PublishOptions } from '../../src/contrib/webhooks/publishing/publish.ts';
 import type { WebhookDelivery, WebhookEndpoint } from '../../src/contrib/webhooks/store.ts';
-import { URLPolicy } from '../../src/contrib/webhooks/url-policy.ts';
+import { URLPolicy } from '../../src/contrib/webhooks/network/url-policy.ts';
 import { unbindWebhooks, useWebhooks, type UseWebhooksOptions, type Webhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { describeDatabases, fakeClock, type FakeClock, type TestDatabase } from '../../src/testing/index.ts';
 import { startReceiver, type Receiver } from './receiver.ts';

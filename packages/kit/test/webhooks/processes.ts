@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { DeliverySummary } from '../../src/contrib/webhooks/result-writer.ts';
+import type { DeliverySummary } from '../../src/contrib/webhooks/delivery/result-writer.ts';
 
 export type Kind = 'worker' | 'publisher';
 

@@ -1,7 +1,7 @@
 // Publishes as fast as it may, each event together with a row of business data, and rolls every fourth transaction back:
 // node publisher-process.ts <database url> <owner>
 import { setTimeout as pause } from 'node:timers/promises';
-import { publish } from '../../src/contrib/webhooks/publish.ts';
+import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { openDatabase } from '../../src/db/open-database.ts';
 import { uuidv7 } from '../../src/db/uuidv7.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createEndpoint } from '../../src/contrib/webhooks/create-endpoint.ts';
-import { publish } from '../../src/contrib/webhooks/publish.ts';
+import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
+import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import type { Database } from '../../src/db/index.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';

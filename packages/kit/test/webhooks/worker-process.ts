@@ -1,8 +1,8 @@
 // A delivery worker in a process of its own, to be killed: node worker-process.ts <database url> <timeout in ms>
-import { startWorker } from '../../src/contrib/webhooks/deliver.ts';
-import { httpTransport } from '../../src/contrib/webhooks/transport.ts';
+import { startWorker } from '../../src/contrib/webhooks/delivery/deliver.ts';
+import { httpTransport } from '../../src/contrib/webhooks/network/transport.ts';
 import { useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
-import { URLPolicy } from '../../src/contrib/webhooks/url-policy.ts';
+import { URLPolicy } from '../../src/contrib/webhooks/network/url-policy.ts';
 import { openDatabase } from '../../src/db/open-database.ts';
 
 const [url = '', timeout = ''] = process.argv.slice(2);

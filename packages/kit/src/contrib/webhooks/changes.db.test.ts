@@ -8,7 +8,7 @@ import { initial as auditTables } from '../audit/migrations/index.ts';
 import { audit } from '../audit/module.ts';
 import { verifyChain } from '../audit/verify-chain.ts';
 import { WebhookEndpointController } from './controller.ts';
-import { disableEndpoint } from './disable.ts';
+import { disableEndpoint } from './endpoints/disable.ts';
 import { webhooks } from './module.ts';
 
 interface Entry {

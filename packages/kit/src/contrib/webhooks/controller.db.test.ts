@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { describeHookApp } from '../../../test/webhooks/hook-app.ts';
-import { changeHealth } from './result-store.ts';
-import { disableEndpoint } from './disable.ts';
-import { signingSecret } from './endpoint-secret.ts';
-import { publish } from './publish.ts';
+import { changeHealth } from './delivery/result-store.ts';
+import { disableEndpoint } from './endpoints/disable.ts';
+import { signingSecret } from './endpoints/endpoint-secret.ts';
+import { publish } from './publishing/publish.ts';
 import { findEndpoint, type WebhookDelivery, type WebhookEndpoint } from './store.ts';
-import { parseSecret } from './secret.ts';
-import { URL_NOT_ALLOWED } from './url-policy.ts';
+import { parseSecret } from './signing/secret.ts';
+import { URL_NOT_ALLOWED } from './network/url-policy.ts';
 
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';
 const FIELDS = [

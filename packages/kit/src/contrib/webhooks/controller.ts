@@ -7,9 +7,9 @@ import type { Page } from '../../http/page.ts';
 import { route } from '../../http/route.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { userThrottle, type Throttle } from '../../throttle/index.ts';
-import { createEndpoint } from './create-endpoint.ts';
-import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange } from './endpoint-record.ts';
-import { rotateSecret } from './endpoint-secret.ts';
+import { createEndpoint } from './endpoints/create-endpoint.ts';
+import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange } from './endpoints/endpoint-record.ts';
+import { rotateSecret } from './endpoints/endpoint-secret.ts';
 import { webhookErrors } from './errors.ts';
 import {
   countDeliveries,
@@ -19,10 +19,10 @@ import {
   listDeliveries,
   listOwnEndpoints,
   type EndpointScope,
-} from './management-store.ts';
-import { pingEndpoint } from './ping.ts';
-import { recoverEndpoint } from './recover.ts';
-import { retryDelivery } from './retry.ts';
+} from './endpoints/management-store.ts';
+import { pingEndpoint } from './endpoints/ping.ts';
+import { recoverEndpoint } from './delivery/recover.ts';
+import { retryDelivery } from './delivery/retry.ts';
 import {
   CreateBody,
   DeliveryDetailOut,
@@ -42,7 +42,7 @@ import {
   type UpdateFields,
 } from './schemas.ts';
 import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './store.ts';
-import { updateEndpoint } from './update-endpoint.ts';
+import { updateEndpoint } from './endpoints/update-endpoint.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
 

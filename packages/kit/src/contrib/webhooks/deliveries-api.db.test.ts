@@ -3,11 +3,11 @@ import type { User } from '../../auth/principal.ts';
 import { describeHookApp } from '../../../test/webhooks/hook-app.ts';
 import { LOOPBACK } from '../../../test/webhooks/outbox.ts';
 import { startReceiver, type Receiver } from '../../../test/webhooks/receiver.ts';
-import { deliverDue } from './deliver.ts';
-import { publish } from './publish.ts';
-import { recoverEndpoint } from './recover.ts';
+import { deliverDue } from './delivery/deliver.ts';
+import { publish } from './publishing/publish.ts';
+import { recoverEndpoint } from './delivery/recover.ts';
 import { findEndpoint, findEvent } from './store.ts';
-import { verifySignature } from './verify.ts';
+import { verifySignature } from './receiving/verify.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import { defineErrors } from '../../errors/catalog.ts';
-import { URL_NOT_ALLOWED } from './url-policy.ts';
+import { URL_NOT_ALLOWED } from './network/url-policy.ts';
 
 /** What callers of the management routes and the verbs behind them are told. */
 export const webhookErrors = defineErrors('webhooks', {

@@ -1,6 +1,6 @@
 import { model, t, timestamps } from '../../db/index.ts';
-import { EVENT_TYPE_LENGTH_MAX } from './subscription.ts';
-import { URL_LENGTH_MAX } from './url-policy.ts';
+import { EVENT_TYPE_LENGTH_MAX } from './endpoints/subscription.ts';
+import { URL_LENGTH_MAX } from './network/url-policy.ts';
 
 /** Keys of owners and tenants are the application's own: text, and not foreign keys, because those tables may be anyone's. */
 export const AUDIENCE_KEY_LENGTH_MAX = 255;

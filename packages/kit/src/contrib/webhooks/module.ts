@@ -2,16 +2,16 @@ import type { Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
-import { webhooksAdmin } from './admin.ts';
+import { webhooksAdmin } from './admin/admin.ts';
 import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
 import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
-import { publish } from './publish.ts';
-import { webhooksCommand } from './commands.ts';
-import { startWorker } from './deliver.ts';
+import { publish } from './publishing/publish.ts';
+import { webhooksCommand } from './commands/commands.ts';
+import { startWorker } from './delivery/deliver.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
-import type { DeliveryWorker } from './worker.ts';
+import type { DeliveryWorker } from './delivery/worker.ts';
 
 /**
  * Transactional webhooks: the tables, `publish`, and a worker in this process with `worker: true`. Mount a subclass of

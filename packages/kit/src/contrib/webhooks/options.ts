@@ -1,7 +1,7 @@
-import { DEFAULT_DISABLE_AFTER_MS } from './delivery-outcome.ts';
-import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './retry-schedule.ts';
-import { DEFAULT_TIMEOUT_MS, type Transport } from './transport.ts';
-import { URLPolicy } from './url-policy.ts';
+import { DEFAULT_DISABLE_AFTER_MS } from './delivery/delivery-outcome.ts';
+import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './delivery/retry-schedule.ts';
+import { DEFAULT_TIMEOUT_MS, type Transport } from './network/transport.ts';
+import { URLPolicy } from './network/url-policy.ts';
 
 export interface WebhookOptions {
   /** Requests a worker has under way at a time, at most; 100 unless given. */

@@ -1,11 +1,11 @@
 import { jsonSchema } from '../../http/json-schema.ts';
 import type { Page } from '../../http/page.ts';
 import type { Schema } from '../../http/schema.ts';
-import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoint-record.ts';
+import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
 import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS } from './models.ts';
-import type { Recovered } from './recover.ts';
+import type { Recovered } from './delivery/recover.ts';
 import type { WebhookDelivery } from './store.ts';
-import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './subscription.ts';
+import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './endpoints/subscription.ts';
 
 const uuid = { type: 'string', format: 'uuid' };
 const timestamp = { type: 'string', format: 'date-time' };

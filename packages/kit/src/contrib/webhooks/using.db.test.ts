@@ -8,10 +8,10 @@ import { fakeClock } from '../../testing/fake-clock.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { createSqliteDatabase, type DatabasePlace } from '../../testing/test-database.ts';
 import { WebhookEndpointController } from './controller.ts';
-import { deliverDue } from './deliver.ts';
-import { deliverEvent } from './deliver-event.ts';
+import { deliverDue } from './delivery/deliver.ts';
+import { deliverEvent } from './delivery/deliver-event.ts';
 import { webhooks } from './module.ts';
-import { publish } from './publish.ts';
+import { publish } from './publishing/publish.ts';
 
 class ShopHooks extends WebhookEndpointController {
   static override readonly using: string = 'shop';

@@ -3,7 +3,7 @@ import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
 import { readWebhookOptions, type WebhookOptions, type WebhookSettings } from './options.ts';
-import { secretBox, type SecretBox } from './secret-box.ts';
+import { secretBox, type SecretBox } from './signing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
 export interface Webhooks {

@@ -1,0 +1,22 @@
+import type { AdminDeclaration } from '../../../app/index.ts';
+import type { UserDirectory } from '../../../auth/user-directory.ts';
+import { deliveriesResource } from './deliveries.ts';
+import { endpointsResource } from './endpoints.ts';
+import { eventsResource } from './events.ts';
+import { webhooksOverview } from './overview.ts';
+import type { AdminPlace } from './place.ts';
+
+/** The admin site's lists of endpoints, deliveries and events; one set for each database that events are published in. */
+export function webhooksAdmin(databases: readonly string[], users: () => UserDirectory | null): AdminDeclaration {
+  const places = databases.map((database, index): AdminPlace => ({
+    database,
+    suffix: index === 0 ? '' : `-${database.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
+    label: index === 0 ? '' : ` (${database})`,
+    users,
+  }));
+  const [first] = places;
+  return {
+    resources: places.flatMap((place) => [endpointsResource(place), deliveriesResource(place), eventsResource(place)]),
+    ...(first === undefined ? {} : { overview: webhooksOverview(first) }),
+  };
+}

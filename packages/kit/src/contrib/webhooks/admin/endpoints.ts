@@ -1,0 +1,425 @@
+import { adminBuckets, adminDone, adminEach, isUuid, type AdminAction, type AdminContext, type AdminResource } from '../../../app/index.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminValue } from '../../../app/admin-shapes.ts';
+import type { Db } from '../../../db/db.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import { deliveryColumns, deliveryRow } from './deliveries.ts';
+import { databaseOf, endpointState, iso, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
+import {
+  attemptsOfEndpoint,
+  findShownEndpoint,
+  HEALTH_DELIVERIES_MAX,
+  lastErrorsOf,
+  listEndpointsForAdmin,
+  type ShownEndpoint,
+} from './store.ts';
+import { createEndpoint } from '../endpoints/create-endpoint.ts';
+import { enableEndpoint } from '../endpoints/disable.ts';
+import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
+import { rotateSecret } from '../endpoints/endpoint-secret.ts';
+import { webhookErrors } from '../errors.ts';
+import { listDeliveries } from '../endpoints/management-store.ts';
+import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from '../models.ts';
+import { ownersNamedLike } from '../endpoints/owners.ts';
+import { pingEndpoint } from '../endpoints/ping.ts';
+import { recoverEndpoint } from '../delivery/recover.ts';
+import { deleteEndpoint, findEndpoint, holdEndpoint, type WebhookDelivery, type WebhookEndpoint } from '../store.ts';
+import { EVENT_TYPE_LENGTH_MAX } from '../endpoints/subscription.ts';
+import { updateEndpoint } from '../endpoints/update-endpoint.ts';
+import { URL_LENGTH_MAX, URL_NOT_ALLOWED } from '../network/url-policy.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+/** Deliveries and errors on the page of their endpoint; the list has the rest. */
+const RECENT_MAX = 10;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'url', label: 'URL', kind: 'url' },
+  { name: 'owner', label: 'Owner', kind: 'link' },
+  { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+  { name: 'events', label: 'Events', kind: 'chips', secondary: true },
+  { name: 'state', label: 'State', kind: 'state' },
+  { name: 'description', label: 'Description', kind: 'text', secondary: true },
+  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+];
+
+const urlField: AdminField = {
+  name: 'url',
+  label: 'URL',
+  kind: 'text',
+  required: true,
+  maxLength: URL_LENGTH_MAX,
+  placeholder: 'https://example.com/hooks',
+};
+const eventsField: AdminField = {
+  name: 'events',
+  label: 'Events',
+  kind: 'strings',
+  required: true,
+  maxLength: EVENT_TYPE_LENGTH_MAX,
+  help: 'Types (`order.paid`), patterns (`order.*`), or `*`.',
+};
+const descriptionField: AdminField = { name: 'description', label: 'Description', kind: 'text', maxLength: DESCRIPTION_LENGTH_MAX };
+
+const creationFields: readonly AdminField[] = [
+  { name: 'owner', label: 'Owner', kind: 'text', required: true, maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'User name, e-mail or id.' },
+  {
+    name: 'tenant_key',
+    label: 'Tenant',
+    kind: 'text',
+    maxLength: AUDIENCE_KEY_LENGTH_MAX,
+    help: 'As the application publishes it; empty for a personal endpoint.',
+  },
+  urlField,
+  eventsField,
+  descriptionField,
+];
+
+export function endpointsResource(place: AdminPlace): AdminResource {
+  return {
+    name: `endpoints${place.suffix}`,
+    label: `Endpoints${place.label}`,
+    singular: 'endpoint',
+    group: 'Webhooks',
+    icon: 'endpoint',
+    auditedAs: 'webhook_endpoint',
+    columns,
+    filters: [
+      {
+        name: 'state',
+        label: 'State',
+        kind: 'select',
+        choices: [
+          { value: 'active', label: 'Active' },
+          { value: 'failing', label: 'Failing' },
+          { value: 'disabled', label: 'Disabled' },
+        ],
+      },
+      { name: 'owner', label: 'Owner', kind: 'text' },
+      { name: 'tenant', label: 'Tenant', kind: 'text' },
+    ],
+    searches: 'URL, description or owner',
+    creation: { fields: creationFields },
+    editable: true,
+    removable: true,
+    removal:
+      'Its deliveries and their attempts go with it; what waits is never sent. Disable it instead to keep them. This cannot be undone.',
+    actions: endpointActions(place),
+    async list(context, query) {
+      const owners = query.search === null ? [] : await ownersNamedLike(context.db, place.users(), query.search);
+      const { owner } = query.filters;
+      const known = owner === undefined ? undefined : ((await ownerIdOf(place, context, owner)) ?? owner);
+      const filters = known === undefined ? query.filters : { ...query.filters, owner: known };
+      const { rows, count, next } = await listEndpointsForAdmin(databaseOf(place, context), { ...query, filters }, owners);
+      const ownerLink = await ownerLinks(
+        place,
+        context,
+        rows.map((endpoint) => endpoint.owner_id),
+      );
+      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id))), count, next };
+    },
+    async read(context, id) {
+      const db = databaseOf(place, context);
+      const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
+      if (endpoint === null) return null;
+      const ownerLink = await ownerLinks(place, context, [endpoint.owner_id]);
+      const row = rowOf(endpoint, ownerLink(endpoint.owner_id));
+      const { url, events, description, is_active } = endpoint;
+      return {
+        ...row,
+        state: endpointState(endpoint),
+        sections: [
+          factsOf(endpoint, row),
+          await health(context, db, id),
+          await recent(place, db, endpoint),
+          await lastErrors(place, db, endpoint),
+        ],
+        form: {
+          fields: [
+            urlField,
+            eventsField,
+            descriptionField,
+            { name: 'is_active', label: 'Active', kind: 'bool', help: 'Off: nothing is sent, and what waits fails.' },
+          ],
+          values: { url, events, description, is_active },
+        },
+        actions: is_active
+          ? ['ping', 'rotate-secret', 'recover', ...(endpoint.failing_since === null ? [] : ['enable']), 'disable']
+          : ['enable', 'rotate-secret'],
+        removable: true,
+      };
+    },
+    async create(context, fields) {
+      const { owner, tenant_key = '', url, events, description = '' } = fields as unknown as NewEndpointFields;
+      const db = databaseOf(place, context);
+      const ownerId = await ownerIdOf(place, context, owner);
+      if (ownerId === null) throw fault('owner', 'unknown_user', 'There is no such user.');
+      checkUrl(db, url);
+      const { endpoint, secret } = await db.transaction(async (tx) => {
+        const created = await createEndpoint(tx, { owner: ownerId, tenantKey: tenant_key, url, events, description });
+        await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
+        return created;
+      });
+      return { message: `The endpoint ${shownUrl(url)} is created.`, id: endpoint.id, secret: shownOnce(secret) };
+    },
+    async update(context, id, fields) {
+      const {
+        url,
+        events,
+        description,
+        is_active: isActive,
+      } = fields as Partial<Omit<NewEndpointFields, 'owner'>> & { is_active?: boolean };
+      const db = databaseOf(place, context);
+      if (url !== undefined) checkUrl(db, url);
+      await change(db, id, async (tx, before) => {
+        const after = await updateEndpoint(tx, before, { url, events, description, isActive });
+        await recordEndpointChange(tx, 'updated', { before, after }, author(context));
+      });
+      return { message: 'The endpoint is saved.', id };
+    },
+    async remove(context, id) {
+      const url = await change(databaseOf(place, context), id, async (tx, before) => {
+        await deleteEndpoint(tx, before.id);
+        await recordEndpointChange(tx, 'deleted', { before, after: null }, author(context));
+        return before.url;
+      });
+      return { message: `The endpoint ${shownUrl(url)} is deleted, with its deliveries.` };
+    },
+  };
+}
+
+interface NewEndpointFields {
+  readonly owner: string;
+  readonly tenant_key?: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly description?: string;
+}
+
+function endpointActions(place: AdminPlace): readonly AdminAction[] {
+  const each = (
+    shape: Omit<AdminAction, 'run'>,
+    participle: string,
+    work: (context: AdminContext, tx: Db, endpoint: WebhookEndpoint) => Promise<void>,
+  ): AdminAction => ({
+    ...shape,
+    async run(context, ids) {
+      const db = databaseOf(place, context);
+      const result = await adminEach(context, ids, (id) => change(db, id, (tx, endpoint) => work(context, tx, endpoint)));
+      return adminDone(result, ['endpoint', 'endpoints'], participle);
+    },
+  });
+  return [
+    each(
+      {
+        name: 'enable',
+        label: 'Enable and clear failures',
+        tone: 'neutral',
+        on: 'selection',
+        confirm: 'New events are sent again. What was missed is not sent by itself: "Send what was missed" does that.',
+      },
+      'enabled',
+      async (context, tx, before) => {
+        await enableEndpoint(tx, before.id);
+        await recordEndpointChange(tx, 'updated', { before, after: await findEndpoint(tx, before.id) }, author(context));
+      },
+    ),
+    each(
+      {
+        name: 'disable',
+        label: 'Disable',
+        tone: 'bad',
+        on: 'selection',
+        confirm: 'Nothing more is sent to them, and what waits for them fails. The owners’ other endpoints are told.',
+      },
+      'disabled',
+      async (context, tx, before) => {
+        const after = await updateEndpoint(tx, before, { isActive: false });
+        await recordEndpointChange(tx, 'updated', { before, after }, author(context));
+      },
+    ),
+    each({ name: 'ping', label: 'Send a ping', tone: 'neutral', on: 'selection' }, 'pinged', async (context, tx, endpoint) => {
+      const delivery = await pingEndpoint(tx, endpoint);
+      await record(context, tx, endpoint, 'webhook_endpoint.pinged', { delivery_id: delivery.id });
+    }),
+    rotateAction(place),
+    recoverAction(place),
+  ];
+}
+
+function rotateAction(place: AdminPlace): AdminAction {
+  return {
+    name: 'rotate-secret',
+    label: 'Rotate the signing secret',
+    tone: 'neutral',
+    on: 'record',
+    confirm: 'The new secret is shown once. The receiver needs it before the old one ends.',
+    confirmLabel: 'Rotate',
+    async run(context, [id = '']) {
+      const { endpoint, secret } = await change(databaseOf(place, context), id, async (tx, before) => {
+        const rotated = await rotateSecret(tx, before.id);
+        if (rotated === null) throw webhookErrors.endpoint_not_found();
+        await recordEndpointChange(tx, 'secret_rotated', { before, after: rotated.endpoint }, author(context));
+        return rotated;
+      });
+      const until = iso(endpoint.previous_secret_expires_at);
+      const overlap = until === null ? 'The old one has ended.' : `The old one signs too until ${until}.`;
+      return { message: `The endpoint has a new signing secret. ${overlap}`, id, secret: shownOnce(secret) };
+    },
+  };
+}
+
+function recoverAction(place: AdminPlace): AdminAction {
+  return {
+    name: 'recover',
+    label: 'Send what was missed',
+    tone: 'neutral',
+    on: 'record',
+    confirm: 'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may know some of them.',
+    confirmLabel: 'Send',
+    fields: [{ name: 'since', label: 'Since', kind: 'time', required: true }],
+    async run(context, [id = ''], { since }) {
+      const from = new Date(since as string);
+      const { requeued, added, complete } = await change(databaseOf(place, context), id, async (tx, endpoint) => {
+        const recovered = await recoverEndpoint(tx, endpoint, from);
+        await record(context, tx, endpoint, 'webhook_endpoint.recovered', { since: from, ...recovered });
+        return recovered;
+      });
+      return { message: `${requeued + added} deliveries are queued.${complete ? '' : ' There may be more: run it again.'}`, id };
+    },
+  };
+}
+
+async function change<R>(db: Db, id: string, work: (tx: Db, endpoint: WebhookEndpoint) => Promise<R>): Promise<R> {
+  return db.transaction(async (tx) => {
+    const endpoint = isUuid(id) ? await holdEndpoint(tx, id) : null;
+    if (endpoint === null) throw webhookErrors.endpoint_not_found();
+    return work(tx, endpoint);
+  });
+}
+
+function author({ principal, requestId }: AdminContext) {
+  return { by: principal, requestId };
+}
+
+async function record(context: AdminContext, tx: Db, { id }: WebhookEndpoint, action: string, metadata: object): Promise<void> {
+  const { audit, principal, requestId } = context;
+  await audit?.record(tx, { actor: principal, action, target_type: 'webhook_endpoint', target_id: id, metadata, request_id: requestId });
+}
+
+/** Tenants get one sentence for every refusal; operators are told which rule it was, at the field. */
+function checkUrl(db: Db, url: string): void {
+  const checked = webhooksOf(db).settings.urlPolicy.checkUrl(url);
+  if (!checked.ok) throw fault('url', 'url_not_allowed', `${URL_NOT_ALLOWED} The policy says: ${checked.detail}.`);
+}
+
+function fault(field: string, code: string, message: string) {
+  return coreErrors.validation_error({ errors: [{ location: ['body', field], code, message }] });
+}
+
+function shownOnce(value: string) {
+  return {
+    label: 'Signing secret',
+    value,
+    note: 'It is shown this once. Give it to whoever runs the receiver; if it is lost, rotate it.',
+  };
+}
+
+function rowOf(endpoint: ShownEndpoint, owner: AdminValue): AdminRow {
+  const { id, url, events, description, tenant_key, created_at } = endpoint;
+  return {
+    id,
+    title: shownUrl(url),
+    values: {
+      url,
+      owner,
+      tenant_key: tenant_key === '' ? null : tenant_key,
+      events,
+      state: endpointState(endpoint),
+      description: description === '' ? null : description,
+      created_at: created_at.toISOString(),
+    },
+  };
+}
+
+function factsOf(endpoint: ShownEndpoint, row: AdminRow): AdminSection {
+  return {
+    kind: 'facts',
+    title: 'Endpoint',
+    columns: [
+      ...columns,
+      { name: 'failing_since', label: 'Failing since', kind: 'time' },
+      { name: 'consecutive_failures', label: 'Failures in a row', kind: 'number' },
+      { name: 'disabled_at', label: 'Disabled', kind: 'time' },
+      { name: 'previous_secret_expires_at', label: 'Old secret signs until', kind: 'time' },
+      { name: 'updated_at', label: 'Changed', kind: 'time' },
+      { name: 'id', label: 'Id', kind: 'code' },
+    ],
+    values: {
+      ...row.values,
+      failing_since: iso(endpoint.failing_since),
+      consecutive_failures: endpoint.consecutive_failures,
+      disabled_at: iso(endpoint.disabled_at),
+      previous_secret_expires_at: iso(endpoint.previous_secret_expires_at),
+      updated_at: endpoint.updated_at.toISOString(),
+      id: endpoint.id,
+    },
+  };
+}
+
+async function health({ clock }: AdminContext, db: Db, id: string): Promise<AdminSection> {
+  const buckets = adminBuckets('24h', clock.now());
+  const counted = await attemptsOfEndpoint(db, id, buckets);
+  const of = (name: 'succeeded' | 'failed') =>
+    buckets.starts.map((_, index) => counted.find(({ bucket }) => bucket === index)?.[name] ?? 0);
+  return {
+    kind: 'chart',
+    chart: {
+      title: `Attempts per hour (of the newest ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries)`,
+      kind: 'bars',
+      unit: 'count',
+      buckets: buckets.starts.map((start) => start.toISOString()),
+      series: [
+        { name: 'Succeeded', tone: 'good', values: of('succeeded') },
+        { name: 'Failed', tone: 'bad', values: of('failed') },
+      ],
+      empty: 'Nothing was sent in the last 24 hours.',
+    },
+  };
+}
+
+const recentColumns = [
+  { name: 'delivery', label: 'Delivery', kind: 'link' } as const,
+  ...deliveryColumns.filter(({ name }) => name !== 'endpoint' && name !== 'event'),
+];
+
+async function recent(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promise<AdminSection> {
+  const deliveries = await listDeliveries(db, endpoint.id, {}, { limit: RECENT_MAX });
+  return deliveryTable(place, endpoint, deliveries, {
+    title: 'Recent deliveries',
+    columns: recentColumns,
+    empty: 'Nothing was published to it yet.',
+  });
+}
+
+async function lastErrors(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promise<AdminSection> {
+  const deliveries = await lastErrorsOf(db, endpoint.id, RECENT_MAX);
+  const shown = [...recentColumns, { name: 'last_error', label: 'Error', kind: 'text' } as const];
+  return deliveryTable(place, endpoint, deliveries, {
+    title: 'Last errors',
+    columns: shown,
+    empty: 'None of its newest deliveries has an error.',
+  });
+}
+
+function deliveryTable(
+  place: AdminPlace,
+  { id, url }: ShownEndpoint,
+  deliveries: readonly WebhookDelivery[],
+  table: { readonly title: string; readonly columns: readonly AdminColumn[]; readonly empty: string },
+): AdminSection {
+  return {
+    kind: 'table',
+    ...table,
+    rows: deliveries.map((delivery) => deliveryRow(place, Object.assign(delivery, { url }))),
+    more: { resource: `deliveries${place.suffix}`, filters: { endpoint: id } },
+  };
+}

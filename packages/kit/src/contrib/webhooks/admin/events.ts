@@ -1,0 +1,216 @@
+import { isUuid, type AdminContext, type AdminResource } from '../../../app/index.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin-shapes.ts';
+import { coreErrors } from '../../../errors/core-errors.ts';
+import { deliveryColumns, deliveryRow } from './deliveries.ts';
+import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
+import { deliveriesOfEvent, listEventsForAdmin, type ListedEvent } from './store.ts';
+import { assignAudience } from '../publishing/assign-audience.ts';
+import { InvalidAudience, parseAudience, type Audience } from '../publishing/audience.ts';
+import { webhookErrors } from '../errors.ts';
+import { AUDIENCE_KEY_LENGTH_MAX, AUDIENCES } from '../models.ts';
+import { findEvent } from '../store.ts';
+
+/** Deliveries on the page of their event; the list has the rest. */
+const DELIVERIES_MAX = 50;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'type', label: 'Type', kind: 'text' },
+  { name: 'audience', label: 'Audience', kind: 'state' },
+  { name: 'owner', label: 'Owner', kind: 'link' },
+  { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+  { name: 'timestamp', label: 'Published', kind: 'time' },
+  { name: 'id', label: 'Id', kind: 'code', secondary: true },
+];
+
+const AUDIENCE_LABELS: Readonly<Record<Audience['kind'], string>> = {
+  owner: 'An owner’s personal endpoints',
+  owner_in_tenant: 'An owner’s endpoints within a tenant',
+  tenant: 'A tenant’s endpoints',
+  broadcast: 'Everybody',
+};
+
+const audienceChoices = AUDIENCES.map((value) => ({ value, label: AUDIENCE_LABELS[value] }));
+
+const audienceFields: readonly AdminField[] = [
+  {
+    name: 'audience',
+    label: 'Audience',
+    kind: 'select',
+    required: true,
+    choices: audienceChoices,
+    help: 'Everybody is for public events only: every subscriber gets the payload.',
+  },
+  { name: 'owner', label: 'Owner', kind: 'text', maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'User name, e-mail or id.' },
+  { name: 'tenant_key', label: 'Tenant', kind: 'text', maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'As the application publishes it.' },
+];
+
+export function eventsResource(place: AdminPlace): AdminResource {
+  return {
+    name: `events${place.suffix}`,
+    label: `Events${place.label}`,
+    singular: 'event',
+    group: 'Webhooks',
+    icon: 'event',
+    auditedAs: 'webhook_event',
+    columns,
+    filters: [
+      { name: 'type', label: 'Type', kind: 'text' },
+      {
+        name: 'audience',
+        label: 'Audience',
+        kind: 'select',
+        choices: [...audienceChoices, { value: 'none', label: 'None: sent to nobody' }],
+      },
+      { name: 'owner', label: 'Owner', kind: 'text' },
+      { name: 'tenant', label: 'Tenant', kind: 'text' },
+      { name: 'since', label: 'Published since', kind: 'time' },
+      { name: 'until', label: 'Published before', kind: 'time' },
+    ],
+    searches: 'event id, webhook-id or type',
+    creation: { refused: 'Events are published by the application, in the transaction of what they are about.' },
+    editable: false,
+    removable: false,
+    actions: [
+      {
+        name: 'assign-audience',
+        label: 'Assign an audience',
+        tone: 'neutral',
+        // One at a time: marking many events at once is how one of them reaches whom it must not.
+        on: 'record',
+        confirm: 'What waits for it is sent to this audience and cannot be called back. An audience is assigned once.',
+        confirmLabel: 'Assign',
+        fields: audienceFields,
+        run: (context, [id = ''], fields) => assign(place, context, id, fields),
+      },
+    ],
+    async list(context, query) {
+      const { owner } = query.filters;
+      const known = owner === undefined ? undefined : ((await ownerIdOf(place, context, owner)) ?? owner);
+      const filters = known === undefined ? query.filters : { ...query.filters, owner: known };
+      const { rows, count, next } = await listEventsForAdmin(databaseOf(place, context), { ...query, filters });
+      const ownerLink = await ownerLinks(
+        place,
+        context,
+        rows.map((event) => event.owner_id),
+      );
+      return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id))), count, next };
+    },
+    async read(context, id) {
+      const db = databaseOf(place, context);
+      const event = isUuid(id) ? await findEvent(db, id) : null;
+      if (event === null) return null;
+      const ownerLink = await ownerLinks(place, context, [event.owner_id]);
+      const row = rowOf(event, ownerLink(event.owner_id));
+      const deliveries = await deliveriesOfEvent(db, id, DELIVERIES_MAX);
+      return {
+        ...row,
+        state: audienceState(event.audience),
+        sections: [
+          {
+            kind: 'facts',
+            title: 'Event',
+            columns: [
+              ...columns,
+              { name: 'webhook_id', label: 'webhook-id', kind: 'code' },
+              { name: 'ordering_key', label: 'Ordering key', kind: 'code' },
+              { name: 'idempotency_key', label: 'Idempotency key', kind: 'code' },
+            ],
+            values: {
+              ...row.values,
+              webhook_id: `msg_${event.id}`,
+              ordering_key: event.ordering_key,
+              idempotency_key: event.idempotency_key,
+            },
+          },
+          { kind: 'json', title: 'Payload', value: JSON.parse(event.data) as unknown },
+          {
+            kind: 'table',
+            title: 'Deliveries',
+            columns: [{ name: 'delivery', label: 'Delivery', kind: 'link' }, ...deliveryColumns.filter(({ name }) => name !== 'event')],
+            rows: deliveries.map((delivery) => deliveryRow(place, delivery)),
+            empty: 'No endpoint of its audience subscribes to it.',
+            more: { resource: `deliveries${place.suffix}`, filters: { event: event.id } },
+          },
+        ],
+        actions: event.audience === null ? ['assign-audience'] : [],
+        removable: false,
+      };
+    },
+  };
+}
+
+async function assign(place: AdminPlace, context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>) {
+  if (!isUuid(id)) throw webhookErrors.event_not_found();
+  const audience = await readAudience(place, context, fields as { audience: Audience['kind']; owner?: string; tenant_key?: string });
+  await databaseOf(place, context).transaction(async (tx) => {
+    if (!(await assignAudience(tx, id, audience)))
+      throw (await findEvent(tx, id)) === null ? webhookErrors.event_not_found() : webhookErrors.audience_assigned();
+    await context.audit?.record(tx, {
+      actor: context.principal,
+      action: 'webhook_event.audience_assigned',
+      target_type: 'webhook_event',
+      target_id: id,
+      before: { audience: null },
+      after: {
+        audience: audience.kind,
+        ...('owner' in audience ? { owner_id: audience.owner } : {}),
+        ...('tenantKey' in audience ? { tenant_key: audience.tenantKey } : {}),
+      },
+      request_id: context.requestId,
+    });
+  });
+  return { message: `The event is for: ${AUDIENCE_LABELS[audience.kind].toLowerCase()}.`, id };
+}
+
+/** What the chosen kind needs, and nothing it does not: an owner that is left over must not narrow or widen anything. */
+async function readAudience(
+  place: AdminPlace,
+  context: AdminContext,
+  { audience, owner = '', tenant_key = '' }: { audience: Audience['kind']; owner?: string; tenant_key?: string },
+): Promise<Audience> {
+  const needs = { owner: audience.startsWith('owner'), tenant_key: audience.endsWith('tenant') };
+  for (const [name, given] of [
+    ['owner', owner],
+    ['tenant_key', tenant_key],
+  ] as const) {
+    if (needs[name] && given === '') throw fault(name, 'required', 'This audience needs it.');
+    if (!needs[name] && given !== '') throw fault(name, 'not_allowed', 'This audience has none: leave it empty.');
+  }
+  const ownerId = needs.owner ? await ownerIdOf(place, context, owner) : undefined;
+  if (ownerId === null) throw fault('owner', 'unknown_user', 'There is no such user.');
+  try {
+    return parseAudience({
+      owner: ownerId,
+      ...(needs.tenant_key ? { tenantKey: tenant_key } : {}),
+      ...(audience === 'broadcast' ? { broadcast: true } : {}),
+    });
+  } catch (error) {
+    if (error instanceof InvalidAudience) throw fault('audience', error.code, error.message);
+    throw error;
+  }
+}
+
+function fault(field: string, code: string, message: string) {
+  return coreErrors.validation_error({ errors: [{ location: ['body', 'fields', field], code, message }] });
+}
+
+function rowOf(event: ListedEvent, owner: AdminValue): AdminRow {
+  const { id, type, audience, tenant_key, timestamp } = event;
+  return {
+    id,
+    title: type,
+    values: {
+      id,
+      type,
+      audience: audienceState(audience),
+      owner,
+      tenant_key: tenant_key === '' ? null : tenant_key,
+      timestamp: timestamp.toISOString(),
+    },
+  };
+}
+
+function audienceState(audience: ListedEvent['audience']): AdminState {
+  if (audience === null) return { value: 'none', tone: 'warning', hint: 'Sent to nobody until an audience is assigned.' };
+  return { value: audience, tone: audience === 'broadcast' ? 'info' : 'neutral', hint: AUDIENCE_LABELS[audience] };
+}

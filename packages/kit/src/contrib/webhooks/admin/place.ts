@@ -1,0 +1,79 @@
+import type { AdminContext } from '../../../app/index.ts';
+import type { AdminLink, AdminState, AdminValue } from '../../../app/admin-shapes.ts';
+import type { UserDirectory } from '../../../auth/user-directory.ts';
+import type { Database } from '../../../db/db.ts';
+import type { ShownEndpoint } from './store.ts';
+import { ownerNames } from '../endpoints/owners.ts';
+import type { WebhookDelivery } from '../store.ts';
+
+/** Which database a set of lists is about, and how its resources are told from those of another. */
+export interface AdminPlace {
+  readonly database: string;
+  readonly suffix: string;
+  readonly label: string;
+  readonly users: () => UserDirectory | null;
+}
+
+export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
+  const found = databases[database];
+  if (found === undefined) throw new Error(`webhooks({ databases }): there is no database "${database}".`);
+  return found;
+}
+
+export function link({ suffix }: AdminPlace, resource: 'endpoints' | 'deliveries' | 'events', id: string, text: string): AdminLink {
+  return { resource: `${resource}${suffix}`, id, text };
+}
+
+/** Links to the owners of what is listed, by owner id. */
+export async function ownerLinks(place: AdminPlace, context: AdminContext, ids: readonly string[]): Promise<(id: string) => AdminValue> {
+  const names = await ownerNames(context.db, place.users(), ids);
+  return (id) => {
+    const name = names.get(id);
+    return id === '' ? null : name === undefined ? id : (context.linkTo('user', id, name) ?? name);
+  };
+}
+
+/** The id of the owner that was typed: a user name, an address, or an id. */
+export async function ownerIdOf(place: AdminPlace, context: AdminContext, typed: string): Promise<string | null> {
+  const users = place.users();
+  if (users === null) return typed;
+  return ((await users.findByLogin(context.db, typed)) ?? (await users.findById(context.db, typed)))?.id ?? null;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  manual: 'Disabled by hand.',
+  gone: 'The receiver answered 410 Gone.',
+  continuous_failure: 'Every attempt failed for too long.',
+};
+
+export function endpointState(endpoint: ShownEndpoint): AdminState {
+  if (!endpoint.is_active) {
+    const why = REASONS[endpoint.disabled_reason ?? ''] ?? '';
+    return { value: 'disabled', tone: 'bad', hint: `${why} Nothing is sent until it is enabled.`.trim() };
+  }
+  if (endpoint.failing_since === null) return { value: 'active', tone: 'good' };
+  const since = endpoint.failing_since.toISOString();
+  return { value: 'failing', tone: 'warning', hint: `${endpoint.consecutive_failures} failures in a row, the first at ${since}.` };
+}
+
+export function deliveryState({ status, attempts, failure_reason, last_error }: WebhookDelivery): AdminState {
+  if (status === 'succeeded') return { value: 'succeeded', tone: 'good' };
+  if (status === 'failed')
+    return { value: 'failed', tone: 'bad', hint: last_error ?? failure_reason ?? 'It will not be tried again by itself.' };
+  if (attempts === 0) return { value: 'pending', tone: 'info' };
+  return {
+    value: 'retrying',
+    tone: 'warning',
+    hint: `${attempts} attempts failed: ${last_error ?? failure_reason ?? 'no reason was kept'}`,
+  };
+}
+
+/** Host and path: a query may hold a token of the receiver. */
+export function shownUrl(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? url : `${parsed.host}${parsed.pathname}${parsed.search === '' ? '' : '?…'}`;
+}
+
+export function iso(date: Date | null): string | null {
+  return date === null ? null : date.toISOString();
+}

@@ -1,0 +1,177 @@
+// SQL of the admin site's lists and record pages.
+import {
+  AdminConditions,
+  adminRows,
+  bucketSql,
+  firstKeyAt,
+  isUuid,
+  type AdminBuckets,
+  type AdminListQuery,
+  type AdminRows,
+} from '../../../app/index.ts';
+import type { Db } from '../../../db/db.ts';
+import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+
+/** Everything about an endpoint but its secrets. */
+export type ShownEndpoint = Omit<WebhookEndpoint, 'secret' | 'previous_secret' | 'schedule'>;
+
+const ENDPOINT = [
+  'id',
+  'owner_id',
+  'tenant_key',
+  'url',
+  'events',
+  'description',
+  'is_active',
+  'disabled_reason',
+  'disabled_at',
+  'failing_since',
+  'consecutive_failures',
+  'previous_secret_expires_at',
+  'created_at',
+  'updated_at',
+]
+  .map((name) => `p.${name}`)
+  .join(', ');
+
+/** `failing` and `disabled` read partial indexes that hold nothing else. */
+const ENDPOINT_STATES: Readonly<Record<string, string>> = {
+  active: 'p.is_active and p.failing_since is null',
+  failing: 'p.is_active and p.failing_since is not null',
+  disabled: 'not p.is_active',
+};
+
+/** `owners` are the ids of users whose name matches the search. */
+export function listEndpointsForAdmin(db: Db, query: AdminListQuery, owners: readonly string[]): Promise<AdminRows<ShownEndpoint>> {
+  const where = new AdminConditions(db.dialect);
+  const { state, owner, tenant } = query.filters;
+  if (query.search !== null) {
+    const owned = owners.length === 0 ? [] : [`p.owner_id in (${owners.map((id) => where.parameter(id)).join(', ')})`];
+    where.contains(['p.url', 'p.description'], query.search, owned);
+  }
+  if (state !== undefined) where.add(ENDPOINT_STATES[state] ?? '1 = 0');
+  if (owner !== undefined) where.add(`p.owner_id = ${where.parameter(owner)}`);
+  if (tenant !== undefined) where.add(`p.tenant_key = ${where.parameter(tenant)}`);
+  const { conditions, parameters } = where;
+  return adminRows(db, { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters }, query);
+}
+
+export async function findShownEndpoint(db: Db, id: string): Promise<ShownEndpoint | null> {
+  const [row] = await db.query<ShownEndpoint>(`select ${ENDPOINT} from webhook_endpoints p where p.id = $1`, [id]);
+  return row ?? null;
+}
+
+/** Endpoints that fail or are disabled, newest first. */
+export function listTroubledEndpoints(db: Db, limit: number): Promise<ShownEndpoint[]> {
+  const of = (state: 'failing' | 'disabled') =>
+    `select * from (select ${ENDPOINT} from webhook_endpoints p where ${ENDPOINT_STATES[state]} order by p.id desc limit $1) ${state}`;
+  return db.query<ShownEndpoint>(`${of('failing')} union all ${of('disabled')}`, [limit]);
+}
+
+export type ListedDelivery = WebhookDelivery & { readonly url: string };
+
+/**
+ * Where deliveries are read from. Work that is left and failures have partial indexes of their own, which a query must name
+ * word for word; without them a list of the few failures among a million deliveries would read the million.
+ */
+function deliveriesFrom(
+  status: string | undefined,
+  reason: string | undefined,
+): { readonly from: string; readonly condition: string | null } {
+  const pending = (condition: string) => `select * from webhook_deliveries where status = 'pending' and ${condition}`;
+  const anyPending = `${pending('ordering_key is null')} union all ${pending('ordering_key is not null')}`;
+  if (status === 'pending') return { from: `from (${anyPending}) d`, condition: null };
+  if (status === 'failed') return { from: 'from webhook_deliveries d', condition: `d.status = 'failed'` };
+  if (status === 'succeeded') return { from: 'from webhook_deliveries d', condition: `d.status = 'succeeded'` };
+  if (reason === undefined) return { from: 'from webhook_deliveries d', condition: null };
+  return { from: `from (select * from webhook_deliveries where status = 'failed' union all ${anyPending}) d`, condition: null };
+}
+
+export function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedDelivery>> {
+  const where = new AdminConditions(db.dialect);
+  const { status, event_type, endpoint, event, reason, since, until } = query.filters;
+  const { from, condition } = deliveriesFrom(status, reason);
+  if (condition !== null) where.add(condition);
+  if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
+  if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
+  if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
+  if (event !== undefined) where.uuid('d.event_id', event);
+  if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
+  if (since !== undefined) where.add(`d.id >= ${where.parameter(firstKeyAt(new Date(since)))}`);
+  if (until !== undefined) where.add(`d.id < ${where.parameter(firstKeyAt(new Date(until)))}`);
+  const { conditions, parameters } = where;
+  return adminRows(
+    db,
+    {
+      columns: 'd.*, p.url',
+      from: `${from} join webhook_endpoints p on p.id = d.endpoint_id`,
+      countFrom: from,
+      key: 'd.id',
+      conditions,
+      parameters,
+    },
+    query,
+  );
+}
+
+export type ListedEvent = Omit<WebhookEvent, 'data'>;
+
+export function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedEvent>> {
+  const where = new AdminConditions(db.dialect);
+  const { type, audience, owner, tenant, since, until } = query.filters;
+  if (query.search !== null) {
+    const id = query.search.replace(/^msg_/, '').toLowerCase();
+    if (isUuid(id)) where.uuid('e.id', id);
+    else where.contains(['e.type'], query.search);
+  }
+  if (type !== undefined) where.add(`e.type = ${where.parameter(type)}`);
+  if (audience === 'none') where.add('e.audience is null');
+  else if (audience !== undefined) where.add(`e.audience = ${where.parameter(audience)}`);
+  if (owner !== undefined) where.add(`e.owner_id = ${where.parameter(owner)}`);
+  if (tenant !== undefined) where.add(`e.tenant_key = ${where.parameter(tenant)}`);
+  if (since !== undefined) where.add(`e.id >= ${where.parameter(firstKeyAt(new Date(since)))}`);
+  if (until !== undefined) where.add(`e.id < ${where.parameter(firstKeyAt(new Date(until)))}`);
+  const { conditions, parameters } = where;
+  const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
+  return adminRows(db, { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters }, query);
+}
+
+/** Newest first; at most `limit`. */
+export function deliveriesOfEvent(db: Db, eventId: string, limit: number): Promise<ListedDelivery[]> {
+  return db.query<ListedDelivery>(
+    `select d.*, p.url from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id
+     where d.event_id = $1 order by d.id desc limit $2`,
+    [eventId, limit],
+  );
+}
+
+/** Deliveries looked at for the health of one endpoint: enough to see a day, however busy it is. */
+export const HEALTH_DELIVERIES_MAX = 5_000;
+/** The longest a default schedule keeps trying, so attempts of today on deliveries of yesterday count too. */
+const HEALTH_LOOK_BACK_MS = 72 * 3_600_000;
+
+export interface BucketedAttempts {
+  readonly bucket: number;
+  readonly succeeded: number;
+  readonly failed: number;
+}
+
+export async function attemptsOfEndpoint(db: Db, endpointId: string, buckets: AdminBuckets): Promise<readonly BucketedAttempts[]> {
+  const rows = await db.query<Record<keyof BucketedAttempts, number | bigint>>(
+    `select ${bucketSql('a.started_at', db.dialect, buckets)} as bucket, sum(case when a.failure_reason is null then 1 else 0 end) as succeeded,
+       sum(case when a.failure_reason is null then 0 else 1 end) as failed
+     from (select id from webhook_deliveries where endpoint_id = $1 and id >= $2 order by id desc limit ${HEALTH_DELIVERIES_MAX}) d
+     join webhook_attempts a on a.delivery_id = d.id where a.started_at >= $3 group by 1`,
+    [endpointId, firstKeyAt(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)), buckets.since],
+  );
+  return rows.map((row) => ({ bucket: Number(row.bucket), succeeded: Number(row.succeeded), failed: Number(row.failed) }));
+}
+
+/** The newest deliveries that have an error to show. */
+export function lastErrorsOf(db: Db, endpointId: string, limit: number): Promise<WebhookDelivery[]> {
+  return db.query<WebhookDelivery>(
+    `select d.* from (select * from webhook_deliveries where endpoint_id = $1 order by id desc limit 1000) d
+     where d.last_error is not null order by d.id desc limit $2`,
+    [endpointId, limit],
+  );
+}

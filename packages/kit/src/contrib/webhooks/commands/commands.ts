@@ -1,0 +1,65 @@
+import type { Command as CommanderCommand } from 'commander';
+import type { Command, CommandContext } from '../../../app/command.ts';
+import type { App } from '../../../app/module.ts';
+import { databaseNamed, uuid } from './command-options.ts';
+import { addDeliver } from './deliver-command.ts';
+import { generateFernetKey } from '../signing/fernet.ts';
+import { addListen } from './listen-command.ts';
+import { addMaintenance } from './maintenance-commands.ts';
+import { readStats } from '../delivery/maintenance-store.ts';
+import { prometheusText } from '../delivery/prometheus.ts';
+import { retryDelivery } from '../delivery/retry.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+type Context = CommandContext<App>;
+
+/** `kit webhooks …`; `kit_webhooks` is the same without the second word. */
+export const webhooksCommand: Command<App> = {
+  name: 'webhooks',
+  summary: 'deliver webhooks, look after events, deliveries and signing secrets',
+  configure(command, context) {
+    addDeliver(command, context);
+    addStats(command, context);
+    addRetry(command, context);
+    addMaintenance(command, context);
+    addListen(command, context);
+    command
+      .command('generate-key')
+      .description('create a key for WEBHOOK_SECRET_KEYS')
+      .action(() => {
+        const key = generateFernetKey();
+        context.print(context.json ? JSON.stringify({ key }) : key);
+      });
+  },
+};
+
+function addStats(command: CommanderCommand, context: Context): void {
+  command
+    .command('stats')
+    .description('counts, and the age of the oldest pending delivery, as JSON')
+    .option('--database <alias>', 'the database of the events', 'default')
+    .option('--prometheus', 'in the text format of Prometheus')
+    .action(async (options: { database: string; prometheus?: boolean }) => {
+      const db = await databaseNamed(context, options.database);
+      const stats = await readStats(db, webhooksOf(db).clock.now());
+      context.print(options.prometheus === true ? prometheusText(stats, options.database) : JSON.stringify(stats));
+    });
+}
+
+function addRetry(command: CommanderCommand, context: Context): void {
+  command
+    .command('retry')
+    .description("reset one delivery's retry budget and make it due; refused while a worker holds it")
+    .requiredOption('--delivery-id <id>', 'the delivery')
+    .option('--force', 'also when it has succeeded')
+    .option('--database <alias>', 'the database of the events', 'default')
+    .action(async (options: { deliveryId: string; force?: boolean; database: string }) => {
+      const id = uuid(context, '--delivery-id', options.deliveryId);
+      const db = await databaseNamed(context, options.database);
+      const delivery = await db.transaction((tx) => retryDelivery(tx, id, { force: options.force === true }));
+      const { status, event_type, endpoint_id } = delivery;
+      context.print(
+        context.json ? JSON.stringify({ id, status, event_type, endpoint_id }) : `Delivery ${id} (${event_type}) is queued again.`,
+      );
+    });
+}

@@ -1,0 +1,73 @@
+import { InvalidArgumentError, Option, type Command as CommanderCommand } from 'commander';
+import type { App, CommandContext } from '../../../app/index.ts';
+import { deliverDue, startWorker, type DeliverOptions } from '../delivery/deliver.ts';
+import type { DeliverySummary } from '../delivery/result-writer.ts';
+
+interface DeliverFlags {
+  readonly loop?: boolean;
+  readonly interval?: number;
+  readonly limit?: number;
+  readonly concurrency?: number;
+  readonly timeout?: number;
+  readonly database: string;
+}
+
+/** `kit webhooks deliver`: once, for cron, or as a worker that runs until SIGTERM or SIGINT. */
+export function addDeliver(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('deliver')
+    .description('send what is due: once, or with --loop until stopped')
+    .option('--loop', 'go on until SIGTERM; what is under way then is finished')
+    .option('--interval <seconds>', 'with --loop: how often to look when nothing wakes the worker', seconds(0.01, 3600))
+    .addOption(new Option('--limit <count>', 'without --loop: send at most this many').argParser(count(999_999_999)).conflicts('loop'))
+    .option('--concurrency <count>', 'requests under way at a time', count(10_000))
+    .option('--timeout <seconds>', 'deadline of one request', seconds(0.001, 600))
+    .option('--database <alias>', 'the database to deliver from', 'default')
+    .action(async (flags: DeliverFlags) => {
+      const { databases } = await context.app();
+      const database = databases[flags.database];
+      if (database === undefined)
+        context.fail(`There is no database "${flags.database}". The app has ${Object.keys(databases).join(', ')}.`);
+      if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
+      const worker = await startWorker(database, optionsOf(flags));
+      const stopped = new Promise((resolve) => {
+        for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+      });
+      context.stderr.write(`Delivering from the database "${flags.database}" until SIGTERM.\n`);
+      await stopped;
+      context.stderr.write('Stopping: requests under way are being finished.\n');
+      await worker.stop();
+      context.print(line(worker.summary, context.json));
+    });
+}
+
+function optionsOf({ interval, limit, concurrency, timeout }: DeliverFlags): DeliverOptions {
+  return {
+    ...(interval === undefined ? {} : { pollIntervalMs: Math.ceil(interval * 1000) }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(timeout === undefined ? {} : { timeoutMs: Math.ceil(timeout * 1000) }),
+  };
+}
+
+function line(summary: DeliverySummary, json: boolean): string {
+  if (json) return JSON.stringify(summary);
+  const { succeeded, retrying, failed, disabled_endpoints, lost_claims } = summary;
+  return `succeeded=${succeeded} retrying=${retrying} failed=${failed} disabled_endpoints=${disabled_endpoints} lost_claims=${lost_claims}`;
+}
+
+function seconds(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Give a number of seconds from ${min} to ${max}.`);
+  };
+}
+
+function count(max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= 1 && value <= max) return value;
+    throw new InvalidArgumentError(`Give a whole number from 1 to ${max}.`);
+  };
+}

@@ -1,0 +1,138 @@
+import type { Command as CommanderCommand } from 'commander';
+import type { CommandContext } from '../../../app/command.ts';
+import type { App } from '../../../app/module.ts';
+import { assignAudience } from '../publishing/assign-audience.ts';
+import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } from '../publishing/audience.ts';
+import { databaseNamed, time, uuid, wholeNumber } from './command-options.ts';
+import { isEventType } from '../endpoints/subscription.ts';
+import { encryptSecrets, prune, replay } from '../delivery/maintain.ts';
+import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+type Context = CommandContext<App>;
+
+const DAY_MS = 86_400_000;
+/** A century; more does not fit into a date. */
+const DAYS_MAX = 36_500;
+
+export function addMaintenance(command: CommanderCommand, context: Context): void {
+  addReplay(command, context);
+  addPrune(command, context);
+  addAssignAudience(command, context);
+  addEncryptSecrets(command, context);
+}
+
+interface ReplayChoice {
+  readonly since: string;
+  readonly until?: string;
+  readonly type?: string;
+  readonly endpoint?: string;
+  readonly failed?: boolean;
+  readonly dryRun?: boolean;
+  readonly database: string;
+}
+
+function addReplay(command: CommanderCommand, context: Context): void {
+  command
+    .command('replay')
+    .description('send finished deliveries again, also those that succeeded; disabled endpoints are left out')
+    .requiredOption('--since <time>', 'published then or later')
+    .option('--until <time>', 'published before; now unless given')
+    .option('--type <type>', 'only this event type')
+    .option('--endpoint <id>', 'only this endpoint')
+    .option('--failed', 'only those that failed')
+    .option('--dry-run', 'only count')
+    .option('--database <alias>', 'the database of the events', 'default')
+    .action(async (options: ReplayChoice) => {
+      const since = time(context, '--since', options.since);
+      const until = options.until === undefined ? undefined : time(context, '--until', options.until);
+      if (until !== undefined && until <= since) context.fail('--until is not after --since: nothing lies between them.');
+      if (options.type !== undefined && !isEventType(options.type))
+        context.fail(`--type is ${JSON.stringify(options.type)}; use an event type such as order.paid.`);
+      const endpointId = options.endpoint === undefined ? undefined : uuid(context, '--endpoint', options.endpoint);
+      const db = await databaseNamed(context, options.database);
+      const dryRun = options.dryRun === true;
+      const filter = { since, until: until ?? webhooksOf(db).clock.now(), type: options.type, endpointId, failedOnly: options.failed };
+      const count = await replay(db, filter, { dryRun });
+      const words = dryRun ? 'would be sent again' : 'are queued again';
+      context.print(context.json ? JSON.stringify({ deliveries: count, dry_run: dryRun }) : `${count} deliveries ${words}.`);
+    });
+}
+
+function addPrune(command: CommanderCommand, context: Context): void {
+  command
+    .command('prune')
+    .description('remove finished events with their deliveries and attempts; repeat periodically')
+    .requiredOption('--days <days>', 'how many days to keep')
+    .option('--limit <events>', 'remove at most so many', '1000')
+    .option('--database <alias>', 'the database of the events', 'default')
+    .action(async (options: { days: string; limit: string; database: string }) => {
+      const days = wholeNumber(context, '--days', options.days, 0, DAYS_MAX);
+      const limit = wholeNumber(context, '--limit', options.limit, 1);
+      const db = await databaseNamed(context, options.database);
+      const before = new Date(webhooksOf(db).clock.now().getTime() - days * DAY_MS);
+      const removed = await prune(db, before, limit);
+      context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} events from before ${before.toISOString()} removed.`);
+    });
+}
+
+interface AudienceChoice {
+  readonly eventId: string;
+  readonly owner?: string;
+  readonly tenantKey?: string;
+  readonly broadcast?: boolean;
+  readonly database: string;
+}
+
+function addAssignAudience(command: CommanderCommand, context: Context): void {
+  command
+    .command('assign-audience')
+    .description('say whom an event from before audiences is for, one event at a time; what waits for it becomes due')
+    .requiredOption('--event-id <id>', 'the event')
+    .option('--owner <id>', 'personal endpoints of this owner; with --tenant-key, the ones within the tenant')
+    .option('--tenant-key <key>', 'endpoints of this tenant')
+    .option('--broadcast', 'everybody: for public events only')
+    .option('--database <alias>', 'the database of the events', 'default')
+    .action(async ({ owner, tenantKey, broadcast, ...options }: AudienceChoice) => {
+      const id = uuid(context, '--event-id', options.eventId);
+      const audience = readAudience(context, { owner, tenantKey, broadcast });
+      const db = await databaseNamed(context, options.database);
+      const assigned = await db.transaction((tx) => assignAudience(tx, id, audience));
+      if (!assigned) context.fail(`There is no event ${id} without an audience: it does not exist or has one already.`);
+      context.print(context.json ? JSON.stringify({ id, audience: audience.kind }) : `Event ${id} is for: ${audience.kind}.`);
+    });
+}
+
+function readAudience(context: Context, options: AudienceOptions): Audience {
+  for (const key of [options.owner, options.tenantKey])
+    if ((key?.length ?? 0) > AUDIENCE_KEY_LENGTH_MAX)
+      context.fail(`--owner and --tenant-key have at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`);
+  try {
+    return parseAudience(options);
+  } catch (error) {
+    if (!(error instanceof InvalidAudience)) throw error;
+    return context.fail('Give one audience: --owner, --tenant-key, both of these, or --broadcast alone for public events.');
+  }
+}
+
+function addEncryptSecrets(command: CommanderCommand, context: Context): void {
+  command
+    .command('encrypt-secrets')
+    .description('encrypt every stored signing secret with the first key of WEBHOOK_SECRET_KEYS; repeatable')
+    .option('--database <alias>', 'the database of the endpoints', 'default')
+    .action(async (options: { database: string }) => {
+      const db = await databaseNamed(context, options.database);
+      if ((webhooksOf(db).settings.secretKeys ?? []).length === 0)
+        context.fail('WEBHOOK_SECRET_KEYS is empty: create a key with `kit webhooks generate-key` and set it first.');
+      const { encrypted, unchanged, unavailable } = await encryptSecrets(db, (total) => context.progress('Endpoints', total));
+      context.print(
+        context.json
+          ? JSON.stringify({ encrypted, unchanged, unavailable })
+          : `${encrypted} secrets encrypted with the first key, ${unchanged} were already.`,
+      );
+      if (unavailable.length > 0)
+        context.fail(
+          `No configured key decrypts the secrets of ${unavailable.join(', ')}: add the old key after the first, or rotate them.`,
+        );
+    });
+}

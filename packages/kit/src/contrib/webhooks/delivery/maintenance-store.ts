@@ -1,0 +1,160 @@
+// SQL of the maintenance commands: bounded batches, each in a transaction of its own.
+import type { Db } from '../../../db/db.ts';
+import type { Audience } from '../publishing/audience.ts';
+import { endIdBefore } from '../publishing/event-id.ts';
+import type { WebhookEndpoint } from '../store.ts';
+
+export interface WebhookStats {
+  readonly pending: number;
+  /** Of the pending ones, those with a failed attempt behind them. */
+  readonly retrying: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** Being sent now. */
+  readonly claimed: number;
+  /** Held by a worker that did not come back in time; due again. */
+  readonly expired_claims: number;
+  readonly endpoints: number;
+  readonly disabled_endpoints: number;
+  readonly events_without_audience: number;
+  /** Seconds since the oldest pending delivery was published; null when nothing is pending. */
+  readonly oldest_pending_age_seconds: number | null;
+}
+
+export async function readStats(db: Db, now: Date): Promise<WebhookStats> {
+  const count = (condition: string): string => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`;
+  const [deliveries] = await db.query<Record<string, number>>(
+    `select ${count("status = 'pending'")} as pending, ${count("status = 'pending' and attempts > 0")} as retrying,
+       ${count("status = 'succeeded'")} as succeeded, ${count("status = 'failed'")} as failed,
+       ${count('claimed_until > $1')} as claimed, ${count("status = 'pending' and claimed_until <= $1")} as expired_claims
+     from webhook_deliveries`,
+    [now],
+  );
+  const [endpoints] = await db.query<Record<string, number>>(
+    `select count(*) as endpoints, ${count('not is_active')} as disabled_endpoints from webhook_endpoints`,
+  );
+  const [legacy] = await db.query<{ count: number }>('select count(*) as count from webhook_events where audience is null');
+  const [oldest] = await db.query<{ created_at: Date }>(
+    `select created_at from webhook_deliveries where status = 'pending' order by created_at limit 1`,
+  );
+  const of = (row: Record<string, number> | undefined, name: string): number => row?.[name] ?? 0;
+  return {
+    pending: of(deliveries, 'pending'),
+    retrying: of(deliveries, 'retrying'),
+    succeeded: of(deliveries, 'succeeded'),
+    failed: of(deliveries, 'failed'),
+    claimed: of(deliveries, 'claimed'),
+    expired_claims: of(deliveries, 'expired_claims'),
+    endpoints: of(endpoints, 'endpoints'),
+    disabled_endpoints: of(endpoints, 'disabled_endpoints'),
+    events_without_audience: legacy?.count ?? 0,
+    oldest_pending_age_seconds: oldest === undefined ? null : Math.max(0, (now.getTime() - oldest.created_at.getTime()) / 1000),
+  };
+}
+
+/** `column` is one of the ids; as text for SQLite, as an array for PostgreSQL. */
+function oneOf(db: Db, column: string, ids: readonly string[]): readonly [condition: string, parameter: unknown] {
+  if (db.dialect === 'postgres') return [`${column} = any(cast($1 as uuid[]))`, ids];
+  return [`${column} in (select value from json_each($1))`, JSON.stringify(ids)];
+}
+
+const UNFINISHED = `(d.status = 'pending' or d.claim_token is not null)`;
+
+/**
+ * Removes finished events from before a time, with deliveries and attempts, oldest first. Work that is left and events
+ * without an audience stay, and are stepped over. On PostgreSQL the rows are locked, so a retry at the same time either
+ * comes first and keeps its event, or finds the delivery gone.
+ */
+export async function pruneEvents(tx: Db, before: Date, limit: number): Promise<number> {
+  const lock = tx.dialect === 'postgres' ? ' for update skip locked' : '';
+  const chosen = await tx.query<{ id: string }>(
+    `select e.id from webhook_events e where e.id < $3 and e.timestamp < $1 and e.audience is not null
+       and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and ${UNFINISHED})
+     order by e.id limit $2${lock}`,
+    [before, limit, endIdBefore(before)],
+  );
+  if (chosen.length === 0) return 0;
+  const ids = chosen.map(({ id }) => id);
+  const [ofEvents, events] = oneOf(tx, 'd.event_id', ids);
+  const held = await tx.query<{ event_id: string; unfinished: number }>(
+    `select d.event_id, case when ${UNFINISHED} then 1 else 0 end as unfinished from webhook_deliveries d where ${ofEvents}
+     ${tx.dialect === 'postgres' ? 'for update' : ''}`,
+    [events],
+  );
+  const kept = new Set(held.filter(({ unfinished }) => unfinished === 1).map(({ event_id }) => event_id));
+  const [condition, parameter] = oneOf(
+    tx,
+    'id',
+    ids.filter((id) => !kept.has(id)),
+  );
+  return (await tx.execute(`delete from webhook_events where ${condition}`, [parameter])).count;
+}
+
+export interface ReplayFilter {
+  readonly since: Date;
+  readonly until: Date;
+  readonly type?: string | undefined;
+  readonly endpointId?: string | undefined;
+  /** Leaves out what succeeded. */
+  readonly failedOnly?: boolean | undefined;
+}
+
+/** Finished deliveries of active endpoints, by id after the cursor. The first cursor is `firstIdFrom(filter.since)`. */
+export async function findReplayable(db: Db, filter: ReplayFilter, after: string, limit: number): Promise<string[]> {
+  const parameters: unknown[] = [after, filter.since, filter.until, endIdBefore(filter.until)];
+  const type = filter.type === undefined ? '' : ` and d.event_type = $${parameters.push(filter.type)}`;
+  const endpoint = filter.endpointId === undefined ? '' : ` and d.endpoint_id = $${parameters.push(filter.endpointId)}`;
+  const finished = filter.failedOnly === true ? `d.status = 'failed'` : `d.status in ('succeeded', 'failed')`;
+  const rows = await db.query<{ id: string }>(
+    `select d.id from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id
+     where d.id > $1 and d.id < $4 and d.created_at >= $2 and d.created_at < $3 and ${finished} and p.is_active${type}${endpoint}
+     order by d.id limit $${parameters.push(limit)}`,
+    parameters,
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function requeueFinished(tx: Db, ids: readonly string[], now: Date): Promise<number> {
+  const [condition, parameter] = oneOf(tx, 'id', ids);
+  const { count } = await tx.execute(
+    `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $2, claim_token = null, claimed_until = null,
+       failure_reason = null, delivered_at = null
+     where ${condition} and status in ('succeeded', 'failed') and (claimed_until is null or claimed_until <= $2)`,
+    [parameter, now],
+  );
+  return count;
+}
+
+/** Gives an event without an audience one, and makes what waited for it due. False: no such event, or it has one. */
+export async function setAudience(tx: Db, eventId: string, audience: Audience, now: Date): Promise<boolean> {
+  const { count } = await tx.execute(
+    'update webhook_events set audience = $2, owner_id = $3, tenant_key = $4 where id = $1 and audience is null',
+    [eventId, audience.kind, 'owner' in audience ? audience.owner : '', 'tenantKey' in audience ? audience.tenantKey : ''],
+  );
+  if (count === 0) return false;
+  await tx.query(
+    `update webhook_deliveries set next_attempt_at = $2 where event_id = $1 and status = 'pending' and next_attempt_at is null`,
+    [eventId, now],
+  );
+  return true;
+}
+
+export type StoredSecrets = Pick<WebhookEndpoint, 'id' | 'secret' | 'previous_secret'>;
+
+export async function countSecrets(db: Db): Promise<number> {
+  const [row] = await db.query<{ count: number }>('select count(*) as count from webhook_endpoints');
+  return row?.count ?? 0;
+}
+
+export function readSecrets(db: Db, after: string, limit: number): Promise<StoredSecrets[]> {
+  return db.query<StoredSecrets>('select id, secret, previous_secret from webhook_endpoints where id > $1 order by id limit $2', [
+    after,
+    limit,
+  ]);
+}
+
+/** Only where the stored form is still the one that was read: a rotation in between wins. */
+export async function replaceStored(db: Db, id: string, column: 'secret' | 'previous_secret', from: string, to: string): Promise<boolean> {
+  const { count } = await db.execute(`update webhook_endpoints set ${column} = $3 where id = $1 and ${column} = $2`, [id, from, to]);
+  return count === 1;
+}

@@ -1,0 +1,34 @@
+import type { Db } from '../../../db/db.ts';
+import { webhookErrors } from '../errors.ts';
+import { insertMissedOf, requeueFailedOf } from '../endpoints/management-store.ts';
+import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
+import type { WebhookEndpoint } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+/** Deliveries of one call: a transaction that holds a few seconds of locks at most. */
+const RECOVERED_MAX = 10_000;
+
+export interface Recovered {
+  /** Failed deliveries that are due again. */
+  readonly requeued: number;
+  /** Deliveries of events that came while the endpoint was disabled. */
+  readonly added: number;
+  /** False: there may be more; repeat the call. */
+  readonly complete: boolean;
+}
+
+/** Sends an endpoint what it has missed since then: failed deliveries, and events published while it was disabled. */
+export async function recoverEndpoint(
+  tx: Db,
+  endpoint: Pick<WebhookEndpoint, 'id' | 'is_active'>,
+  since: Date,
+  limit: number = RECOVERED_MAX,
+): Promise<Recovered> {
+  if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
+  const { clock, database } = webhooksOf(tx);
+  const window = { since, now: clock.now(), limit };
+  const requeued = await requeueFailedOf(tx, endpoint.id, window);
+  const added = await insertMissedOf(tx, endpoint.id, window);
+  if (requeued + added > 0) await database.notify(tx, WAKE_CHANNEL);
+  return { requeued, added, complete: requeued < limit && added < limit };
+}

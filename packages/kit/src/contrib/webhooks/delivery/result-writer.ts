@@ -1,0 +1,322 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { uuidv7 } from '../../../db/uuidv7.ts';
+import { decideOutcome, type Outcome } from './delivery-outcome.ts';
+import { disableEndpoint } from '../endpoints/disable.ts';
+import { ERROR_LENGTH_MAX } from '../models.ts';
+import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
+import {
+  changeHealth,
+  finalise,
+  isSuccess,
+  releaseClaims,
+  succeed,
+  unwritten,
+  type Finalised,
+  type HealthChange,
+  type Success,
+  type WrittenResult,
+} from './result-store.ts';
+import type { SendReport } from './sender.ts';
+import type { Webhooks } from '../webhooks.ts';
+
+/** What a worker has done so far; the line that `kit webhooks deliver` prints. */
+export interface DeliverySummary {
+  readonly succeeded: number;
+  readonly retrying: number;
+  readonly failed: number;
+  readonly disabled_endpoints: number;
+  /** Results that came too late: the lease had ended and somebody else had taken the delivery. The receiver got a duplicate. */
+  readonly lost_claims: number;
+}
+
+interface Result {
+  readonly report: SendReport;
+  readonly outcome: Outcome;
+  /** Most results are successes of healthy endpoints, which change nothing about them. */
+  readonly changesHealth: boolean;
+}
+
+/** Results stored together. */
+interface Batch {
+  readonly results: Result[];
+  /** Other deliveries cannot be sent before these results are stored. */
+  isAwaited: boolean;
+  /** What is still to be written; rows are made once, however often it takes to write them. */
+  successes: Success[];
+  others: Finalised[];
+  /** Deliveries whose claims were lost: their results change nothing, neither the delivery nor its endpoint. */
+  readonly lost: Set<string>;
+  readonly stored: PromiseWithResolvers<void>;
+  /** When the batch before it is stored. */
+  readonly before: Promise<void> | undefined;
+}
+
+/** Results written by one statement. */
+const BATCH_MAX = 200;
+/** While results come by the dozen, a statement waits this long for more of them: two hundred cost the database 8 % less for each than one hundred. */
+const GATHER_MS = 20;
+const MANY = 25;
+const WRITERS_MAX = 2;
+const BACKOFF_MS_MIN = 100;
+const BACKOFF_MS_MAX = 5000;
+
+/** Writes what came of attempts, as many at a time as have come together while the last batch was being written. */
+export class ResultWriter {
+  readonly #webhooks: Webhooks;
+  readonly #workerName: string;
+  readonly #onStored: (reports: readonly SendReport[]) => void;
+  readonly #counters = { succeeded: 0, retrying: 0, failed: 0, disabled_endpoints: 0, lost_claims: 0 };
+  readonly #schedules = new WeakMap<readonly number[], RetrySchedule>();
+  /** The last of them still takes results. */
+  readonly #waiting: Batch[] = [];
+  readonly #unstored = new Set<Promise<void>>();
+  /** Endpoints with a failure since their last success here: they may have been healthy still when a later success was claimed. */
+  readonly #failing = new Set<string>();
+  #writers = 0;
+  /** The batch that was begun last, and the size of the one that was written last. */
+  readonly #last: { stored: Promise<void> | undefined; size: number } = { stored: undefined, size: 0 };
+  #endGathering: (() => void) | undefined;
+  #abandoned = false;
+
+  /** `onStored` is told when reports are stored, or given up. */
+  constructor(webhooks: Webhooks, workerName: string, onStored: (reports: readonly SendReport[]) => void) {
+    this.#webhooks = webhooks;
+    this.#workerName = workerName;
+    this.#onStored = onStored;
+  }
+
+  get summary(): DeliverySummary {
+    return { ...this.#counters };
+  }
+
+  add(report: SendReport): void {
+    let batch = this.#waiting.at(-1);
+    if (batch === undefined || batch.results.length >= BATCH_MAX) {
+      const stored = Promise.withResolvers<void>();
+      batch = { results: [], isAwaited: false, successes: [], others: [], lost: new Set(), stored, before: this.#last.stored };
+      this.#waiting.push(batch);
+      this.#last.stored = batch.stored.promise;
+      this.#unstored.add(batch.stored.promise);
+    }
+    const outcome = report.result === null ? NO_OUTCOME : this.#decide(report, report.result);
+    batch.results.push({ report, outcome, changesHealth: this.#changesHealth(report, outcome) });
+    if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
+    batch.isAwaited ||= report.claim.orderingKey !== null;
+    const isUrgent = batch.isAwaited || batch.results.length >= BATCH_MAX;
+    if (isUrgent && this.#endGathering !== undefined) this.#endGathering();
+    else if (this.#writers === 0 || (isUrgent && this.#writers < WRITERS_MAX)) void this.#write();
+  }
+
+  #addRow(batch: Batch, row: Finalised): void {
+    if (this.#webhooks.database.dialect === 'postgres' && isSuccess(row)) batch.successes.push(row);
+    else batch.others.push(row);
+  }
+
+  /** Resolves when everything added so far is stored, or given up. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#unstored);
+  }
+
+  /** From now on a batch that cannot be written is dropped: its claims run out and the deliveries are sent again. */
+  abandon(): void {
+    this.#abandoned = true;
+  }
+
+  #decide({ claim, endedAt }: SendReport, result: NonNullable<SendReport['result']>): Outcome {
+    const { settings } = this.#webhooks;
+    const { failing_since: failingSince, consecutive_failures: consecutiveFailures, schedule } = claim.endpoint;
+    return decideOutcome(claim.attempts, result, { failingSince, consecutiveFailures }, endedAt, {
+      schedule: schedule === null ? settings.schedule : this.#scheduleOf(schedule),
+      random: settings.jitter ? Math.random : null,
+      disableAfterMs: settings.disableAfterMs,
+    });
+  }
+
+  /** Asked once of each result, in the order in which they came. */
+  #changesHealth({ claim: { endpoint } }: SendReport, { delivery, health }: Outcome): boolean {
+    if (health === null) return false;
+    const wasFailing = endpoint.failing_since !== null || endpoint.consecutive_failures > 0;
+    if (delivery.status === 'succeeded') return this.#failing.delete(endpoint.id) || wasFailing;
+    this.#failing.add(endpoint.id);
+    return true;
+  }
+
+  #scheduleOf(stored: readonly number[]): RetrySchedule {
+    let schedule = this.#schedules.get(stored);
+    if (schedule === undefined) {
+      try {
+        schedule = parseSchedule(stored);
+      } catch {
+        schedule = this.#webhooks.settings.schedule;
+      }
+      this.#schedules.set(stored, schedule);
+    }
+    return schedule;
+  }
+
+  async #write(): Promise<void> {
+    this.#writers++;
+    do {
+      await this.#gather();
+      const batch = this.#waiting.shift();
+      if (batch === undefined) break;
+      this.#last.size = batch.results.length;
+      await this.#persist(batch);
+      this.#onStored(batch.results.map(({ report }) => report));
+      batch.stored.resolve();
+      this.#unstored.delete(batch.stored.promise);
+      // Another one that gathers takes what is waiting.
+    } while (this.#waiting.length > 0 && this.#endGathering === undefined);
+    // In the same turn as the last look: what is added from here on finds no writer and starts one.
+    this.#writers--;
+  }
+
+  /** Whatever else ends in this turn of the event loop joins the batch, or in the next milliseconds when there is much to write. */
+  async #gather(): Promise<void> {
+    const [batch] = this.#waiting;
+    if (batch === undefined || batch.results.length >= BATCH_MAX) return;
+    if (batch.isAwaited || this.#last.size < MANY) return new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endGathering = undefined;
+  }
+
+  async #persist(batch: Batch): Promise<void> {
+    for (let backoffMs = BACKOFF_MS_MIN; ; backoffMs = Math.min(2 * backoffMs, BACKOFF_MS_MAX)) {
+      try {
+        await this.#store(batch);
+        return;
+      } catch (error) {
+        this.#webhooks.log.warn({ err: error, deliveries: batch.results.length }, 'results of webhooks could not be stored');
+        if (this.#abandoned) return;
+      }
+      await pause(backoffMs);
+    }
+  }
+
+  /** Safe to repeat: what was written is not written again. */
+  async #store(batch: Batch): Promise<void> {
+    const { database } = this.#webhooks;
+    const parked = batch.results.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
+    await releaseClaims(database, parked, { park: true });
+    await this.#finalise(batch);
+    const ours = batch.lost.size === 0 ? batch.results : batch.results.filter(({ report }) => !batch.lost.has(report.claim.id));
+    const changes = healthChanges(ours);
+    if (changes.length > 0) {
+      // The last result decides, and this batch may have overtaken the one before it.
+      await batch.before;
+      await changeHealth(database, changes);
+    }
+    await this.#disable(ours);
+  }
+
+  async #finalise(batch: Batch): Promise<void> {
+    const { database } = this.#webhooks;
+    const { successes, others } = batch;
+    if (successes.length > 0) {
+      const written = await succeed(database, successes, this.#workerName);
+      if (written === successes.length) this.#counters.succeeded += written;
+      else await this.#count(batch, successes, []);
+      batch.successes = [];
+    }
+    if (others.length > 0) {
+      await this.#count(batch, others, await finalise(database, others, this.#workerName));
+      batch.others = [];
+    }
+  }
+
+  #row(report: SendReport, outcome: Outcome): Finalised {
+    const { claim, startedAt, durationMs, excerpt, result } = report;
+    const { delivery } = outcome;
+    return {
+      id: claim.id,
+      token: claim.token,
+      endpoint_id: claim.endpoint.id,
+      status: delivery.status,
+      attempts: delivery.attempts,
+      next_attempt_at: delivery.nextAttemptAt ?? undefined,
+      status_code: delivery.lastStatusCode ?? undefined,
+      error: delivery.lastError?.slice(0, ERROR_LENGTH_MAX).toWellFormed(),
+      reason: delivery.failureReason ?? undefined,
+      delivered_at: delivery.deliveredAt ?? undefined,
+      attempt_id: result?.kind === 'refused' ? undefined : uuidv7(this.#webhooks.clock),
+      started_at: startedAt,
+      duration_ms: durationMs,
+      excerpt: excerpt ?? undefined,
+    };
+  }
+
+  async #count({ lost }: Batch, rows: readonly Finalised[], written: readonly WrittenResult[]): Promise<void> {
+    const ids = new Set(written.map(({ id }) => id));
+    const missing = rows.filter((row) => !ids.has(row.id));
+    // Deleted with its endpoint or event while the request was under way: nothing left to write, nothing lost.
+    const found = missing.length === 0 ? [] : await unwritten(this.#webhooks.database, missing);
+    for (const { status } of [...written, ...found.filter(({ is_ours }) => is_ours)])
+      this.#counters[status === 'pending' ? 'retrying' : status]++;
+    for (const { id } of found.filter(({ is_ours }) => !is_ours)) {
+      lost.add(id);
+      this.#counters.lost_claims++;
+      this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
+    }
+  }
+
+  async #disable(results: readonly Result[]): Promise<void> {
+    const { database, log } = this.#webhooks;
+    const reasons = new Map<string, readonly [endpoint: SendReport['claim']['endpoint'], reason: NonNullable<Outcome['disable']>]>();
+    for (const { report, outcome } of results) {
+      const { endpoint } = report.claim;
+      if (outcome.disable !== null) reasons.set(`${endpoint.id} ${outcome.disable} ${endpoint.url}`, [endpoint, outcome.disable]);
+    }
+    for (const [{ id, url }, reason] of reasons.values()) {
+      try {
+        if (!(await database.transaction((tx) => disableEndpoint(tx, id, reason, { url })))) continue;
+      } catch (error) {
+        // The next failed attempt is a reason again. Other endpoints' results do not wait for this one.
+        log.error({ err: error, endpoint_id: id }, 'a webhook endpoint could not be disabled');
+        continue;
+      }
+      this.#counters.disabled_endpoints++;
+      // What was to be retried has failed with the other pending deliveries of the endpoint.
+      const waiting = results.filter(
+        ({ report, outcome }) => report.claim.endpoint.id === id && outcome.delivery.status === 'pending',
+      ).length;
+      this.#counters.retrying -= waiting;
+      this.#counters.failed += waiting;
+    }
+  }
+}
+
+const NO_OUTCOME: Outcome = {
+  delivery: {
+    status: 'pending',
+    attempts: 0,
+    nextAttemptAt: null,
+    deliveredAt: null,
+    lastStatusCode: null,
+    lastError: null,
+    failureReason: null,
+  },
+  health: null,
+  disable: null,
+};
+
+/** One change per endpoint: a success forgets the failures before it, later failures count from there. */
+function healthChanges(results: readonly Result[]): HealthChange[] {
+  const changed = new Set(results.flatMap(({ report, changesHealth }) => (changesHealth ? [report.claim.endpoint.id] : [])));
+  if (changed.size === 0) return [];
+  const changes = new Map<string, { id: string; succeeded_at: Date | null; failures: number; failing_since: Date | null }>();
+  for (const { report, outcome } of results) {
+    const { endpoint } = report.claim;
+    if (outcome.health === null || !changed.has(endpoint.id)) continue;
+    const change = changes.get(endpoint.id) ?? { id: endpoint.id, succeeded_at: null, failures: 0, failing_since: null };
+    if (outcome.delivery.status === 'succeeded') Object.assign(change, { succeeded_at: report.endedAt, failures: 0, failing_since: null });
+    else Object.assign(change, { failures: change.failures + 1, failing_since: change.failing_since ?? report.endedAt });
+    changes.set(endpoint.id, change);
+  }
+  return [...changes.values()];
+}

@@ -1,0 +1,22 @@
+import type { Db } from '../../../db/db.ts';
+import { webhookErrors } from '../errors.ts';
+import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
+import { findDelivery, findEndpoint, requeueDelivery, type WebhookDelivery } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+export interface RetryOptions {
+  /** Sends again what has succeeded already. */
+  readonly force?: boolean;
+}
+
+/** Queues a delivery again with its whole retry budget, whatever its schedule says. Refused while a worker holds it. */
+export async function retryDelivery(db: Db, id: string, { force = false }: RetryOptions = {}): Promise<WebhookDelivery> {
+  const { clock, database } = webhooksOf(db);
+  const delivery = await findDelivery(db, id);
+  if (delivery === null) throw webhookErrors.delivery_not_found();
+  if ((await findEndpoint(db, delivery.endpoint_id))?.is_active !== true) throw webhookErrors.endpoint_disabled();
+  const requeued = await requeueDelivery(db, id, clock.now(), force ? ['failed', 'pending', 'succeeded'] : ['failed', 'pending']);
+  if (!requeued) throw delivery.status === 'succeeded' && !force ? webhookErrors.delivery_succeeded() : webhookErrors.delivery_claimed();
+  await database.notify(db, WAKE_CHANNEL);
+  return { ...delivery, ...(await findDelivery(db, id)) };
+}

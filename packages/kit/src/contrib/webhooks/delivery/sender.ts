@@ -1,0 +1,233 @@
+import { reaches, type Audience } from '../publishing/audience.ts';
+import type { Claim } from './claim-store.ts';
+import type { AttemptResult } from './delivery-outcome.ts';
+import { LEASE_MARGIN_MS } from '../options.ts';
+import { InvalidSecret } from '../signing/secret.ts';
+import { SecretUnavailable } from '../signing/secret-box.ts';
+import { signatureHeader, signingKey, type SigningKey } from '../signing/signature.ts';
+import {
+  EXCERPT_BYTES_MAX,
+  httpTransport,
+  storableText,
+  type Transport,
+  type TransportRequest,
+  type TransportResult,
+} from '../network/transport.ts';
+import { VERSION } from '../version.ts';
+import type { Webhooks } from '../webhooks.ts';
+
+/** One claim, sent (or refused) once. */
+export interface SendReport {
+  readonly claim: Claim;
+  /** Null: the event has no audience; nothing was sent and nothing is decided. */
+  readonly result: AttemptResult | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date;
+  readonly durationMs: number;
+  readonly excerpt: string | null;
+}
+
+type Refusal = Extract<AttemptResult, { kind: 'refused' }>;
+
+const BODY_CACHE_BYTES_MAX = 4 * 1024 * 1024;
+const KEYS_MAX = 10_000;
+export const USER_AGENT = `kit-webhooks/${VERSION}`;
+/** A transport of the application's own that forgets its timeout is given up well before the lease ends. */
+const FOREIGN_TRANSPORT_MARGIN_MS = LEASE_MARGIN_MS / 2;
+
+/** Sends claims. Never rejects: whatever goes wrong is a report. */
+export class Sender {
+  readonly #webhooks: Webhooks;
+  readonly #transport: Transport;
+  readonly #ownsTransport: boolean;
+  /** By stored secret. A parsed key signs in 5 µs, text in 33. */
+  readonly #keys = new Map<string, SigningKey>();
+  readonly #bodies = new Map<string, Buffer>();
+  #bodyBytes = 0;
+
+  constructor(webhooks: Webhooks) {
+    const { transport, timeoutMs, urlPolicy } = webhooks.settings;
+    this.#webhooks = webhooks;
+    this.#ownsTransport = transport === undefined;
+    this.#transport = transport ?? httpTransport({ policy: urlPolicy, timeoutMs });
+  }
+
+  async send(claim: Claim): Promise<SendReport> {
+    const startedAt = this.#webhooks.clock.now();
+    const start = performance.now();
+    let result: AttemptResult | null;
+    let excerpt: string | null = null;
+    try {
+      const request = this.#requestOf(claim, startedAt);
+      if (request === null || 'kind' in request) {
+        result = request;
+      } else {
+        const answer = await this.#sendRequest(request);
+        if (answer.kind === 'response') excerpt = storable(answer.bodyExcerpt);
+        else this.#warnOfPolicy(claim, answer.detail);
+        result = answer.kind === 'response' ? answer : { ...answer, error: storable(answer.error) };
+      }
+    } catch (error) {
+      this.#webhooks.log.error({ err: error, delivery_id: claim.id }, 'a webhook could not be sent');
+      result = failure('connection', 'The request failed inside the sender.');
+    }
+    const endedAt = this.#webhooks.clock.now();
+    return { claim, result, startedAt, endedAt, durationMs: Math.round(performance.now() - start), excerpt };
+  }
+
+  async close(): Promise<void> {
+    if (this.#ownsTransport) await this.#transport.close();
+  }
+
+  /** What is to be sent; or why nothing is: null where nobody has decided yet for whom the event is. */
+  #requestOf(claim: Claim, now: Date): TransportRequest | Refusal | null {
+    const { event, endpoint } = claim;
+    const audience = audienceOf(event);
+    if (audience === null) return null;
+    if (!endpoint.is_active) return refused('endpoint_disabled', 'The endpoint is disabled.');
+    if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
+      return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
+    let keys: SigningKey[];
+    try {
+      keys = this.#keysOf(endpoint, now);
+    } catch (error) {
+      if (!isUnusable(error)) throw error;
+      this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
+      return refused('secret_unavailable', 'The signing secret cannot be read.');
+    }
+    const body = this.#bodyOf(event);
+    const message = { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body };
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'webhook-id': message.id,
+      'webhook-timestamp': String(message.timestamp),
+      'webhook-signature': signatureHeader(keys, message),
+    };
+    return { url: endpoint.url, headers, body };
+  }
+
+  #warnOfPolicy({ id }: Claim, detail: string | null): void {
+    if (detail !== null) this.#webhooks.log.warn({ delivery_id: id, detail }, 'a webhook was refused by the URL policy');
+  }
+
+  #sendRequest(request: TransportRequest): Promise<TransportResult> {
+    if (this.#ownsTransport) return this.#transport.send(request);
+    return guarded(this.#transport, request, this.#webhooks.settings.timeoutMs + FOREIGN_TRANSPORT_MARGIN_MS);
+  }
+
+  /** The current key and, while a rotation is fresh, the one before it. */
+  #keysOf(endpoint: Claim['endpoint'], now: Date): SigningKey[] {
+    const key = this.#keyOf(endpoint.secret);
+    const { previous_secret: previous, previous_secret_expires_at: until } = endpoint;
+    if (previous === null || until === null || until.getTime() <= now.getTime()) return [key];
+    try {
+      return [key, this.#keyOf(previous)];
+    } catch (error) {
+      if (!isUnusable(error)) throw error;
+      // It may have been rotated for this very reason: the new secret alone is better than nothing for the whole overlap.
+      this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the previous signing secret of a webhook endpoint cannot be used');
+      return [key];
+    }
+  }
+
+  #keyOf(stored: string): SigningKey {
+    const known = this.#keys.get(stored);
+    if (known !== undefined) return known;
+    const key = signingKey(this.#webhooks.secrets.open(stored));
+    if (this.#keys.size >= KEYS_MAX) this.#keys.clear();
+    this.#keys.set(stored, key);
+    return key;
+  }
+
+  /** The same bytes for every endpoint and every attempt. */
+  #bodyOf({ id, type, timestamp, data }: Claim['event']): Buffer {
+    const known = this.#bodies.get(id);
+    if (known !== undefined) return known;
+    const text = `{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`;
+    // Memory of its own: a short one from Node's shared pool would keep the whole slab it lies in, many times its size.
+    const body = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+    body.write(text);
+    if (this.#bodyBytes + body.length > BODY_CACHE_BYTES_MAX) {
+      this.#bodies.clear();
+      this.#bodyBytes = 0;
+    }
+    this.#bodies.set(id, body);
+    this.#bodyBytes += body.length;
+    return body;
+  }
+}
+
+export function audienceOf({
+  audience,
+  owner_id: owner,
+  tenant_key: tenantKey,
+}: Pick<Claim['event'], 'audience' | 'owner_id' | 'tenant_key'>): Audience | null {
+  switch (audience) {
+    case 'broadcast':
+      return { kind: 'broadcast' };
+    case 'owner':
+      return { kind: 'owner', owner };
+    case 'tenant':
+      return { kind: 'tenant', tenantKey };
+    case 'owner_in_tenant':
+      return { kind: 'owner_in_tenant', owner, tenantKey };
+    default:
+      return null;
+  }
+}
+
+/** A foreign transport may throw, hang or answer nonsense. */
+async function guarded(transport: Transport, request: TransportRequest, deadlineMs: number): Promise<TransportResult> {
+  const { promise: expired, resolve } = Promise.withResolvers<TransportResult>();
+  const timer = setTimeout(() => resolve(failure('timeout', 'The transport did not return in time.')), deadlineMs);
+  try {
+    const result = await Promise.race([transport.send(request), expired]);
+    return wellFormed(result) ?? failure('connection', 'The transport returned something that is not a result.');
+  } catch {
+    return failure('connection', 'The transport failed.');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isUnusable(error: unknown): boolean {
+  return error instanceof SecretUnavailable || error instanceof InvalidSecret;
+}
+
+const TRANSPORT_REASONS: ReadonlySet<unknown> = new Set(['timeout', 'connection', 'tls', 'blocked_address', 'payload']);
+
+/** The result with nothing in it that could not be stored; null when it is none. */
+function wellFormed(result: TransportResult): TransportResult | null {
+  const { status } = result;
+  if (result.kind === 'response' && isStatus(status)) {
+    const retryAfter = typeof result.retryAfter === 'string' ? result.retryAfter : null;
+    return { kind: 'response', status, retryAfter, bodyExcerpt: excerptOf(result.bodyExcerpt) };
+  }
+  if (result.kind !== 'failure' || !TRANSPORT_REASONS.has(result.reason)) return null;
+  const error = typeof result.error === 'string' ? result.error : 'The transport failed.';
+  const detail = typeof result.detail === 'string' ? result.detail : null;
+  return { kind: 'failure', reason: result.reason, error, detail, status: isStatus(status) ? status : null };
+}
+
+function isStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 100 && (status as number) <= 999;
+}
+
+function excerptOf(text: unknown): string {
+  return typeof text === 'string' ? storableText([Buffer.from(text.slice(0, EXCERPT_BYTES_MAX)).subarray(0, EXCERPT_BYTES_MAX)]) : '';
+}
+
+function failure(reason: 'connection' | 'timeout', error: string): TransportResult & AttemptResult & { kind: 'failure' } {
+  return { kind: 'failure', reason, error, detail: null, status: null };
+}
+
+function refused(reason: Refusal['reason'], error: string): Refusal {
+  return { kind: 'refused', reason, error };
+}
+
+/** Text from outside that every database stores. */
+function storable(text: string): string {
+  if (text === '') return text;
+  return typeof text === 'string' ? text.toWellFormed().replaceAll('\0', '\uFFFD') : '';
+}

@@ -1,0 +1,63 @@
+import type { Db } from '../../../db/db.ts';
+import { recordEndpointChange } from './endpoint-record.ts';
+import { publish } from '../publishing/publish.ts';
+import { changeEndpoint, failPendingOf, hasSucceededSince, holdEndpoint, type WebhookEndpoint } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+export type DisabledReason = NonNullable<WebhookEndpoint['disabled_reason']>;
+
+/** Published to the other endpoints of the owner. */
+export const ENDPOINT_DISABLED_EVENT = 'webhook.endpoint.disabled';
+
+export interface DisableOptions {
+  /** Where the receiver that is the reason was asked; what it said counts for no other URL. */
+  readonly url?: string;
+}
+
+/**
+ * Disables an endpoint, fails what waits for it and tells the owner's other endpoints, in the caller's transaction. False
+ * when it was disabled already, when its URL is another by now or, for `continuous_failure`, when a request has succeeded in the meantime.
+ */
+export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason, { url }: DisableOptions = {}): Promise<boolean> {
+  const { clock, log, settings } = webhooksOf(tx);
+  const now = clock.now();
+  const endpoint = await holdEndpoint(tx, id);
+  if (endpoint?.is_active !== true || (url !== undefined && url !== endpoint.url)) return false;
+  if (reason === 'continuous_failure') {
+    const { failing_since: since } = endpoint;
+    if (since === null || now.getTime() - since.getTime() < settings.disableAfterMs) return false;
+    // Results of two workers may be written in another order than they came in: what was delivered meanwhile is the proof.
+    if (await hasSucceededSince(tx, id, since)) {
+      await changeEndpoint(tx, id, { failing_since: now, consecutive_failures: 1 }, endpoint.updated_at);
+      return false;
+    }
+  }
+  const changes = { is_active: false, disabled_reason: reason, disabled_at: now };
+  await changeEndpoint(tx, id, changes, now);
+  const failed = await failPendingOf(tx, id, now);
+  // By hand it is part of an edit, which has its entry.
+  if (reason !== 'manual')
+    await recordEndpointChange(tx, 'disabled', { before: endpoint, after: { ...endpoint, ...changes, updated_at: now } }, BY_WORKER);
+  log.warn({ endpoint_id: id, reason, failed_deliveries: failed }, 'a webhook endpoint was disabled');
+  const { owner_id: owner, tenant_key: tenantKey } = endpoint;
+  await publish(
+    tx,
+    ENDPOINT_DISABLED_EVENT,
+    { endpoint_id: id, description: endpoint.description, reason, failing_since: endpoint.failing_since, disabled_at: now },
+    tenantKey === '' ? { owner } : { owner, tenantKey },
+  );
+  return true;
+}
+
+const BY_WORKER = { by: 'webhook worker', requestId: null } as const;
+
+/** Enables an endpoint and clears its failures; what was missed is not sent by itself. False when there is no such endpoint. */
+export async function enableEndpoint(tx: Db, id: string): Promise<boolean> {
+  const now = webhooksOf(tx).clock.now();
+  const rows = await tx.query(
+    `update webhook_endpoints set is_active = $2, disabled_reason = null, disabled_at = null, failing_since = null,
+       consecutive_failures = 0, updated_at = $3 where id = $1 returning id`,
+    [id, true, now],
+  );
+  return rows.length === 1;
+}

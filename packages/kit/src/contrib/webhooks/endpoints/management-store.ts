@@ -1,0 +1,180 @@
+// SQL of the management routes. Everything about endpoints starts from their owner and tenant.
+import type { Db } from '../../../db/db.ts';
+import { firstIdFrom } from '../publishing/event-id.ts';
+import { PING_EVENT } from './ping-event.ts';
+import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
+
+/** Whose endpoints a caller looks after; `tenantKey` is empty for personal ones. */
+export interface EndpointScope {
+  readonly owner: string;
+  readonly tenantKey: string;
+}
+
+const OWN = 'owner_id = $1 and tenant_key = $2';
+
+export async function findOwnEndpoint(db: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
+  const [row] = await db.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3`, [
+    owner,
+    tenantKey,
+    asStored(id),
+  ]);
+  return row ?? null;
+}
+
+/** Ids of requests may be in upper case; SQLite stores and compares them as text. */
+function asStored(id: string): string {
+  return id.toLowerCase();
+}
+
+/** The row as it is until the end of the transaction. */
+export async function holdOwnEndpoint(tx: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
+  const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
+  const parameters = [owner, tenantKey, asStored(id)];
+  const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3${lock}`, parameters);
+  return row ?? null;
+}
+
+export interface Slice {
+  readonly limit: number;
+  /** The last id of the slice before. */
+  readonly after?: string | undefined;
+}
+
+/** Newest first. */
+export async function listOwnEndpoints(db: Db, { owner, tenantKey }: EndpointScope, { limit, after }: Slice): Promise<WebhookEndpoint[]> {
+  return db.query<WebhookEndpoint>(
+    `select * from webhook_endpoints where ${OWN}${after === undefined ? '' : ' and id < $4'} order by id desc limit $3`,
+    [owner, tenantKey, limit, ...(after === undefined ? [] : [asStored(after)])],
+  );
+}
+
+export interface DeliveryFilter {
+  readonly status?: WebhookDelivery['status'] | undefined;
+  readonly eventType?: string | undefined;
+}
+
+// The words of the index `webhook_deliveries_failed_of_endpoint`, which only a query with the same words can use, and which no other index has: with
+// `status = 'failed'` PostgreSQL may read what failed at all endpoints instead.
+const FAILED = "status <> 'pending' and status <> 'succeeded'";
+const STATUS: Readonly<Record<WebhookDelivery['status'], string>> = {
+  pending: "status = 'pending'",
+  succeeded: "status = 'succeeded'",
+  failed: FAILED,
+};
+
+function filtered(endpointId: string, { status, eventType }: DeliveryFilter): { where: string; parameters: unknown[] } {
+  const parameters: unknown[] = [endpointId];
+  const conditions = ['endpoint_id = $1'];
+  if (status !== undefined) conditions.push(STATUS[status]);
+  if (eventType !== undefined) conditions.push(`event_type = $${parameters.push(eventType)}`);
+  return { where: conditions.join(' and '), parameters };
+}
+
+/** Newest first. */
+export async function listDeliveries(
+  db: Db,
+  endpointId: string,
+  filter: DeliveryFilter,
+  { limit, after }: Slice,
+): Promise<WebhookDelivery[]> {
+  const { where, parameters } = filtered(endpointId, filter);
+  const before = after === undefined ? '' : ` and id < $${parameters.push(asStored(after))}`;
+  return db.query<WebhookDelivery>(
+    `select * from webhook_deliveries where ${where}${before} order by id desc limit $${parameters.push(limit)}`,
+    parameters,
+  );
+}
+
+/** Counted to here and no further: an exact count of millions would cost more than the list. */
+const COUNT_MAX = 10_000;
+
+/** Null: more than are counted. */
+export async function countDeliveries(db: Db, endpointId: string, filter: DeliveryFilter): Promise<number | null> {
+  const { where, parameters } = filtered(endpointId, filter);
+  const [row] = await db.query<{ count: number }>(
+    `select count(*) as count from (select 1 as one from webhook_deliveries where ${where} limit ${COUNT_MAX + 1}) counted`,
+    parameters,
+  );
+  const count = row?.count ?? 0;
+  return count > COUNT_MAX ? null : count;
+}
+
+export async function findDeliveryOf(db: Db, endpointId: string, id: string): Promise<WebhookDelivery | null> {
+  const [row] = await db.query<WebhookDelivery>('select * from webhook_deliveries where endpoint_id = $1 and id = $2', [
+    endpointId,
+    asStored(id),
+  ]);
+  return row ?? null;
+}
+
+/** An event for this endpoint alone, whatever it subscribes to, and its delivery, due at once. */
+export async function insertEventFor(
+  tx: Db,
+  endpoint: Pick<WebhookEndpoint, 'id' | 'owner_id' | 'tenant_key'>,
+  event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp'>,
+  deliveryId: string,
+): Promise<WebhookDelivery> {
+  const { id, type, data, timestamp } = event;
+  const { owner_id, tenant_key } = endpoint;
+  await tx.query(
+    'insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key) values ($1, $2, $3, $4, $5, $6, $7)',
+    [id, type, data, timestamp, tenant_key === '' ? 'owner' : 'owner_in_tenant', owner_id, tenant_key],
+  );
+  const [delivery] = await tx.query<WebhookDelivery>(
+    `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, created_at)
+     values ($1, $2, $3, $4, 'pending', 0, $5, $5) returning *`,
+    [deliveryId, id, endpoint.id, type, timestamp],
+  );
+  if (delivery === undefined) throw new Error('the insert returned no row');
+  return delivery;
+}
+
+export interface RecoverWindow {
+  readonly since: Date;
+  readonly now: Date;
+  readonly limit: number;
+}
+
+/** Failed deliveries of events since then are due again with their whole retry budget, oldest first. */
+export async function requeueFailedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
+  const free = `${FAILED} and (claimed_until is null or claimed_until <= $3)`;
+  const { count } = await tx.execute(
+    `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $3, claim_token = null, claimed_until = null,
+       failure_reason = null, delivered_at = null
+     where ${free} and id in (
+       select id from webhook_deliveries where endpoint_id = $1 and created_at >= $2 and ${free} order by id limit $4)`,
+    [endpointId, since, now, limit],
+  );
+  return count;
+}
+
+// What `publish` would have written had the endpoint been active: subscription and audience as they are now.
+function missedStatement(dialect: Db['dialect']): string {
+  const at = dialect === 'postgres' ? 'cast($3 as timestamptz)' : '$3';
+  const id =
+    dialect === 'postgres'
+      ? 'cast(left(cast(e.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)'
+      : `substr(e.id, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
+  return `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)
+  select ${id}, e.id, p.id, e.type, 'pending', 0, ${at}, e.ordering_key, e.timestamp
+  from webhook_endpoints p cross join webhook_events e
+  where p.id = $1 and e.id >= $5 and e.timestamp >= $2 and e.timestamp >= p.created_at
+    and e.type not in ('${PING_EVENT}', 'webhook.endpoint.disabled')
+    and (e.audience = 'broadcast'
+      or (e.audience = 'owner' and p.tenant_key = '' and e.owner_id = p.owner_id)
+      or (e.audience = 'owner_in_tenant' and e.tenant_key = p.tenant_key and e.owner_id = p.owner_id)
+      or (e.audience = 'tenant' and e.tenant_key = p.tenant_key))
+    and exists (select 1 from webhook_subscriptions s where s.endpoint_id = p.id and (s.pattern = '*' or s.pattern = e.type
+      or (s.pattern like '%.*' and substr(e.type, 1, length(s.pattern) - 1) = substr(s.pattern, 1, length(s.pattern) - 1))))
+    and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.endpoint_id = p.id)
+  order by e.id limit $4
+  on conflict (event_id, endpoint_id) do nothing`;
+}
+
+const MISSED = { postgres: missedStatement('postgres'), sqlite: missedStatement('sqlite') };
+
+/** Deliveries of events that were published while the endpoint was disabled, oldest first. */
+export async function insertMissedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
+  const { count } = await tx.execute(MISSED[tx.dialect], [endpointId, since, now, limit, firstIdFrom(since)]);
+  return count;
+}

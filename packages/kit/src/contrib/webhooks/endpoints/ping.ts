@@ -1,0 +1,26 @@
+import type { Db } from '../../../db/db.ts';
+import { uuidv7 } from '../../../db/uuidv7.ts';
+import { webhookErrors } from '../errors.ts';
+import { insertEventFor } from './management-store.ts';
+import { PING_EVENT } from './ping-event.ts';
+import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
+import type { WebhookDelivery, WebhookEndpoint } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+/** Queues a `webhook.ping` event for this endpoint alone, in the caller's transaction. */
+export async function pingEndpoint(
+  tx: Db,
+  endpoint: Pick<WebhookEndpoint, 'id' | 'owner_id' | 'tenant_key' | 'is_active'>,
+): Promise<WebhookDelivery> {
+  if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
+  const { clock, database } = webhooksOf(tx);
+  const event = {
+    id: uuidv7(clock),
+    type: PING_EVENT,
+    data: JSON.stringify({ endpoint_id: endpoint.id }),
+    timestamp: clock.now(),
+  };
+  const delivery = await insertEventFor(tx, endpoint, event, uuidv7(clock));
+  await database.notify(tx, WAKE_CHANNEL);
+  return delivery;
+}

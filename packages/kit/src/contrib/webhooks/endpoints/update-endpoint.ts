@@ -1,0 +1,32 @@
+import type { Db } from '../../../db/db.ts';
+import { checkDescription, checkedEvents, checkedUrl } from './create-endpoint.ts';
+import { disableEndpoint, enableEndpoint } from './disable.ts';
+import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
+import { webhooksOf } from '../webhooks.ts';
+
+export interface EndpointEdit {
+  readonly url?: string | undefined;
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | undefined;
+  /** False disables and fails what waits; true enables a disabled endpoint and clears its failures. */
+  readonly isActive?: boolean | undefined;
+  /** What may be subscribed to; everything unless given. */
+  readonly availableEvents?: readonly string[] | undefined;
+}
+
+/** Changes what the edit names and nothing else. `endpoint` is the row as the transaction holds it. */
+export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
+  const webhooks = webhooksOf(tx);
+  const { url, events, description, isActive } = edit;
+  if (description !== undefined) checkDescription(description);
+  const changes: EndpointChanges = {
+    ...(url === undefined ? {} : { url: checkedUrl(webhooks, url) }),
+    ...(events === undefined ? {} : { events: [...checkedEvents(events, edit.availableEvents)] }),
+    ...(description === undefined ? {} : { description }),
+  };
+  if (Object.keys(changes).length > 0) await changeEndpoint(tx, endpoint.id, changes, webhooks.clock.now());
+  if (isActive === false) await disableEndpoint(tx, endpoint.id, 'manual');
+  // Saying "active" of an active endpoint is no reason to forget that it is failing.
+  if (isActive === true && !endpoint.is_active) await enableEndpoint(tx, endpoint.id);
+  return (await findEndpoint(tx, endpoint.id)) ?? endpoint;
+}

@@ -1,0 +1,24 @@
+import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
+
+/** What is used of a `better-sqlite3` database. */
+export interface BetterSqlite3Database {
+  readonly inTransaction: boolean;
+  prepare(text: string): { all(...parameters: unknown[]): unknown[] };
+}
+
+/** The open transaction of a `better-sqlite3` database: `publishSync` inside `database.transaction(() => …)`, either after `begin`. */
+export function betterSqlite3Transaction(database: BetterSqlite3Database, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
+  return {
+    dialect: 'sqlite',
+    sync: true,
+    ...options,
+    get isTransaction() {
+      return database.inTransaction;
+    },
+    query: <R>(text: string, parameters: readonly SqlParameter[]) => {
+      const positional = toPositional(text);
+      return database.prepare(positional.text).all(...reorder(parameters, positional.order)) as R[];
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
+
+/** Drizzle's `sql`: passed in, so that the kit needs no copy of Drizzle. */
+export type DrizzleSqlTag<Q> = (strings: TemplateStringsArray, ...values: SqlParameter[]) => Q;
+
+/** What is used of a transaction of `drizzle-orm/node-postgres`, `postgres-js` and the other PostgreSQL drivers. */
+export interface DrizzlePostgresTransaction<Q> {
+  execute(query: Q): PromiseLike<unknown>;
+  rollback(): never;
+}
+
+/** What is used of a transaction on SQLite; `Rows` is an array where the driver is synchronous. */
+export interface DrizzleSqliteTransaction<Q, Rows> {
+  all(query: Q): Rows;
+  rollback(): never;
+}
+
+/**
+ * The transaction that Drizzle passes to `db.transaction(…)`. On better-sqlite3 it is synchronous: use `publishSync` there.
+ * With an async callback better-sqlite3 refuses the transaction and rolls it back.
+ */
+export function drizzleTransaction<Q>(
+  tx: DrizzleSqliteTransaction<Q, unknown[]>,
+  sql: DrizzleSqlTag<Q>,
+  options?: ForeignTransactionOptions,
+): SyncSqlExecutor;
+export function drizzleTransaction<Q>(
+  tx: DrizzlePostgresTransaction<Q> | DrizzleSqliteTransaction<Q, PromiseLike<unknown[]>>,
+  sql: DrizzleSqlTag<Q>,
+  options?: ForeignTransactionOptions,
+): SqlExecutor;
+export function drizzleTransaction<Q>(
+  tx: DrizzlePostgresTransaction<Q> | DrizzleSqliteTransaction<Q, unknown[] | PromiseLike<unknown[]>>,
+  sql: DrizzleSqlTag<Q>,
+  options: ForeignTransactionOptions = {},
+): SqlExecutor {
+  // Only transactions can be rolled back.
+  const isTransaction = typeof tx.rollback === 'function';
+  const statement = (text: string, parameters: readonly SqlParameter[]): Q => {
+    const positional = toPositional(text);
+    const strings = positional.text.split('?');
+    return sql(Object.assign(strings, { raw: strings }), ...(reorder(parameters, positional.order) as SqlParameter[]));
+  };
+  if ('all' in tx) {
+    // What Drizzle itself decides by; its type is `sync` or `async`.
+    const sync = (tx as { readonly resultKind?: string }).resultKind === 'sync';
+    if (sync) {
+      const query = <R>(text: string, parameters: readonly SqlParameter[]) => tx.all(statement(text, parameters)) as R[];
+      return { dialect: 'sqlite', ...options, isTransaction, sync, query } as SyncSqlExecutor;
+    }
+    const query = async <R>(text: string, parameters: readonly SqlParameter[]) =>
+      (await tx.all(statement(text, parameters))).map((row) => named(text, row)) as R[];
+    return { dialect: 'sqlite', ...options, isTransaction, query };
+  }
+  return {
+    dialect: 'postgres',
+    ...options,
+    isTransaction,
+    query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
+      const result = await tx.execute(statement(text, parameters));
+      // postgres.js returns the rows themselves, node-postgres a result.
+      return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as R[];
+    },
+  };
+}
+
+/** The rows of `sqlite-proxy` are arrays; the statements of `publish` say their columns. */
+function named(text: string, row: unknown): unknown {
+  if (!Array.isArray(row)) return row;
+  const columns = /(?:^select|returning) ([a-z_, ]+?)(?: from |$)/.exec(text)?.[1] ?? '';
+  return Object.fromEntries(columns.split(', ').map((column, index) => [column, row[index] as unknown]));
+}

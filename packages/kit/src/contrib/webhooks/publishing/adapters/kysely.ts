@@ -1,0 +1,49 @@
+import { CompiledQuery } from 'kysely';
+import type { Dialect } from '../../../../db/dialect.ts';
+import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
+import { PublishRefused } from '../../errors.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from '../sql-executor.ts';
+
+/** What is used of a Kysely transaction. */
+export interface KyselyTransaction {
+  readonly isTransaction: boolean;
+  getExecutor(): { readonly adapter: object };
+  executeQuery(query: CompiledQuery): Promise<{ readonly rows: unknown[] }>;
+}
+
+export interface KyselyTransactionOptions extends ForeignTransactionOptions {
+  /** Needed only where the dialect builds on neither of Kysely's own adapters. */
+  readonly dialect?: Dialect;
+}
+
+/** The transaction that Kysely passes to `db.transaction().execute(…)`, or a controlled one, for `publish`. */
+export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransactionOptions = {}): SqlExecutor {
+  const dialect = options.dialect ?? dialectOf(trx);
+  return {
+    ...options,
+    dialect,
+    get isTransaction() {
+      return trx.isTransaction;
+    },
+    query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
+      const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
+      return (await trx.executeQuery(CompiledQuery.raw(statement.text, [...reorder(parameters, statement.order)]))).rows as R[];
+    },
+  };
+}
+
+/** By name, because the application may have another copy of Kysely than the kit. */
+function dialectOf(trx: KyselyTransaction): Dialect {
+  for (
+    let adapter: object | null = trx.getExecutor().adapter;
+    adapter !== null;
+    adapter = Object.getPrototypeOf(adapter) as object | null
+  ) {
+    if (adapter.constructor.name === 'PostgresAdapter') return 'postgres';
+    if (adapter.constructor.name === 'SqliteAdapter') return 'sqlite';
+  }
+  throw new PublishRefused(
+    'database_unsupported',
+    'This Kysely dialect is neither PostgreSQL nor SQLite as far as can be seen: if it is, say which with { dialect }.',
+  );
+}

@@ -1,0 +1,38 @@
+import type { Dialect } from '../../../../db/dialect.ts';
+import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
+import { PublishRefused } from '../../errors.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from '../sql-executor.ts';
+
+/** What is used of the client that Prisma passes to `prisma.$transaction(async (tx) => …)`. */
+export interface PrismaTransaction {
+  $queryRawUnsafe(query: string, ...values: unknown[]): PromiseLike<unknown>;
+}
+
+export interface PrismaTransactionOptions extends ForeignTransactionOptions {
+  /** Needed only where the client does not say its provider. */
+  readonly dialect?: Dialect;
+}
+
+const DIALECTS: Readonly<Record<string, Dialect>> = { postgresql: 'postgres', postgres: 'postgres', sqlite: 'sqlite' };
+
+/** The interactive transaction of Prisma, for `publish`. */
+export function prismaTransaction(tx: PrismaTransaction, options: PrismaTransactionOptions = {}): SqlExecutor {
+  const { _activeProvider: provider = '' } = tx as { readonly _activeProvider?: string };
+  const dialect = options.dialect ?? DIALECTS[provider];
+  if (dialect === undefined) {
+    throw new PublishRefused(
+      'database_unsupported',
+      `Prisma's provider is ${JSON.stringify(provider)}; events are stored in PostgreSQL or SQLite. If it is one, say which with { dialect }.`,
+    );
+  }
+  return {
+    ...options,
+    dialect,
+    // The client itself can be connected, its transactions cannot.
+    isTransaction: typeof (tx as { readonly $connect?: unknown }).$connect !== 'function',
+    query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
+      const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
+      return (await tx.$queryRawUnsafe(statement.text, ...reorder(parameters, statement.order))) as R[];
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { deliverEvent } from '../delivery/deliver-event.ts';
+import type { DeliveryTask, EnqueueDetails, TaskQueue } from './task-queue.ts';
+
+/** Delivers in this process as soon as the transaction has committed; the publisher does not wait. Workers do the retries. */
+export class OnCommitTaskQueue implements TaskQueue {
+  readonly #task: DeliveryTask | undefined;
+  readonly #onError: ((error: unknown) => void) | undefined;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: { readonly task?: DeliveryTask; readonly onError?: (error: unknown) => void } = {}) {
+    this.#task = options.task;
+    this.#onError = options.onError;
+  }
+
+  enqueue(eventId: string, using: string, details: EnqueueDetails = {}): void {
+    const run = this.#run(eventId, using, details).finally(() => this.#running.delete(run));
+    this.#running.add(run);
+  }
+
+  /** Resolves when nothing that was enqueued is still running: before a process ends, and in tests. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #run(eventId: string, using: string, { database, task = this.#task }: EnqueueDetails): Promise<void> {
+    try {
+      await (task === undefined ? deliverEvent(eventId, database ?? using) : task(eventId, using));
+    } catch (error) {
+      // Nobody waits for this: the deliveries are stored, and a worker sends what is left.
+      this.#onError?.(error);
+    }
+  }
+}

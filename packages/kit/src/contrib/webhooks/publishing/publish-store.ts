@@ -1,0 +1,107 @@
+import type { Dialect } from '../../../db/dialect.ts';
+import type { Audience } from './audience.ts';
+import type { SqlParameter, SqlSteps } from './sql-executor.ts';
+
+/** The channel on which new work wakes workers. */
+export const WAKE_CHANNEL = 'kit_webhooks';
+
+export interface NewEvent {
+  readonly id: string;
+  readonly type: string;
+  /** JSON text. */
+  readonly data: string;
+  readonly timestamp: Date;
+  readonly audience: Audience;
+  readonly orderingKey: string | null;
+  readonly idempotencyKey: string | null;
+}
+
+export interface WrittenEvent {
+  /** False: the idempotency key was used before, and nothing was written. */
+  readonly created: boolean;
+  readonly deliveries: number;
+}
+
+/** Membership is asked of the endpoint as well as of its subscription: a row that is out of step may miss an event, never leak one. */
+const REACHED: Readonly<Record<Audience['kind'], string>> = {
+  owner: `s.tenant_key = '' and s.owner_id = $5 and p.tenant_key = '' and p.owner_id = $5`,
+  owner_in_tenant: 's.tenant_key = $6 and s.owner_id = $5 and p.tenant_key = $6 and p.owner_id = $5',
+  tenant: 's.tenant_key = $6 and p.tenant_key = $6',
+  broadcast: 'true',
+};
+
+const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key)`;
+const ON_REUSED_KEY = `on conflict (idempotency_key, type, owner_id, tenant_key) where idempotency_key is not null do nothing`;
+const INSERT_DELIVERIES = `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)`;
+
+// A delivery's key shares the first half (time and counter) of its event's, so that deliveries sort as their events do.
+const DELIVERY_ID: Readonly<Record<Dialect, string>> = {
+  postgres: `cast(left(cast($1 as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)`,
+  sqlite: `substr($1, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`,
+};
+
+function matching(kind: Audience['kind'], patterns: string): string {
+  return `select distinct s.endpoint_id from webhook_subscriptions s join webhook_endpoints p on p.id = s.endpoint_id
+    where s.pattern ${patterns} and ${REACHED[kind]} and p.is_active`;
+}
+
+// One statement and so one round trip: the event, its deliveries, and the notification that the commit sends.
+const PUBLISH_POSTGRES = byAudience(
+  (kind) => `with event as (
+  ${INSERT_EVENT}
+  values (cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text)) ${ON_REUSED_KEY} returning id
+), delivery as (
+  ${INSERT_DELIVERIES}
+  select ${DELIVERY_ID.postgres}, e.id, m.endpoint_id, cast($2 as text), 'pending', 0, cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)
+  from event e cross join (${matching(kind, '= any(cast($9 as text[]))')}) m
+  returning 1
+), written as (select (select count(*) from event) as events, (select count(*) from delivery) as deliveries)
+select cast(events as integer) as events, cast(deliveries as integer) as deliveries,
+  case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified
+from written`,
+);
+
+const PUBLISH_SQLITE = byAudience((kind) => ({
+  event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8 where true ${ON_REUSED_KEY} returning id`,
+  deliveries: `${INSERT_DELIVERIES}
+  select ${DELIVERY_ID.sqlite}, $1, m.endpoint_id, $2, 'pending', 0, $4, $3, $4
+  from (${matching(kind, 'in (select value from json_each($7))')}) m
+  where true returning 1 as one`,
+}));
+
+function byAudience<V>(make: (kind: Audience['kind']) => V): Readonly<Record<Audience['kind'], V>> {
+  return { owner: make('owner'), owner_in_tenant: make('owner_in_tenant'), tenant: make('tenant'), broadcast: make('broadcast') };
+}
+
+/** Writes the event and one pending delivery per endpoint it is for, in the caller's transaction. */
+export function* writeEvent(dialect: Dialect, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+  const { id, type, data, audience, orderingKey, idempotencyKey } = event;
+  const owner = 'owner' in audience ? audience.owner : '';
+  const tenant = 'tenantKey' in audience ? audience.tenantKey : '';
+  const timestamp = event.timestamp.toISOString();
+  if (dialect === 'postgres') {
+    const parameters: SqlParameter[] = [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, textArray(patterns)];
+    const [row] = (yield [PUBLISH_POSTGRES[audience.kind], parameters]) as { events: number; deliveries: number }[];
+    return { created: row?.events === 1, deliveries: row?.deliveries ?? 0 };
+  }
+  const statements = PUBLISH_SQLITE[audience.kind];
+  const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey]];
+  if (created.length === 0) return { created: false, deliveries: 0 };
+  const deliveries = yield [statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]];
+  return { created: true, deliveries: deliveries.length };
+}
+
+/** The event that used the idempotency key first. */
+export function* findByIdempotencyKey(event: NewEvent): SqlSteps<{ id: string; data: string } | null> {
+  const { audience, type, idempotencyKey } = event;
+  const [row] = (yield [
+    'select id, data from webhook_events where idempotency_key = $1 and type = $2 and owner_id = $3 and tenant_key = $4',
+    [idempotencyKey, type, 'owner' in audience ? audience.owner : '', 'tenantKey' in audience ? audience.tenantKey : ''],
+  ]) as { id: string; data: string }[];
+  return row ?? null;
+}
+
+/** As text, so that every driver can bind it. Patterns hold neither quotes nor backslashes. */
+function textArray(patterns: readonly string[]): string {
+  return `{${patterns.map((pattern) => `"${pattern}"`).join(',')}}`;
+}

@@ -1,0 +1,346 @@
+import { expect, test } from 'vitest';
+import { countQueries, openDatabase } from '../../../db/index.ts';
+import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
+import { InvalidAudience } from './audience.ts';
+import { createEndpoint } from '../endpoints/create-endpoint.ts';
+import { deliverDue } from '../delivery/deliver.ts';
+import { PublishRefused } from '../errors.ts';
+import { publish } from './publish.ts';
+import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
+import { changeEndpoint, findEvent } from '../store.ts';
+import { useWebhooks, unbindWebhooks } from '../webhooks.ts';
+
+describeOutbox('publish', (outbox) => {
+  const { database, clock, endpoint, owner, publish: publishNow, deliveries } = outbox;
+  const events = async () => (await database.db.query<{ count: number }>('select count(*) as count from webhook_events'))[0]?.count;
+
+  test('an event and its pending deliveries are written in the publisher’s transaction', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, events: ['order.*'] });
+    const other = await endpoint({ owner: mine, events: ['invoice.*'] });
+    const published = await database.db.transaction(async (tx) => {
+      const event = await publish(tx, 'order.paid', { total: '12.00', z: 1, a: 2 }, { owner: mine });
+      expect(await findEvent(database.db, event.id)).toBeNull();
+      return event;
+    });
+    expect(published).toMatchObject({ created: true, deliveries: 1 });
+    expect(await findEvent(database.db, published.id)).toMatchObject({
+      type: 'order.paid',
+      data: '{"total":"12.00","z":1,"a":2}',
+      audience: 'owner',
+      owner_id: mine,
+      tenant_key: '',
+      timestamp: clock.now(),
+    });
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([
+      { event_id: published.id, event_type: 'order.paid', status: 'pending', attempts: 0, next_attempt_at: clock.now(), claim_token: null },
+    ]);
+    expect(await deliveries({ endpoint: other.id })).toEqual([]);
+  });
+
+  test('an event of a rolled-back transaction does not exist', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const before = await events();
+    const failing = database.db.transaction(async (tx) => {
+      await publish(tx, 'order.paid', {}, { owner: mine });
+      throw new Error('the business change failed');
+    });
+    await expect(failing).rejects.toThrow('the business change failed');
+    expect(await events()).toBe(before);
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+  });
+
+  test('a rolled-back savepoint takes its event with it and leaves the others', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await database.db.transaction(async (tx) => {
+      await publish(tx, 'kept.event', {}, { owner: mine });
+      await tx
+        .transaction(async (savepoint) => {
+          await publish(savepoint, 'dropped.event', {}, { owner: mine });
+          throw new Error('no');
+        })
+        .catch(() => undefined);
+    });
+    expect((await deliveries({ endpoint: target.id })).map(({ event_type }) => event_type)).toEqual(['kept.event']);
+  });
+
+  const cyclic: Record<string, unknown> = {};
+  cyclic['self'] = cyclic;
+  const throwing = {
+    toJSON() {
+      // oxlint-disable-next-line no-throw-literal -- anybody may
+      throw null;
+    },
+  };
+  const refusals: readonly [string, string, unknown, object | undefined][] = [
+    ['no audience', 'audience_missing', {}, {}],
+    ['broadcast false and nothing else', 'audience_missing', {}, { broadcast: false }],
+    ['broadcast with an owner', 'audience_conflict', {}, { broadcast: true, owner: 'x' }],
+    ['broadcast with a tenant', 'audience_conflict', {}, { broadcast: true, tenantKey: 'x' }],
+    ['an empty tenant key', 'tenant_key_invalid', {}, { tenantKey: '' }],
+    ['an empty owner', 'owner_invalid', {}, { owner: '' }],
+    ['a null owner beside a tenant', 'owner_invalid', {}, { owner: null, tenantKey: 'x' }],
+    ['a long owner', 'key_invalid', {}, { owner: 'x'.repeat(256) }],
+    ['an empty ordering key', 'key_invalid', {}, { owner: 'x', orderingKey: '' }],
+    ['a long idempotency key', 'key_invalid', {}, { owner: 'x', idempotencyKey: 'k'.repeat(256) }],
+    ['data that is not an object', 'data_invalid', [1], { owner: 'x' }],
+    ['data that turns into text', 'data_invalid', { toJSON: () => 'text' }, { owner: 'x' }],
+    ['data that is not JSON', 'data_invalid', { big: 1n }, { owner: 'x' }],
+    ['data over 256 KiB', 'payload_too_large', { text: 'x'.repeat(256 * 1024) }, { owner: 'x' }],
+    ['another database’s alias', 'wrong_database', {}, { owner: 'x', using: 'reports' }],
+    ['no option at all', 'audience_missing', {}, undefined],
+    ['an option that does not exist', 'option_unknown', {}, { owner: 'x', tenant_key: 'acme' }],
+    ['a queue that is none', 'queue_invalid', {}, { owner: 'x', queue: {} }],
+    ['a queue that is null', 'queue_invalid', {}, { owner: 'x', queue: null }],
+    ['a task that is none', 'queue_invalid', {}, { owner: 'x', task: 'deliver' }],
+    ['data that contains itself', 'data_invalid', cyclic, { owner: 'x' }],
+    ['data that throws anything', 'data_invalid', throwing, { owner: 'x' }],
+    ['data without an object', 'data_invalid', new Date(0), { owner: 'x' }],
+    ['a key with half a character', 'key_invalid', {}, { owner: 'x', orderingKey: '\ud800' }],
+    ['a key that PostgreSQL cannot store', 'key_invalid', {}, { owner: 'a\0' }],
+    ['data over the limit in bytes, not in characters', 'payload_too_large', { text: 'é'.repeat(128 * 1024) }, { owner: 'x' }],
+  ];
+  for (const [what, code, data, options] of refusals) {
+    test(`${what} is refused with ${code} before anything is written`, async () => {
+      const before = await events();
+      await database.db.transaction(async (tx) => {
+        const refused = await publish(tx, 'order.paid', data as object, options as object).catch((error: unknown) => error);
+        expect(refused).toMatchObject({ code });
+        expect(refused instanceof PublishRefused || refused instanceof InvalidAudience).toBe(true);
+      });
+      expect(await events()).toBe(before);
+    });
+  }
+
+  test.each(['', 'order..paid', 'order.*', 'a'.repeat(101), 'ordér', 3])('the type %j is refused', async (type) => {
+    await database.db.transaction(async (tx) => {
+      await expect(publish(tx, type as string, {}, { owner: 'x' })).rejects.toMatchObject({ code: 'event_type_invalid' });
+    });
+  });
+
+  test('data of exactly the limit is stored as it is', async () => {
+    const text = 'x'.repeat(256 * 1024 - '{"text":""}'.length);
+    const id = await publishNow('order.paid', { owner: owner() }, { text });
+    expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
+  });
+
+  test('the limit of the database’s own settings holds, also through the handle of another library', async () => {
+    const handle = await database.open({ clock });
+    useWebhooks(handle, { payloadBytesMax: 4096 });
+    try {
+      await handle.transaction(async (tx) => {
+        const foreign = { dialect: tx.dialect, query: tx.query.bind(tx), database: handle };
+        for (const executor of [tx, foreign]) {
+          await publish(executor, 'order.paid', { text: 'x'.repeat(4096 - '{"text":""}'.length) }, { owner: 'x' });
+          const refused = publish(executor, 'order.paid', { text: 'x'.repeat(4096) }, { owner: 'x' });
+          await expect(refused).rejects.toMatchObject({ code: 'payload_too_large' });
+        }
+      });
+    } finally {
+      unbindWebhooks(handle);
+    }
+  });
+
+  test('data of exactly the limit in bytes is stored, whatever the characters', async () => {
+    const text = 'é'.repeat((256 * 1024 - '{"text":""}'.length - 1) / 2) + 'x';
+    expect(Buffer.byteLength(JSON.stringify({ text }))).toBe(256 * 1024);
+    const id = await publishNow('order.paid', { owner: owner() }, { text });
+    expect((await findEvent(database.db, id))?.data).toBe(JSON.stringify({ text }));
+  });
+
+  test('data is stored and sent as JSON says it, down to odd keys and characters', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const data = JSON.parse('{"__proto__":{"a":1},"constructor":2,"nul":"\\u0000","half":"\\ud800"}') as Record<string, unknown>;
+    Object.assign(data, { nan: NaN, zero: -0, at: new Date(0), gone: undefined, list: [undefined], map: new Map([[1, 2]]) });
+    const id = await publishNow('order.paid', { owner: mine }, data);
+    const text =
+      '{"__proto__":{"a":1},"constructor":2,"nul":"\\u0000","half":"\\ud800","nan":null,"zero":0,"at":"1970-01-01T00:00:00.000Z","list":[null],"map":{}}';
+    expect((await findEvent(database.db, id))?.data).toBe(text);
+    await deliverDue(outbox.db);
+    expect(outbox.receiver.of(`/${mine}`)[0]?.body).toContain(`"data":${text}}`);
+  });
+
+  test('a transaction on another kind of database than the named one is refused', async () => {
+    await database.db.transaction(async (tx) => {
+      const dialect = tx.dialect === 'sqlite' ? 'postgres' : 'sqlite';
+      const foreign = { dialect, query: tx.query.bind(tx), database: database.db } as const;
+      await expect(publish(foreign, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'wrong_database' });
+    });
+  });
+
+  test('nothing, or something that is no transaction, is refused', async () => {
+    for (const tx of [undefined, null, {}, 'tx'])
+      await expect(publish(tx as never, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'no_transaction' });
+  });
+
+  test('a handle without an open transaction is refused', async () => {
+    await expect(publish(database.db, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'no_transaction' });
+  });
+
+  test('a database without webhooks is refused, whatever its alias', async () => {
+    const foreign = await openDatabase('sqlite::memory:');
+    try {
+      await foreign.transaction(async (tx) => {
+        await expect(publish(tx, 'order.paid', {}, { owner: 'x' })).rejects.toMatchObject({ code: 'not_installed' });
+      });
+    } finally {
+      await foreign.close();
+    }
+  });
+
+  test('up to 100 endpoints are reached with one statement on PostgreSQL, two on SQLite', async () => {
+    const mine = owner();
+    const targets = 100;
+    const unlimited = await database.open({ clock });
+    useWebhooks(unlimited, { endpointsPerOwnerMax: targets, urlPolicy: LOOPBACK });
+    await unlimited.transaction(async (tx) => {
+      for (let i = 0; i < targets; i++) await createEndpoint(tx, { owner: mine, url: 'http://127.0.0.1:9/', events: ['*', 'order.*'] });
+    });
+    unbindWebhooks(unlimited);
+    await database.db.transaction(async (tx) => {
+      const { result, count } = await countQueries(() => publish(tx, 'order.paid', {}, { owner: mine }));
+      expect(result.deliveries).toBe(targets);
+      expect(count).toBe(tx.dialect === 'postgres' ? 1 : 2);
+    });
+  });
+
+  test('an endpoint with several matching patterns gets the event once', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, events: ['*', 'order.*', 'order.paid'] });
+    await publishNow('order.paid', { owner: mine });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+  });
+
+  test('a disabled endpoint gets no new deliveries', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    await changeEndpoint(database.db, target.id, { is_active: false }, clock.now());
+    await publishNow('order.paid', { owner: mine });
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+  });
+
+  test('a second publish under the same idempotency key writes nothing and returns the first event', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const options = { owner: mine, idempotencyKey: 'order-7-paid' };
+    const first = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 7 }, options));
+    const second = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 7 }, options));
+    expect(second).toEqual({ id: first.id, created: false, deliveries: 0 });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+    const other = database.db.transaction((tx) => publish(tx, 'order.paid', { n: 8 }, options));
+    await expect(other).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    const elsewhere = await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 8 }, { ...options, owner: owner() }));
+    expect(elsewhere.created).toBe(true);
+  });
+
+  test('the same idempotency key at the same time makes one event, and another payload under it is refused', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const results = await Promise.allSettled(
+      Array.from({ length: 12 }, (_, n) =>
+        database.db.transaction((tx) => publish(tx, 'order.paid', { n: n % 2 }, { owner: mine, idempotencyKey: 'same' })),
+      ),
+    );
+    const stored = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(stored).toHaveLength(6);
+    expect(stored.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(stored.map(({ id }) => id)).size).toBe(1);
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    for (const reason of refused) expect(reason).toMatchObject({ code: 'idempotency_key_reused' });
+    expect(await deliveries({ endpoint: target.id })).toHaveLength(1);
+  });
+
+  test('an idempotency key of a transaction that was rolled back is free again', async () => {
+    const options = { owner: owner(), idempotencyKey: 'again' };
+    const failing = database.db.transaction(async (tx) => {
+      await publish(tx, 'order.paid', { n: 1 }, options);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 2 }, options))).toMatchObject({ created: true });
+  });
+
+  test('a queue is called after the commit of that database, with the event and the alias, and not after a rollback', async () => {
+    const mine = owner();
+    const calls: unknown[] = [];
+    const queue = { enqueue: (...values: [string, string]) => void calls.push(values.slice(0, 2)) };
+    const id = await database.db.transaction(async (tx) => {
+      const event = await publish(tx, 'order.paid', {}, { owner: mine, using: 'default', queue });
+      expect(calls).toEqual([]);
+      return event.id;
+    });
+    expect(calls).toEqual([[id, 'default']]);
+    await database.db
+      .transaction(async (tx) => {
+        await publish(tx, 'order.paid', {}, { owner: mine, queue });
+        throw new Error('rolled back');
+      })
+      .catch(() => undefined);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('an immediate queue sends after the commit and never what was rolled back', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const queue = new OnCommitTaskQueue();
+    await database.db
+      .transaction(async (tx) => {
+        await publish(tx, 'order.dropped', {}, { owner: mine, queue });
+        throw new Error('rolled back');
+      })
+      .catch(() => undefined);
+    await database.db.transaction((tx) => publish(tx, 'order.paid', {}, { owner: mine, queue }));
+    await queue.settled();
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ event_type: 'order.paid', status: 'succeeded', attempts: 1 }]);
+  });
+
+  test('a custom task gets the event’s id and the alias, with and without a queue of its own', async () => {
+    const calls: unknown[] = [];
+    const task = (...values: [string, string]): void => void calls.push(values.slice(0, 2));
+    const queue = new OnCommitTaskQueue({ task });
+    const first = await publishNow('order.paid', { owner: owner(), queue });
+    const second = await publishNow('order.paid', { owner: owner(), task });
+    await queue.settled();
+    expect(calls).toEqual([
+      [first, 'default'],
+      [second, 'default'],
+    ]);
+  });
+
+  test('a task that fails is reported and hurts neither the publisher nor the delivery, which a worker sends', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const failures: unknown[] = [];
+    const task = (): never => {
+      throw new Error('the queue is down');
+    };
+    const queue = new OnCommitTaskQueue({ task, onError: (error) => failures.push(error) });
+    await publishNow('order.paid', { owner: mine, queue });
+    await queue.settled();
+    expect(failures).toMatchObject([{ message: 'the queue is down' }]);
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'pending', attempts: 0 }]);
+    await deliverDue(outbox.db);
+    expect(await deliveries({ endpoint: target.id })).toMatchObject([{ status: 'succeeded' }]);
+  });
+
+  test('a queue is refused on a transaction that cannot tell when it commits', async () => {
+    await database.db.transaction(async (tx) => {
+      const foreign = { dialect: tx.dialect, query: tx.query.bind(tx) };
+      const refused = publish(foreign, 'order.paid', {}, { owner: 'x', queue: new OnCommitTaskQueue() });
+      await expect(refused).rejects.toMatchObject({ code: 'no_commit_hook' });
+      expect(await publish(foreign, 'order.paid', {}, { owner: 'x' })).toMatchObject({ created: true });
+    });
+  });
+
+  test('nothing is sent by publish itself', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine, path: '/quiet' });
+    await publishNow('order.paid', { owner: mine });
+    expect(outbox.receiver.of('/quiet')).toEqual([]);
+    await deliverDue(outbox.db);
+    expect(outbox.receiver.of('/quiet')).toHaveLength(1);
+  });
+});
