@@ -13,9 +13,9 @@ export interface ModelColumn {
   readonly settings: ColumnSettings;
 }
 
-/** What may be shown: sensitive columns never are, and bytes say nothing. */
+/** What may be shown: neither sensitive nor internal columns, nor bytes. */
 export function shownColumns({ columns }: Pick<Model, 'columns'>): readonly ModelColumn[] {
-  return settingsOf(columns).filter(({ settings }) => !settings.sensitive && settings.kind !== 'bytes');
+  return settingsOf(columns).filter(({ settings }) => !settings.sensitive && settings.internal !== true && settings.kind !== 'bytes');
 }
 
 /** What a form may set: neither what the application sets itself nor what must not be shown. */

@@ -18,6 +18,8 @@ export interface ColumnSettings {
   readonly unique: boolean;
   readonly readOnly: boolean;
   readonly sensitive: boolean;
+  /** Neither accepted from clients nor sent to them. */
+  readonly internal?: boolean;
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;
@@ -30,6 +32,10 @@ export interface ColumnSettings {
   readonly default?: (clock: Clock) => unknown;
   /** Set again by every update. */
   readonly touch?: (clock: Clock) => unknown;
+  /** Every update adds 1 in SQL, so that two writers never get the same number. */
+  readonly increment?: boolean;
+  /** Holds the id of the user who did this to the row. */
+  readonly stamp?: 'created_by' | 'updated_by' | 'deleted_by';
   readonly dbDefault?: DatabaseDefault;
   readonly reference?: { readonly target: string | (() => ReferenceTarget); readonly column?: string; readonly onDelete: OnDelete };
   readonly description?: string;
@@ -37,63 +43,68 @@ export interface ColumnSettings {
 
 declare const types: unique symbol;
 
-/** A column under declaration. `S` is its value in code, `O` whether an insert may leave it out. */
-export class Column<S, O extends boolean = false> {
-  declare readonly [types]: { readonly value: S; readonly optional: O };
+/** A column under declaration. `S`: its value in code. `O`: an insert may leave it out. `W`: a client may send it. */
+export class Column<S, O extends boolean = false, W extends boolean = true> {
+  declare readonly [types]: { readonly value: S; readonly optional: O; readonly writable: W };
   readonly settings: ColumnSettings;
 
   constructor(settings: ColumnSettings) {
     this.settings = settings;
   }
 
-  pk(): Column<S, O> {
+  pk(): Column<S, O, O extends true ? false : W> {
     return this.#with({ primaryKey: true });
   }
 
-  nullable(): Column<S | null, true> {
+  nullable(): Column<S | null, true, W> {
     return this.#with({ nullable: true });
   }
 
-  unique(): Column<S, O> {
+  unique(): Column<S, O, W> {
     return this.#with({ unique: true });
   }
 
   /** Filled in by the toolkit when an insert leaves it out. */
-  default(value: S | (() => S)): Column<S, true> {
+  default(value: S | (() => S)): Column<S, true, W> {
     return this.#with({ default: typeof value === 'function' ? () => (value as () => S)() : () => value });
   }
 
   /** Filled in by the database when an insert leaves it out: a value, `'now'` for timestamps, `'random'` for uuids. */
-  dbDefault(value: S extends Date ? 'now' : Exclude<S, null>): Column<S, true> {
+  dbDefault(value: S extends Date ? 'now' : Exclude<S, null>): Column<S, true, W> {
     return this.#with({ dbDefault: databaseDefault(this.settings, value) });
   }
 
   /** Not accepted from clients: set by the application. */
-  readOnly(): Column<S, O> {
+  readOnly(): Column<S, O, false> {
     return this.#with({ readOnly: true });
   }
 
   /** Never part of an output, masked wherever values are shown. */
-  sensitive(): Column<S, O> {
+  sensitive(): Column<S, O, W> {
     return this.#with({ sensitive: true });
   }
 
-  describe(description: string): Column<S, O> {
+  /** Never on the wire: not accepted from clients, not part of any output. The value is not secret; for that see `sensitive`. */
+  internal(): Column<S, O, false> {
+    return this.#with({ internal: true, readOnly: true });
+  }
+
+  describe(description: string): Column<S, O, W> {
     return this.#with({ description });
   }
 
   /** Narrows the value's type, for brands. */
-  $type<X extends S>(): Column<X, O> {
-    return this as unknown as Column<X, O>;
+  $type<X extends S>(): Column<X, O, W> {
+    return this as unknown as Column<X, O, W>;
   }
 
-  #with<S2, O2 extends boolean>(change: Partial<ColumnSettings>): Column<S2, O2> {
+  #with<S2, O2 extends boolean, W2 extends boolean>(change: Partial<ColumnSettings>): Column<S2, O2, W2> {
     return new Column({ ...this.settings, ...change });
   }
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any value type; unknown would make columns invariant
-export type AnyColumn = Column<any, boolean>;
+export type AnyColumn = Column<any, boolean, boolean>;
 
 function databaseDefault(settings: ColumnSettings, value: unknown): DatabaseDefault {
   if (settings.kind === 'timestamp' && value === 'now') return { make: 'now' };
@@ -127,11 +138,11 @@ interface RefOptions<S> {
   /** The target's column, its primary key unless said. */
   readonly column?: string;
   /** The value's kind when the target is given by name and its key is not a uuid. */
-  readonly type?: Column<S, boolean>;
+  readonly type?: Column<S, boolean, boolean>;
 }
 
 function jsonColumn<S extends StandardSchema>(schema: S): Column<NonNullable<S['~standard']['types']>['output']>;
-function jsonColumn<J = unknown>(schema?: Readonly<Record<string, unknown>>): Column<J>;
+function jsonColumn<J = unknown>(schema?: Readonly<Record<string, unknown>>): Column<NoInfer<J>>;
 function jsonColumn(schema: StandardSchema | Readonly<Record<string, unknown>> = {}): Column<unknown> {
   return column('json', { schema });
 }
@@ -158,8 +169,8 @@ export const t = {
   json: jsonColumn,
   bytes: (): Column<Uint8Array> => column('bytes'),
   enum: <const V extends readonly string[]>(values: V): Column<V[number]> => column('enum', { values }),
-  array: <S>(of: Column<S, boolean>): Column<S[]> => column('array', { of: of.settings }),
-  ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<S> =>
+  array: <S>(of: Column<S, boolean, boolean>): Column<S[]> => column('array', { of: of.settings }),
+  ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<NoInfer<S>> =>
     new Column({
       ...(options.type ?? column<S>('uuid')).settings,
       reference: {

@@ -32,13 +32,14 @@ export {
 export { planMigrations, type MigrationModule, type MigrationPlan } from './migrations/plan.ts';
 export { proposeMigration, proposeModuleMigration, type ProposedMigration } from './migrations/propose-migration.ts';
 export type { SchemaState } from './migrations/schema-state.ts';
-export { model, softDelete, timestamps, type Model } from './model.ts';
+export { model, type Model } from './model.ts';
 export { modelFaults } from './model-faults.ts';
 export { openDatabase, type DatabaseOptions } from './open-database.ts';
 export { containsSql, orderSql, startsWithSql } from './portable-sql.ts';
 export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './query-observer.ts';
 export { count, find, findBy, insert, insertMany, list, remove, update, type Key, type ListOptions } from './repository.ts';
-export type { Columns, Insert, Row, Tables, Update } from './rows.ts';
+export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
+export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { StandardIssue, StandardResult, StandardSchema } from './standard-schema.ts';
 export type { ColumnDefinition, ColumnKind, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelIndex, ModelOptions } from './table-from-columns.ts';

@@ -10,7 +10,10 @@ type JsonSchema = Record<string, unknown>;
 
 /** Columns a client may send when a row is made: not those the application or the toolkit sets. */
 export function inputSchema<O>(columns: Columns): StandardSchema<Record<string, unknown>, O> {
-  const writable = pick(columns, ({ readOnly, primaryKey, default: made }) => !readOnly && !(primaryKey && made !== undefined));
+  const writable = pick(
+    columns,
+    ({ readOnly, primaryKey, default: made, dbDefault }) => !readOnly && !(primaryKey && (made !== undefined || dbDefault !== undefined)),
+  );
   const isOptional = (each: ColumnSettings): boolean => each.nullable || each.default !== undefined || each.dbDefault !== undefined;
   return writingSchema<O>(writable, (settings) => !isOptional(settings), true);
 }
@@ -23,9 +26,9 @@ export function patchSchema<O>(columns: Columns): StandardSchema<Record<string, 
   );
 }
 
-/** A row in JSON form. Columns it does not know, and sensitive ones, never get through. */
+/** A row in JSON form. Columns it does not know, sensitive and internal ones are left out. */
 export function outputSchema<I>(columns: Columns): StandardSchema<I, Record<string, unknown>> {
-  const shown = pick(columns, ({ sensitive }) => !sensitive);
+  const shown = pick(columns, ({ sensitive, internal }) => !sensitive && internal !== true);
   const schema = lazily(() =>
     objectSchema(
       shown,

@@ -1,9 +1,12 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { t } from './column.ts';
-import { model, softDelete, timestamps, type Model } from './model.ts';
+import { model, type Model } from './model.ts';
+import { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 import { modelFaults } from './model-faults.ts';
-import type { Insert, Row, Tables, Update } from './rows.ts';
+import { insert } from './repository.ts';
+import type { Db } from './db.ts';
+import type { Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), email: t.text({ max: 40, format: 'email' }).unique(), password: t.text().sensitive() });
@@ -46,8 +49,67 @@ describe('types', () => {
     // @ts-expect-error the total has no default
     expectTypeOf<{ owner_id: string }>().toExtend<Insert<typeof orders>>();
     expectTypeOf<{ status: 'paid' }>().toExtend<Update<typeof orders>>();
+    expectTypeOf<Row<typeof orders>['owner_id']>().toEqualTypeOf<string>();
+    expectTypeOf<Row<typeof notes>['anything']>().toBeUnknown();
+    expectTypeOf<Row<typeof notes>['ledger_id']>().toEqualTypeOf<bigint>();
     type Shop = Tables<{ orders: typeof orders }>;
     expectTypeOf<keyof Shop['orders']>().toEqualTypeOf<keyof Row<typeof orders>>();
+  });
+});
+
+const notes = model('notes', {
+  id: t.uuidv7().pk(),
+  owner_id: t.ref(() => users).readOnly(),
+  ledger_id: t.ref<bigint>(() => ledgers),
+  anything: t.json(),
+  search_rank: t.int().default(0).internal(),
+  ...timestamps(),
+  ...userStamps(),
+  ...versioned(),
+  ...softDelete({ by: () => users }),
+});
+const ledgers = model('ledgers', { id: t.bigint().pk() });
+
+describe('what clients may write', () => {
+  test('the type of the input has neither generated keys nor read-only nor internal columns', () => {
+    expectTypeOf<keyof Input<typeof notes>>().toEqualTypeOf<'ledger_id' | 'anything'>();
+    expectTypeOf<keyof Patch<typeof notes>>().toEqualTypeOf<'ledger_id' | 'anything'>();
+    const create = (db: Db, body: Input<typeof notes>): unknown => {
+      // @ts-expect-error the owner is not part of what a client sends
+      void (() => insert(db, notes, body));
+      return () => insert(db, notes, { ...body, owner_id: OWNER });
+    };
+    expect(create).toBeTypeOf('function');
+  });
+
+  test('internal columns are in no schema, and stamps are shown but not accepted', () => {
+    const properties = (schema: StandardSchema): string[] =>
+      Object.keys(schema['~standard'].jsonSchema?.output({ target: 'draft-2020-12' })['properties'] as object);
+    expect(properties(notes.input)).toEqual(['ledger_id', 'anything']);
+    expect(properties(notes.patch)).toEqual(['ledger_id', 'anything']);
+    expect(properties(notes.output)).toEqual([
+      'id',
+      'owner_id',
+      'ledger_id',
+      'anything',
+      'created_at',
+      'updated_at',
+      'created_by',
+      'updated_by',
+      'version',
+      'deleted_at',
+      'deleted_by',
+    ]);
+  });
+
+  test('a key made by the database is not accepted from clients', () => {
+    const tokens = model('tokens', { id: t.uuid().dbDefault('random').pk(), label: t.text() });
+    expect(run(tokens.input, { id: OWNER, label: 'x' }).issues).toMatchObject([{ path: 'id' }]);
+  });
+
+  test('softDeleteUnique leaves deleted rows out of the index', () => {
+    const { table } = model('members', { id: t.uuidv7().pk(), email: t.text(), ...softDelete() }, { indexes: [softDeleteUnique('email')] });
+    expect(table.indexes).toEqual([{ name: 'members_email_unique', columns: ['email'], unique: true, where: 'deleted_at is null' }]);
   });
 });
 

@@ -4,7 +4,8 @@ import { t } from './column.ts';
 import { constraintViolation, isUniqueViolation } from './constraint-violation.ts';
 import type { Db } from './db.ts';
 import { tableStatements } from './ddl.ts';
-import { model, timestamps } from './model.ts';
+import { model } from './model.ts';
+import { timestamps, versioned } from './standard-columns.ts';
 import { containsSql, startsWithSql } from './portable-sql.ts';
 import { countQueries, observeQueries } from './query-observer.ts';
 import { count, find, findBy, insert, insertMany, list, remove, update } from './repository.ts';
@@ -25,11 +26,14 @@ const people = model(
 );
 const seats = model('seats', { row: t.int().pk(), place: t.text(2).pk(), owner: t.text().nullable() });
 
+const papers = model('papers', { id: t.uuidv7().pk(), title: t.text(), ...versioned() });
+
 let now = new Date('2026-01-01T00:00:00.000Z');
 const clock = { now: () => now };
 
 const prepare = async (db: Db): Promise<void> => {
-  for (const each of [teams, people, seats]) for (const statement of tableStatements(each.table, db.dialect)) await db.query(statement);
+  for (const each of [teams, people, seats, papers])
+    for (const statement of tableStatements(each.table, db.dialect)) await db.query(statement);
 };
 
 describeDatabases(
@@ -46,6 +50,15 @@ describeDatabases(
       });
       expect(new Set(queries.map(({ sql }) => sql)).size).toBe(2);
       await expect(update(database.db, people, person.id, { nmae: 'x' } as object)).rejects.toThrow('no column "nmae"');
+    });
+
+    test('a version counts updates in the database: of twenty at once each gets a number of its own', async () => {
+      const { id, version } = await insert(database.db, papers, { title: 'draft' });
+      expect(version).toBe(1);
+      const updated = await Promise.all(Array.from({ length: 20 }, (_, n) => update(database.db, papers, id, { title: `draft ${n}` })));
+      expect(updated.map((row) => row?.version ?? 0).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => n + 2));
+      await expect(update(database.db, papers, id, { version: 7 })).rejects.toThrow('counts updates');
+      expect(await find(database.db, papers, id)).toMatchObject({ version: 21 });
     });
 
     test('defaults of code and of the database fill what an insert leaves out or sets to null', async () => {

@@ -103,12 +103,16 @@ export async function update<M extends Model>(db: Db, model: M, key: Key, change
   const names = given.map(({ column }) => column.name);
   const parameters = given.map(({ column, value }) => column.encode(value));
   for (const { name, settings, encode } of statements.columns) {
+    if (settings.increment === true && names.includes(name))
+      throw new Error(`Column "${name}" of ${statements.table} counts updates: leave it out of the changes.`);
     if (settings.touch === undefined || names.includes(name)) continue;
     names.push(name);
     parameters.push(encode(settings.touch(db.clock)));
   }
   const text = statements.text(`update ${names.join()}`, () => {
     const assignments = names.map((name, index) => `${quoteName(name)} = $${index + 1}`);
+    for (const { name, settings } of statements.columns)
+      if (settings.increment === true) assignments.push(`${quoteName(name)} = ${quoteName(name)} + 1`);
     return `update ${statements.table} set ${assignments.join(', ')}${statements.whereKey(names.length + 1)} returning ${statements.list}`;
   });
   const { rows } = await db.execute<Row<M>>(text, [...parameters, ...keys]);

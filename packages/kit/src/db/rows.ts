@@ -8,9 +8,9 @@ interface HasColumns {
   readonly columns: Columns;
 }
 
-type Value<X> = X extends Column<infer S, boolean> ? S : never;
+type Value<X> = X extends Column<infer S, boolean, boolean> ? S : never;
 // oxlint-disable-next-line typescript/no-explicit-any -- matches every value type
-type OptionalKeys<C> = { [K in keyof C]: C[K] extends Column<any, true> ? K : never }[keyof C];
+type OptionalKeys<C> = { [K in keyof C]: C[K] extends Column<any, true, boolean> ? K : never }[keyof C];
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 
 export type RowOf<C> = { [K in keyof C]: Value<C[K]> };
@@ -19,12 +19,23 @@ export type InsertOf<C> = Flat<
 >;
 export type UpdateOf<C> = { [K in keyof C]?: Value<C[K]> | undefined };
 
+// oxlint-disable-next-line typescript/no-explicit-any -- matches every value type
+type WritableKeys<C> = { [K in keyof C]: C[K] extends Column<any, boolean> ? K : never }[keyof C];
+/** What a client sends to create a row: the columns it may write. */
+export type InputOf<C> = InsertOf<Pick<C, WritableKeys<C>>>;
+/** What a client sends to change a row. */
+export type PatchOf<C> = UpdateOf<Pick<C, WritableKeys<C>>>;
+
 /** A row as code reads it. */
 export type Row<M extends HasColumns> = RowOf<M['columns']>;
 /** What an insert needs: columns that are nullable or have a default may be left out. */
 export type Insert<M extends HasColumns> = InsertOf<M['columns']>;
 /** What an update may change. */
 export type Update<M extends HasColumns> = UpdateOf<M['columns']>;
+/** What `model.input` accepts from a client. Read-only and internal columns are the application's to set. */
+export type Input<M extends HasColumns> = InputOf<M['columns']>;
+/** What `model.patch` accepts from a client. */
+export type Patch<M extends HasColumns> = PatchOf<M['columns']>;
 
 /** JSON values that a driver would take for something else must be marked with `json(…)`. */
 type Written<S> = S extends
@@ -42,7 +53,7 @@ type Written<S> = S extends
     : S | JsonParameter<S>;
 
 type TableOf<C> = {
-  [K in keyof C]: C[K] extends Column<infer S, infer O>
+  [K in keyof C]: C[K] extends Column<infer S, infer O, boolean>
     ? ColumnType<S, O extends true ? Written<S> | undefined : Written<S>, Written<S>>
     : never;
 };

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../testing/databases.ts';
 import { t } from '../column.ts';
-import { model, softDelete, timestamps, type Model } from '../model.ts';
+import { model, type Model } from '../model.ts';
+import { softDelete, timestamps } from '../standard-columns.ts';
 import { checkDrift, modelDrift } from './drift.ts';
 import { migrate } from './migrate.ts';
 import { migration, type Migration } from './migration.ts';
