@@ -4,7 +4,7 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
-import type { Controller, ControllerOptions, Mountable } from './controller.ts';
+import { inheritedOptions, type Controller, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
 import type { Middleware } from './middleware.ts';
@@ -39,6 +39,8 @@ export interface RouteDefaults {
 
 export interface CompiledMount {
   readonly routes: readonly CompiledRoute[];
+  /** One instance per mount. */
+  readonly controllers: readonly Controller[];
   readonly faults: readonly Fault[];
   /** The middleware objects behind each route's names. */
   readonly middleware: ReadonlyMap<CompiledRoute, readonly Middleware[]>;
@@ -54,8 +56,31 @@ export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefau
   return compiler;
 }
 
+/** A controller at one of its addresses. */
+interface MountedClass {
+  readonly mount: MountPlan;
+  readonly prefix: string;
+  readonly type: ControllerOptions;
+  readonly inherited: InheritedOptions;
+  /** Appended to the operation ids of every mount but the first. */
+  readonly suffix: string;
+}
+
+/** The values of every class of the chain: what a subclass shadows is in force too. */
+function chainFaults(where: string, controller: Controller): Fault[] {
+  const faults: Fault[] = [];
+  for (
+    let type: unknown = controller.constructor;
+    typeof type === 'function' && type !== Function.prototype;
+    type = Object.getPrototypeOf(type)
+  )
+    faults.push(...groupValueFaults(where, type));
+  return [...new Map(faults.map((fault) => [fault.message, fault])).values()];
+}
+
 class RouteCompiler implements CompiledMount {
   readonly routes: CompiledRoute[] = [];
+  readonly controllers: Controller[] = [];
   readonly faults: Fault[] = [];
   readonly middleware = new Map<CompiledRoute, readonly Middleware[]>();
   readonly #defaults: RouteDefaults;
@@ -77,13 +102,15 @@ class RouteCompiler implements CompiledMount {
       this.faults.push({ id: 'E002', message: `${type.name || place}: has no routes.`, hint });
     }
     this.faults.push(...controllerOptionFaults(type.name || place, controller));
-    const unusable = groupValueFaults(type.name || place, type);
+    const inherited = inheritedOptions(controller);
+    const unusable = chainFaults(type.name || place, controller);
     this.faults.push(...unusable);
     if (unusable.length > 0) return;
     const first = this.#firstMount.get(type) ?? `${mount.path}${prefix}`;
     this.#firstMount.set(type, first);
     const suffix = first === `${mount.path}${prefix}` ? '' : `_${snake(mount.path) || snake(prefix)}`;
-    for (const [field, route] of routes) this.#route(mount, prefix, type, suffix, field, route);
+    this.controllers.push(controller);
+    for (const [field, route] of routes) this.#route({ mount, prefix, type, inherited, suffix }, field, route);
   }
 
   #instance(place: string, mountable: Mountable): Controller | undefined {
@@ -107,17 +134,17 @@ class RouteCompiler implements CompiledMount {
     return undefined;
   }
 
-  #route(mount: MountPlan, prefix: string, type: ControllerOptions, suffix: string, field: string, route: Route): void {
+  #route({ mount, prefix, type, inherited, suffix }: MountedClass, field: string, route: Route): void {
     const { options } = route;
     const where = `${type.name}.${field}`;
     const unusable = routeValueFaults(where, route);
     this.faults.push(...unusable);
     if (unusable.length > 0) return;
     this.faults.push(...routeOptionFaults(where, route), ...partFaults(where, [mount.path, prefix, route.path]));
-    const permission = this.#permission(where, [mount.permission, type.permission, options.permission]);
+    const permission = this.#permission(where, [...inherited.permissions, mount.permission, options.permission]);
     if (permission === undefined) return;
     const middleware = [...this.#defaults.middleware, ...mount.middleware];
-    const maps = [options.errors, type.errors, mount.errors, this.#defaults.errors].filter((map) => map !== undefined);
+    const maps = [options.errors, ...inherited.errors, mount.errors, this.#defaults.errors].filter((map) => map !== undefined);
     const response = this.#schema(where, 'response', options.response, 'output');
     const rawMediaType = options.response === undefined ? undefined : rawMediaTypeOf(options.response);
     const kind = route.kind === 'stream' ? 'stream' : rawMediaType === undefined ? 'json' : 'raw';
@@ -145,7 +172,7 @@ class RouteCompiler implements CompiledMount {
       scope: options.scope,
       authenticators: this.#authenticators(where, options.auth),
       csrf: options.csrf !== false,
-      throttles: [...new Set([...this.#defaults.throttles, ...mount.throttles, ...(type.throttles ?? []), ...(options.throttles ?? [])])],
+      throttles: [...new Set([...this.#defaults.throttles, ...mount.throttles, ...inherited.throttles, ...(options.throttles ?? [])])],
       errors: maps,
       raises: this.#raises(where, options.raises ?? [], maps),
       middleware: [],
@@ -200,7 +227,7 @@ class RouteCompiler implements CompiledMount {
       this.faults.push({ id: 'E005', message: `${where}: "permission" is not a Permission.`, hint });
       return undefined;
     }
-    const permissions = parts as Permission[];
+    const permissions = [...new Set(parts as Permission[])];
     return permissions.length === 1 ? permissions[0] : all(...permissions);
   }
 

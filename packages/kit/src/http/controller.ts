@@ -1,21 +1,69 @@
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
-import type { Deprecation } from './route.ts';
+import type { HandlerContext } from './handler-context.ts';
+import { isRoute, wrapRoute, type Deprecation, type Route, type WrapOptions } from './route.ts';
 
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
-// oxlint-disable-next-line typescript/no-extraneous-class -- subclasses add the route fields
 export abstract class Controller {
   /** Exists in the type only: without it every value would pass as a controller. */
   declare protected readonly isController: true;
   static readonly tags?: readonly string[];
-  /** Added to every route's own permission, never replaced by it. */
+  /** Added to every route's own permission and to that of every base class, never replaced by either. */
   static readonly permission?: Permission;
+  /** Added to those of every base class. */
   static readonly throttles?: readonly Throttle[];
+  /** Asked before those of every base class. */
   static readonly errors?: ErrorMap;
   static readonly deprecated?: boolean | Deprecation;
   static readonly description?: string;
+
+  /**
+   * Overrides an inherited route: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`.
+   * A permission, throttles and errors given here are added to the inherited ones; other facts replace those of the same name.
+   */
+  protected wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
+    const inherited: unknown = (this as Readonly<Record<string, unknown>>)[field];
+    if (isRoute(inherited)) return wrapRoute(inherited, facts, handler);
+    throw new TypeError(`wrap("${field}"): no base class of ${this.constructor.name} has a route of this name`);
+  }
 }
+
+/** What the classes of a controller's chain say about access. */
+export interface InheritedOptions {
+  /** Base class first: its denial is the one that is given. */
+  readonly permissions: readonly Permission[];
+  readonly throttles: readonly Throttle[];
+  /** Nearest class first. */
+  readonly errors: readonly ErrorMap[];
+}
+
+/**
+ * Statics shadow those of a base class, and a guard that a subclass shadows is gone without a word. So what guards (`permission`,
+ * `throttles`, `errors`) is collected from every class of the chain.
+ */
+export function inheritedOptions(controller: Controller): InheritedOptions {
+  const chain: Partial<ControllerOptions>[] = [];
+  for (
+    let type: unknown = controller.constructor;
+    typeof type === 'function' && type !== Function.prototype;
+    type = Object.getPrototypeOf(type)
+  )
+    chain.unshift(ownOptions(type));
+  const own = <V>(values: readonly (V | undefined)[]): V[] => values.filter((value) => value !== undefined);
+  return {
+    permissions: own(chain.map(({ permission }) => permission)),
+    throttles: own(chain.map(({ throttles }) => throttles)).flat(),
+    errors: own(chain.map(({ errors }) => errors)).reverse(),
+  };
+}
+
+function ownOptions(type: object): Partial<ControllerOptions> {
+  const own = Object.entries(Object.getOwnPropertyDescriptors(type)).map(([name]) => [name, Reflect.get(type, name)] as const);
+  return Object.fromEntries(own.filter(([name]) => chainedOptionNames.has(name)));
+}
+
+const chainedOptionNames: ReadonlySet<string> = new Set(['permission', 'throttles', 'errors']);
 
 /** The static side of a controller, without its constructor's arguments. */
 export interface ControllerOptions {

@@ -101,13 +101,14 @@ describe('closed by default', () => {
   });
 });
 
-test('a wrapped route keeps what it inherits, takes over given options and runs around the handler', async () => {
+test('a wrapped route keeps what it inherits, adds the permission, takes over other facts and runs around the handler', async () => {
   const inherited = route.get('/', { response: Order, permission: allowAny, summary: 'One' }, () => ({ id: 'x', total: 1 }));
   const wrapped = wrapRoute(inherited, { permission: isAuthenticated, tags: ['mine'] }, async (_, next) => ({
     ...((await next()) as object),
     total: 2,
   }));
-  expect(wrapped.options).toMatchObject({ response: Order, summary: 'One', permission: isAuthenticated, tags: ['mine'] });
+  expect(wrapped.options).toMatchObject({ response: Order, summary: 'One', tags: ['mine'] });
+  expect(wrapped.options.permission.parts).toEqual([allowAny, isAuthenticated]);
   expect(await wrapped.handler({} as never)).toEqual({ id: 'x', total: 2 });
   expect(inherited.options.tags).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import type { User } from '../auth/principal.ts';
 import type { ErrorDefinition } from '../errors/catalog.ts';
-import type { ErrorClass, ErrorMap } from '../errors/error-map.ts';
-import type { Permission } from '../permissions/permission.ts';
+import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
+import { all, type Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { AnswerOf, OutputOf, Schema } from './schema.ts';
@@ -166,16 +166,28 @@ export function isRoute(value: unknown): value is Route {
   return typeof value === 'object' && value !== null && (value as Partial<Route>).isRoute === true;
 }
 
-/** Fields have no `super`: an override wraps the inherited route instead. Given options replace those of the same name. */
+export type WrapOptions = Partial<RouteFacts & Pick<RouteOptions, 'permission'>>;
+
+/**
+ * The route with a handler around its own. A permission, throttles and errors are added to the route's; other facts replace those of the
+ * same name. In a controller use `this.wrap('list', …)`: `this.list` cannot be read while the field is being assigned.
+ */
 export function wrapRoute(
   inherited: Route,
-  options: Partial<RouteFacts & Pick<RouteOptions, 'permission'>>,
+  facts: WrapOptions,
   handler?: (context: HandlerContext, next: () => unknown) => unknown,
 ): Route {
-  const { handler: inner } = inherited;
+  const { handler: inner, options } = inherited;
+  const { permission, throttles, errors } = facts;
   return {
     ...inherited,
-    options: { ...inherited.options, ...options },
+    options: {
+      ...options,
+      ...facts,
+      permission: permission === undefined || permission === options.permission ? options.permission : all(options.permission, permission),
+      ...(throttles === undefined ? {} : { throttles: [...(options.throttles ?? []), ...throttles] }),
+      ...(errors === undefined ? {} : { errors: new ErrorMap([...(options.errors?.entries ?? []), ...errors.entries]) }),
+    },
     handler: handler === undefined ? inner : (context) => handler(context, () => inner(context)),
   };
 }

@@ -4,6 +4,9 @@ import { accountsService } from '../accounts/accounts.ts';
 import { deactivateUser } from '../accounts/manage-users.ts';
 import type { User } from '../../auth/principal.ts';
 import { countQueries } from '../../db/query-observer.ts';
+import { Controller } from '../../http/controller.ts';
+import { wrapRoute } from '../../http/route.ts';
+import { allowAny, isStaff } from '../../permissions/built-ins.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';
 import { createApiKey } from './create.ts';
@@ -424,6 +427,56 @@ describeDatabases(
       expect([200, 409]).toContain(results[0]?.status);
       const { body } = await call('GET', `/${made.body.id}`);
       expect(body.state).toBe('revoked');
+    });
+  },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
+);
+
+describeDatabases(
+  'a key never manages keys',
+  (database) => {
+    class StaffKeys extends ApiKeyController {
+      static override readonly permission = isStaff;
+    }
+    class OpenKeys extends ApiKeyController {
+      static override readonly permission = allowAny;
+      override list = this.wrap('list', { permission: allowAny });
+      override create = wrapRoute(new ApiKeyController().create, { permission: allowAny });
+    }
+    class Loose extends Controller {
+      read = new ApiKeyController().read;
+      rotate = new ApiKeyController().rotate;
+      revoke = new ApiKeyController().revoke;
+    }
+
+    test.each([
+      ['a subclass with its own permission', StaffKeys],
+      ['a subclass and wrapped routes open to everyone', OpenKeys],
+      ['routes taken out of their class', Loose],
+    ])('through %s', async (_, controller) => {
+      const kit = await startKeyApp(database.db, { controller: controller as typeof ApiKeyController });
+      try {
+        const staff = await kit.user(`staff-${controller.name.toLowerCase()}`, { is_staff: true });
+        const key = await kit.key(staff, { scopes: ['*'] });
+        const calls = [
+          ['GET', '', undefined],
+          ['POST', '', { name: 'CI', scopes: ['*'] }],
+          ['GET', `/${key.id}`, undefined],
+          ['PATCH', `/${key.id}`, { name: 'mine' }],
+          ['POST', `/${key.id}/rotate`, {}],
+          ['DELETE', `/${key.id}`, undefined],
+        ] as const;
+        for (const headers of [{ 'x-api-key': key.raw }, { authorization: `Bearer ${key.raw}` }]) {
+          for (const [method, path, payload] of calls) {
+            const answer = await kit.call(method, `/v1/api-keys${path}`, headers, payload);
+            if (answer.status === 405 || answer.status === 404) continue; // Loose has not all of them
+            expect([method, path, answer.status, answer.body.code]).toEqual([method, path, 403, 'keys_cannot_manage_keys']);
+          }
+        }
+        expect((await kit.call('GET', `/v1/api-keys/${key.id}`, { 'x-act-as': staff.username })).status).toBe(200);
+      } finally {
+        await kit.app.close();
+      }
     });
   },
   { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },

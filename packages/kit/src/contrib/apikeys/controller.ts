@@ -5,7 +5,7 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
 import { isAuthenticated } from '../../permissions/built-ins.ts';
-import { all } from '../../permissions/permission.ts';
+import { all, type Permission } from '../../permissions/permission.ts';
 import { type ApiKey, apiKeyRecord, type ApiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
 import { apiKeyErrors } from './errors.ts';
@@ -23,6 +23,9 @@ import { updateApiKey } from './update.ts';
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
 
+/** On the class and on every route: neither a subclass nor a route taken out of its class can leave the guard behind. */
+const permission = all(notByApiKey, isAuthenticated);
+
 interface Caller {
   readonly db: Db;
   readonly user: User;
@@ -36,7 +39,7 @@ interface Caller {
  */
 export class ApiKeyController extends Controller {
   static override readonly tags: readonly string[] = ['api keys'];
-  static override readonly permission = all(notByApiKey, isAuthenticated);
+  static override readonly permission: Permission = permission;
 
   /** Scopes that may be put on a key. Unset: what mounted routes require; wildcards for staff only. */
   static readonly grantableScopes: readonly string[] | null = null;
@@ -45,7 +48,7 @@ export class ApiKeyController extends Controller {
 
   list = route.get(
     '/',
-    { query: ListQuery, response: KeyPage, permission: isAuthenticated, summary: 'List your API keys, newest first' },
+    { query: ListQuery, response: KeyPage, permission, summary: 'List your API keys, newest first' },
     async ({ db, user, query, clock }) => {
       const now = clock.now();
       const { page = 1, page_size = PAGE_SIZE, state } = query;
@@ -61,7 +64,7 @@ export class ApiKeyController extends Controller {
       body: CreateBody,
       response: IssuedKey,
       status: 201,
-      permission: isAuthenticated,
+      permission,
       raises: [apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Create an API key',
       description: 'The answer is the only time the key itself is shown.',
@@ -77,7 +80,7 @@ export class ApiKeyController extends Controller {
 
   read = route.get(
     '/:id',
-    { params: KeyId, response: KeyRecord, permission: isAuthenticated, summary: 'Read one of your API keys' },
+    { params: KeyId, response: KeyRecord, permission, summary: 'Read one of your API keys' },
     async ({ db, user, params }) => record(db, await ownKey({ db, user }, params.id)),
   );
 
@@ -87,7 +90,7 @@ export class ApiKeyController extends Controller {
       params: KeyId,
       body: EditBody,
       response: KeyRecord,
-      permission: isAuthenticated,
+      permission,
       raises: [apiKeyErrors.key_revoked, apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Rename an API key, change its scopes or expiry',
     },
@@ -106,7 +109,7 @@ export class ApiKeyController extends Controller {
       params: KeyId,
       body: RotateBody,
       response: IssuedKey,
-      permission: isAuthenticated,
+      permission,
       raises: [apiKeyErrors.key_revoked, apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Give an API key a new secret',
       description: 'The old secret stops at once, or after `grace_seconds`. The answer is the only time the new key is shown.',
@@ -123,7 +126,7 @@ export class ApiKeyController extends Controller {
     '/:id',
     {
       params: KeyId,
-      permission: isAuthenticated,
+      permission,
       raises: [apiKeyErrors.keys_cannot_manage_keys],
       summary: 'Revoke an API key, for good',
       description: 'Repeatable: the first revocation counts.',
