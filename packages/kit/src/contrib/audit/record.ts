@@ -2,7 +2,7 @@ import type { AuditEntry, AuditSink } from '../../app/registry.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
-import { plainJson } from './canonical-json.ts';
+import { plainJson } from '../../db/canonical-json.ts';
 import { contentHash, type EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 import { appendEntry } from './store.ts';
