@@ -3,6 +3,7 @@
  * `testing` is published for users' tests and imported by no source.
  */
 export const RINGS = [
+  'observe',
   'errors',
   'db',
   'di',
@@ -58,7 +59,7 @@ export function forbidden(from: string, to: string): string | undefined {
 
 /** Folders whose code must run without an HTTP framework; in contrib, everything but the controllers and the module's wiring. */
 export function mustNotImportFastify(path: string): boolean {
-  if (/^packages\/kit\/src\/(errors|db|di|permissions)\//.test(path)) return true;
+  if (/^packages\/kit\/src\/(observe|errors|db|di|permissions)\//.test(path)) return true;
   return contribOf(path) !== undefined && !/\/(controller|module|admin)[^/]*\.ts$/.test(path);
 }
 

@@ -54,3 +54,4 @@ export type {
   Settings,
   VersionMount,
 } from './app/index.ts';
+export type { Counter, Histogram, MetricRegistry } from './observe/index.ts';

@@ -34,7 +34,7 @@ class Application implements App {
   readonly title: string;
   readonly version: string;
   readonly description: string | undefined;
-  readonly registry: Registry = { audit: null, events: null, userChanges: [] };
+  readonly registry: Registry = { audit: null, events: null, metrics: null, userChanges: [] };
   readonly plugin: FastifyPluginAsync;
   readonly #plan: AppPlan;
   readonly #host: Host;
@@ -60,6 +60,8 @@ class Application implements App {
     this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
     this.plugin = (fastify) => this.#serve(fastify, 'foreign');
     for (const module of this.#plan.modules) module.install?.(this);
+    const { metrics } = this.registry;
+    if (metrics !== null) for (const module of this.#plan.modules) module.metrics?.(metrics, this);
     for (const { id, message, hint } of this.#plan.faults) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
   }
 

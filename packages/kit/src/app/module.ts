@@ -10,6 +10,7 @@ import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Mountable } from '../http/controller.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
+import type { MetricRegistry } from '../observe/metric-registry.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { AdminDeclaration } from './admin-declaration.ts';
 import type { Check } from './check.ts';
@@ -39,6 +40,11 @@ export interface Module {
   readonly admin?: AdminDeclaration;
   /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
   install?(app: App): void;
+  /**
+   * Declares the module's metrics. Called once, after every module is installed, and only when metrics() is among the modules: without it
+   * nothing is counted. Keep what `counter()` and `histogram()` return and use it as `sent?.add({ outcome })`.
+   */
+  metrics?(registry: MetricRegistry, app: App): void;
   /** Fastify routes or plugins of the module's own (an admin site's files), inside the app's context. */
   serve?(fastify: FastifyInstance, app: App): void | Promise<void>;
   /** Databases are open, nothing is served yet. */

@@ -1,10 +1,13 @@
 import type { Principal, User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
+import type { MetricRegistry } from '../observe/metric-registry.ts';
 
 /** Where modules meet without importing one another: each slot is filled by the module that provides it, or stays null (then nobody records). */
 export interface Registry {
   audit: AuditSink | null;
   events: EventPublisher | null;
+  /** Where the modules declare their metrics; see `metrics` of Module. */
+  metrics: MetricRegistry | null;
   /** Whoever changes users (activates, deactivates, deletes) calls these in the transaction; whoever remembers users adds one. */
   readonly userChanges: UserChangeListener[];
 }

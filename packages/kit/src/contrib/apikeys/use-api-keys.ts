@@ -29,7 +29,13 @@ export interface ApiKeysInUse {
 
 /** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
 export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
-  const { users, clock = database.clock, log = silentLog, registry = { audit: null, events: null, userChanges: [] }, ...rest } = options;
+  const {
+    users,
+    clock = database.clock,
+    log = silentLog,
+    registry = { audit: null, events: null, metrics: null, userChanges: [] },
+    ...rest
+  } = options;
   return startKeyring(database, readApiKeyOptions(rest), { users, clock, log, registry, pepper: null, routeScopes: () => [] });
 }
 

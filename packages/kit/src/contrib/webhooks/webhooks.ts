@@ -25,7 +25,12 @@ export interface UseWebhooksOptions extends WebhookOptions {
 
 /** Sets webhooks up for a database without the toolkit's application: afterwards `publish` and the other verbs work on it. */
 export function useWebhooks(database: Database, options: UseWebhooksOptions = {}): Webhooks {
-  const { clock = database.clock, log = silentLog, registry = { audit: null, events: null, userChanges: [] }, ...rest } = options;
+  const {
+    clock = database.clock,
+    log = silentLog,
+    registry = { audit: null, events: null, metrics: null, userChanges: [] },
+    ...rest
+  } = options;
   return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry });
 }
 

@@ -1,0 +1,11 @@
+export type {
+  Counter,
+  GaugeOptions,
+  GaugeReading,
+  Histogram,
+  HistogramOptions,
+  Labels,
+  LabelValues,
+  MetricOptions,
+  MetricRegistry,
+} from './metric-registry.ts';
