@@ -26,7 +26,7 @@ describeDatabases('changes in several databases', (database) => {
     const { app, shop } = started;
     await shop.transaction(async (tx) => {
       const created = await createEndpoint(tx, endpoint);
-      await app.registry.audit?.record(tx, { action: 'tried', target_type: 'endpoint', target_id: created.endpoint.id });
+      await app.registry.audit?.record(tx, [{ action: 'tried', target_type: 'endpoint', target_id: created.endpoint.id }]);
     });
     expect(await verifyChain(shop)).toMatchObject({ ok: true, checked: 1 });
     expect(await verifyChain(database.db)).toMatchObject({ ok: true, checked: 0 });
@@ -37,7 +37,7 @@ describeDatabases('changes in several databases', (database) => {
     const { app, shop } = started;
     const change = shop.transaction(async (tx) => {
       await createEndpoint(tx, endpoint);
-      await app.registry.audit?.record(tx, { action: 'tried', target_type: 'endpoint', target_id: 'x' });
+      await app.registry.audit?.record(tx, [{ action: 'tried', target_type: 'endpoint', target_id: 'x' }]);
     });
     await expect(change).rejects.toThrow('Use audit({ databases: ["default","shop"] }).');
     expect(await shop.query('select id from webhook_endpoints')).toEqual([]);

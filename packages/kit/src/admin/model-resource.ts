@@ -68,15 +68,17 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
       ? { refused: readOnly ? 'This list is for reading only.' : `The application creates these: it sets ${missing.join(', ')} itself.` }
       : { fields: creationFields };
   const record = (context: AdminContext, tx: Db, change: string, id: string, before: object | null, after: object | null) =>
-    context.audit?.record(tx, {
-      actor: context.principal,
-      action: `${model.name}.${change}`,
-      target_type: model.name,
-      target_id: id,
-      before,
-      after,
-      request_id: context.requestId,
-    });
+    context.audit?.record(tx, [
+      {
+        actor: context.principal,
+        action: `${model.name}.${change}`,
+        target_type: model.name,
+        target_id: id,
+        before,
+        after,
+        request_id: context.requestId,
+      },
+    ]);
   return {
     ...plan.shape,
     auditedAs: model.name,

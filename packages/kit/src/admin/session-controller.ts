@@ -83,5 +83,5 @@ async function record(
 ): Promise<void> {
   const actor = principal ?? publicUser(user);
   const metadata = { client: client.address };
-  await app.registry.audit?.record(db, { actor, action, target_type: 'user', target_id: user.id, metadata, request_id: requestId });
+  await app.registry.audit?.record(db, [{ actor, action, target_type: 'user', target_id: user.id, metadata, request_id: requestId }]);
 }

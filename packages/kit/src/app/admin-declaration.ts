@@ -1,3 +1,4 @@
+import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
@@ -13,7 +14,6 @@ import type {
   AdminResult,
   AdminSection,
 } from './admin-shapes.ts';
-import type { AuditSink } from './registry.ts';
 
 /** Who asks, and what a declaration may use to answer. */
 export interface AdminContext {

@@ -68,6 +68,7 @@ class Application implements App {
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
     const { tenant } = options;
+    const { registry } = this;
     return {
       get db() {
         return databases.get('default');
@@ -76,6 +77,9 @@ class Application implements App {
         return databases.all;
       },
       services,
+      get audit() {
+        return registry.audit;
+      },
       clock,
       log,
       errorFormat: settings.errorFormat,

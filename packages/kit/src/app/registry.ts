@@ -1,4 +1,4 @@
-import type { Principal, User } from '../auth/principal.ts';
+import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Db } from '../db/db.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 
@@ -13,22 +13,6 @@ export interface Registry {
 }
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
-
-export interface AuditEntry {
-  readonly actor?: Principal | User | string | null;
-  readonly action: string;
-  readonly target_type: string;
-  readonly target_id: string;
-  readonly before?: object | null;
-  readonly after?: object | null;
-  readonly request_id?: string | null;
-  readonly metadata?: object;
-}
-
-export interface AuditSink {
-  /** Writes in the caller's transaction: the entry exists exactly when the change does. */
-  record(tx: Db, entry: AuditEntry): Promise<void>;
-}
 
 export interface EventPublisher {
   publish(

@@ -1,3 +1,4 @@
+export type { AuditEntry, AuditSink } from './audit-sink.ts';
 export { authenticate, challengesOf, invalidCredentials, type Authentication } from './authenticate.ts';
 export type { Authenticator, AuthRequest } from './authenticator.ts';
 export type { Principal, User } from './principal.ts';

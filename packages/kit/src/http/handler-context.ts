@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
@@ -24,6 +25,8 @@ export interface HandlerContext<Params = unknown, Query = unknown, Headers = unk
   /** Aborted when the client goes away or the server stops: pass it to everything that takes long. */
   readonly signal: AbortSignal;
   readonly services: ServiceScope;
+  /** Records what the request changes, in its transaction: `audit.record(tx, [entry])`. Actor and request id are filled in. Fails without the audit module. */
+  readonly audit: AuditSink;
   readonly client: { readonly address: string };
   /** Settles a permission that needs the object; throws the denial. A route whose permission stays open answers 403 whatever the handler returns. */
   readonly authorize: (object: unknown) => Promise<void>;

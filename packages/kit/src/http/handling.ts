@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
@@ -9,6 +10,7 @@ import type { Exchange } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { Log } from './log.ts';
 import type { Input } from './read-input.ts';
+import { requestAudit } from './request-audit.ts';
 
 /** The handler's view of an exchange: its validated input, and the rest when asked for. Made to be destructured. */
 export class Handling implements HandlerContext {
@@ -60,6 +62,10 @@ export class Handling implements HandlerContext {
 
   get services(): ServiceScope {
     return this.#exchange.services;
+  }
+
+  get audit(): AuditSink {
+    return requestAudit(this.#exchange);
   }
 
   get client(): { readonly address: string } {

@@ -1,3 +1,4 @@
+import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
@@ -16,6 +17,8 @@ export interface Host {
   readonly databases: Readonly<Record<string, Database>>;
   readonly services: Container;
   readonly clock: Clock;
+  /** Null when no module records. */
+  readonly audit: AuditSink | null;
   readonly log: Log & { child(bindings: object): Log };
   readonly errorFormat: ErrorFormat;
   /** The app's own error maps, for requests that match no route. */

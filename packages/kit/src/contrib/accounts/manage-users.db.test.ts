@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AuditEntry, AuditSink } from '../../app/index.ts';
+import type { AuditEntry, AuditSink } from '../../auth/index.ts';
 import { migrate } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
@@ -82,7 +82,7 @@ describeDatabases(
 
     test('every change is recorded in its own transaction, without secrets', async () => {
       const entries: AuditEntry[] = [];
-      const audit: AuditSink = { record: (tx, entry) => Promise.resolve(void (tx.isTransaction && entries.push(entry))) };
+      const audit: AuditSink = { record: async (tx, added) => void (tx.isTransaction && entries.push(...added)) };
       const recorded = { ...management, audit, actor: 'cli' };
       const user = await createUser(database.db, { username: 'walter', password: 'correct horse battery' }, recorded);
       await deactivateUser(database.db, user.id, recorded);

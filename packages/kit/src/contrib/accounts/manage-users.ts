@@ -1,5 +1,5 @@
-import type { User } from '../../auth/index.ts';
-import type { AuditEntry, AuditSink, UserChangeListener } from '../../app/index.ts';
+import type { AuditEntry, AuditSink, User } from '../../auth/index.ts';
+import type { UserChangeListener } from '../../app/index.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -156,5 +156,5 @@ async function record(
   { audit, actor, requestId }: UserManagement,
   entry: Omit<AuditEntry, 'target_type' | 'actor'>,
 ): Promise<void> {
-  await audit?.record(tx, { ...entry, target_type: 'user', actor: actor ?? null, request_id: requestId ?? null });
+  await audit?.record(tx, [{ ...entry, target_type: 'user', actor: actor ?? null, request_id: requestId ?? null }]);
 }

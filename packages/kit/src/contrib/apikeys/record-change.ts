@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../app/registry.ts';
+import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { Db } from '../../db/db.ts';
 import { type ApiKey, apiKeyFacts } from './api-key.ts';
 import { keyChanged } from './invalidation.ts';
@@ -25,16 +25,18 @@ export async function recordChange(
 ): Promise<void> {
   const { registry } = keyringOf(tx);
   const action = `api_key.${change}`;
-  await registry.audit?.record(tx, {
-    actor: context.by ?? null,
-    action,
-    target_type: 'api_key',
-    target_id: after.id,
-    before: before === null ? null : apiKeyFacts(before),
-    after: apiKeyFacts(after),
-    request_id: context.requestId ?? null,
-    metadata: { owner_id: after.owner_id, ...metadata },
-  });
+  await registry.audit?.record(tx, [
+    {
+      actor: context.by ?? null,
+      action,
+      target_type: 'api_key',
+      target_id: after.id,
+      before: before === null ? null : apiKeyFacts(before),
+      after: apiKeyFacts(after),
+      request_id: context.requestId ?? null,
+      metadata: { owner_id: after.owner_id, ...metadata },
+    },
+  ]);
   await registry.events?.publish(tx, action, { id: after.id, ...apiKeyFacts(after), ...metadata }, { owner: after.owner_id });
   // Nobody can have cached a key that did not exist.
   if (change !== 'created') await keyChanged(tx, after.prefix);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
 import type { Principal, User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
+import { countQueries } from '../../db/query-observer.ts';
 import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -23,7 +24,7 @@ const principal: Principal = { user, scheme: 'api_key', scopes: ['*'], credentia
 const DAY_MS = 86_400_000;
 
 const all = async (db: Db): Promise<StoredEntry[]> => readEntries(db, (await readChain(db)).pruned_through, 1_000_000n, 1_000_000);
-const note = (db: Db, action: string, more: object = {}) => sink.record(db, { action, target_type: 'thing', target_id: 't1', ...more });
+const note = (db: Db, action: string, more: object = {}) => sink.record(db, [{ action, target_type: 'thing', target_id: 't1', ...more }]);
 
 describeDatabases(
   'audit entries',
@@ -34,16 +35,18 @@ describeDatabases(
 
     test('an entry says who, by which key, what, on what, before and after, in which request', async () => {
       await database.db.transaction((tx) =>
-        sink.record(tx, {
-          actor: principal,
-          action: 'order.updated',
-          target_type: 'order',
-          target_id: 'o1',
-          before: { total: '1.00', password: 'x', at: clock.now(), big: 10n },
-          after: { total: '2.00', password: 'y', nested: { shoe_size: 42, token: 't' } },
-          request_id: 'r1',
-          metadata: { note: 'ü', secret: 's', deeper: [{ shoe_size: 42 }] },
-        }),
+        sink.record(tx, [
+          {
+            actor: principal,
+            action: 'order.updated',
+            target_type: 'order',
+            target_id: 'o1',
+            before: { total: '1.00', password: 'x', at: clock.now(), big: 10n },
+            after: { total: '2.00', password: 'y', nested: { shoe_size: 42, token: 't' } },
+            request_id: 'r1',
+            metadata: { note: 'ü', secret: 's', deeper: [{ shoe_size: 42 }] },
+          },
+        ]),
       );
       const [entry] = (await all(database.db)).slice(-1);
       expect(entry).toMatchObject({
@@ -78,6 +81,31 @@ describeDatabases(
       await note(database.db, 'long.name', { actor: '😀'.repeat(300) });
       const [entry] = (await all(database.db)).slice(-1);
       expect(entry).toMatchObject({ action: 'long.name', actor_name: '😀'.repeat(255) });
+      expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+    });
+
+    test('a hundred entries are one statement, in the order they were given, and none is no statement', async () => {
+      const entries = Array.from({ length: 100 }, (_, index) => ({ action: 'bulk.changed', target_type: 'thing', target_id: `t${index}` }));
+      const counted = await database.db.transaction((tx) =>
+        countQueries(async () => {
+          await sink.record(tx, entries);
+          await sink.record(tx, []);
+        }),
+      );
+      const inserts = counted.queries.filter(({ sql }) => sql.startsWith('insert into audit_entries'));
+      expect(inserts).toHaveLength(1);
+      const written = (await all(database.db)).slice(-100);
+      expect(written.map(({ target_id }) => target_id)).toEqual(entries.map(({ target_id }) => target_id));
+      expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+    });
+
+    test('more entries than one statement can carry are all written', async () => {
+      const { length } = await all(database.db);
+      await sink.record(
+        database.db,
+        Array.from({ length: 1201 }, (_, index) => ({ action: 'bulk.large', target_type: 'thing', target_id: String(index) })),
+      );
+      expect(await all(database.db)).toHaveLength(length + 1201);
       expect(await verifyChain(database.db)).toMatchObject({ ok: true });
     });
 
@@ -272,7 +300,7 @@ describeDatabases(
     test('each filter finds what it says, and nothing else', async () => {
       const record = { action: 'order.shipped', target_type: 'order', target_id: 'o7', request_id: 'r7' };
       const actor: Principal = { user: { ...user, id: 'u7' }, scheme: 'api_key', scopes: [], credentialId: 'k7' };
-      await kit.app.registry.audit?.record(kit.db, { ...record, actor });
+      await kit.app.registry.audit?.record(kit.db, [{ ...record, actor }]);
       const wanted = { actor_id: 'u7', credential_id: 'k7', ...record };
       for (const [name, value] of Object.entries(wanted)) {
         const { body } = await list(`?${name}=${value}`);
@@ -283,7 +311,7 @@ describeDatabases(
 
     test('columns that a model of the app marks as sensitive are masked wherever their names appear', async () => {
       const after = { digest: 'd', nested: { previous_digest: 'p' }, prefix: 'shown' };
-      await kit.app.registry.audit?.record(kit.db, { action: 'key.seen', target_type: 'thing', target_id: 't1', after });
+      await kit.app.registry.audit?.record(kit.db, [{ action: 'key.seen', target_type: 'thing', target_id: 't1', after }]);
       expect((await list('?action=key.seen')).body.items[0].after).toEqual({
         digest: '[masked]',
         nested: { previous_digest: '[masked]' },
@@ -293,7 +321,7 @@ describeDatabases(
 
     test('a page holds 50 entries unless asked, and at most 100', async () => {
       for (let index = 0; index < 101; index += 1)
-        await kit.app.registry.audit?.record(kit.db, { action: 'many', target_type: 'thing', target_id: String(index) });
+        await kit.app.registry.audit?.record(kit.db, [{ action: 'many', target_type: 'thing', target_id: String(index) }]);
       const sizes = [];
       for (const query of ['', '&page_size=100000', '&page_size=100&page=2']) sizes.push((await names(`?action=many${query}`)).length);
       expect(sizes).toEqual([50, 100, 1]);

@@ -1,7 +1,7 @@
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
-import type { AuditSink } from '../../app/registry.ts';
+import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Database } from '../../db/db.ts';
 import { pruneAudit } from './prune.ts';
 import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditSink } from '../../app/registry.ts';
+import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Db } from '../../db/db.ts';
 import { findEntry, lastOlderThan, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
@@ -54,12 +54,14 @@ async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by
   const last = await findEntry(tx, 'seq', seq);
   if (last === null) throw new Error(`The audit chain is broken at entry ${seq}: run \`kit audit verify\` before pruning.`);
   const count = await removeThrough(tx, seq, last.hash);
-  await sink.record(tx, {
-    actor: by ?? null,
-    action: PRUNED,
-    target_type: 'audit',
-    target_id: String(seq),
-    metadata: { before, removed: count, through_seq: String(seq), through_hash: last.hash, fault },
-  });
+  await sink.record(tx, [
+    {
+      actor: by ?? null,
+      action: PRUNED,
+      target_type: 'audit',
+      target_id: String(seq),
+      metadata: { before, removed: count, through_seq: String(seq), through_hash: last.hash, fault },
+    },
+  ]);
   return count;
 }

@@ -1,11 +1,11 @@
-import type { AuditEntry, AuditSink } from '../../app/registry.ts';
+import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { plainJson } from '../../db/canonical-json.ts';
-import { contentHash, type EntryContent } from './chain.ts';
+import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
-import { appendEntry } from './store.ts';
+import { appendEntries } from './store.ts';
 
 /** Names are cut rather than refused: what happened must be recorded. */
 const NAME_LENGTH_MAX = 255;
@@ -20,28 +20,35 @@ export interface AuditSinkOptions {
 /** Writes entries into the transaction of the change they are about. Given a plain handle, the entry is a transaction of its own. */
 export function auditSink({ clock, sensitive, databases }: AuditSinkOptions): AuditSink {
   return {
-    async record(db: Db, entry: AuditEntry) {
+    async record(db: Db, entries: readonly AuditEntry[]) {
+      const [first] = entries;
+      if (first === undefined) return;
       // A change that cannot be recorded does not happen: the transaction it is part of fails.
       if (!databases.includes(db.using)) {
         const list = JSON.stringify([...databases, db.using]);
-        throw new Error(`${entry.action}: changes in the database "${db.using}" cannot be recorded. Use audit({ databases: ${list} }).`);
+        throw new Error(`${first.action}: changes in the database "${db.using}" cannot be recorded. Use audit({ databases: ${list} }).`);
       }
-      const plain = (value: unknown) => masked(plainJson(value), sensitive());
-      const content: EntryContent = {
-        id: uuidv7(clock),
-        at: clock.now(),
-        ...actorOf(entry.actor ?? null),
-        action: entry.action,
-        target_type: entry.target_type,
-        target_id: entry.target_id,
-        before: plain(entry.before ?? null),
-        after: plain(entry.after ?? null),
-        metadata: plain(entry.metadata ?? null),
-        request_id: entry.request_id ?? null,
-      };
-      const append = (tx: Db) => appendEntry(tx, content, contentHash(content));
+      const names = sensitive();
+      const contents = entries.map((entry) => contentOf(entry, clock, names));
+      const append = (tx: Db) => appendEntries(tx, contents);
       await (db.isTransaction ? append(db) : db.transaction(append));
     },
+  };
+}
+
+function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
+  const plain = (value: unknown) => masked(plainJson(value), sensitive);
+  return {
+    id: uuidv7(clock),
+    at: clock.now(),
+    ...actorOf(entry.actor ?? null),
+    action: entry.action,
+    target_type: entry.target_type,
+    target_id: entry.target_id,
+    before: plain(entry.before ?? null),
+    after: plain(entry.after ?? null),
+    metadata: plain(entry.metadata ?? null),
+    request_id: entry.request_id ?? null,
   };
 }
 

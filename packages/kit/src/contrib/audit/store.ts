@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.ts';
 import { json } from '../../db/json-parameter.ts';
-import { type EntryContent, linkHash } from './chain.ts';
+import { contentHash, type EntryContent, linkHash } from './chain.ts';
 
 /** An entry in its place in the chain. */
 export interface StoredEntry extends EntryContent {
@@ -35,13 +35,34 @@ const CONTENT = [
 ];
 const COLUMNS = [...CONTENT, 'seq', 'content_hash', 'previous_hash', 'hash'].map((name) => `"${name}"`).join(', ');
 
-/** One more entry. Links it at once on SQLite, whose transactions follow one another; on PostgreSQL the commit does (see migrations). */
-export async function appendEntry(tx: Db, content: EntryContent, contentHash: string): Promise<void> {
-  const isSqlite = tx.dialect === 'sqlite';
-  const chain = isSqlite ? await readChain(tx) : null;
-  const link = chain === null ? [null, null, null] : [chain.length + 1n, chain.hash, linkHash(chain.hash, contentHash)];
+/** Rows per statement: SQLite takes 32,766 parameters at most, and every count of rows is a statement text of its own. */
+const ROWS_MAX = 500;
+
+/**
+ * Appends entries with one statement per 500. Links them at once on SQLite, whose transactions follow one another; on PostgreSQL the commit
+ * does (see migrations).
+ */
+export async function appendEntries(tx: Db, contents: readonly EntryContent[]): Promise<void> {
+  const chain = tx.dialect === 'sqlite' ? await readChain(tx) : null;
+  let [seq, hash] = [chain?.length ?? null, chain?.hash ?? null];
+  for (let start = 0; start < contents.length; start += ROWS_MAX) {
+    const some = contents.slice(start, start + ROWS_MAX);
+    const values: unknown[] = [];
+    for (const content of some) {
+      const digest = contentHash(content);
+      const previous = hash;
+      seq = seq === null ? null : seq + 1n;
+      hash = previous === null ? null : linkHash(previous, digest);
+      values.push(...contentValues(content), seq, digest, previous, hash);
+    }
+    await tx.query(insertText(some.length), values);
+  }
+  if (chain !== null) await tx.query('update audit_chain set length = $1, hash = $2 where id = 1', [seq, hash]);
+}
+
+function contentValues(content: EntryContent): unknown[] {
   const { before, after, metadata } = content;
-  const values = [
+  return [
     content.id,
     content.at,
     content.actor_id,
@@ -53,13 +74,20 @@ export async function appendEntry(tx: Db, content: EntryContent, contentHash: st
     content.target_id,
     ...[before, after, metadata].map((value) => (value === null ? null : json(value))),
     content.request_id,
-    link[0],
-    contentHash,
-    link[1],
-    link[2],
   ];
-  await tx.query(`insert into audit_entries (${COLUMNS}) values (${values.map((_, index) => `$${index + 1}`).join(', ')})`, values);
-  if (chain !== null) await tx.query('update audit_chain set length = $1, hash = $2 where id = 1', [link[0], link[2]]);
+}
+
+const insertTexts = new Map<number, string>();
+
+function insertText(rows: number): string {
+  let text = insertTexts.get(rows);
+  if (text === undefined) {
+    const width = CONTENT.length + 4;
+    const row = (index: number) => `(${Array.from({ length: width }, (_, column) => `$${index * width + column + 1}`).join(', ')})`;
+    text = `insert into audit_entries (${COLUMNS}) values ${Array.from({ length: rows }, (_, index) => row(index)).join(', ')}`;
+    insertTexts.set(rows, text);
+  }
+  return text;
 }
 
 export async function readChain(db: Db, options: { readonly hold?: boolean } = {}): Promise<ChainState> {

@@ -12,7 +12,7 @@ import { verifyChain } from './verify-chain.ts';
 
 const clock = fakeClock('2030-01-01T00:00:00.000Z');
 const sink = auditSink({ clock, sensitive: () => new Set(), databases: ['default'] });
-const note = (db: Db, action: string) => sink.record(db, { action, target_type: 'thing', target_id: 't1' });
+const note = (db: Db, action: string) => sink.record(db, [{ action, target_type: 'thing', target_id: 't1' }]);
 
 describeDatabases(
   'what a hostile hand does to the tables',

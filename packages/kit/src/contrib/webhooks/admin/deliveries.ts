@@ -59,15 +59,17 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
             await db.transaction(async (tx) => {
               const before = await findDelivery(tx, id);
               const after = await retryDelivery(tx, id, { force: true });
-              await context.audit?.record(tx, {
-                actor: context.principal,
-                action: 'webhook_delivery.sent_again',
-                target_type: 'webhook_delivery',
-                target_id: id,
-                before: before === null ? null : deliveryRecord(before),
-                after: deliveryRecord(after),
-                request_id: context.requestId,
-              });
+              await context.audit?.record(tx, [
+                {
+                  actor: context.principal,
+                  action: 'webhook_delivery.sent_again',
+                  target_type: 'webhook_delivery',
+                  target_id: id,
+                  before: before === null ? null : deliveryRecord(before),
+                  after: deliveryRecord(after),
+                  request_id: context.requestId,
+                },
+              ]);
             });
           });
           return adminDone(result, ['delivery', 'deliveries'], 'queued again');

@@ -302,7 +302,7 @@ function author({ principal, requestId }: AdminContext) {
 
 async function record(context: AdminContext, tx: Db, { id }: WebhookEndpoint, action: string, metadata: object): Promise<void> {
   const { audit, principal, requestId } = context;
-  await audit?.record(tx, { actor: principal, action, target_type: 'webhook_endpoint', target_id: id, metadata, request_id: requestId });
+  await audit?.record(tx, [{ actor: principal, action, target_type: 'webhook_endpoint', target_id: id, metadata, request_id: requestId }]);
 }
 
 /** Tenants get one sentence for every refusal; operators are told which rule it was, at the field. */

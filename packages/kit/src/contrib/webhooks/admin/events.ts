@@ -145,19 +145,21 @@ async function assign(place: AdminPlace, context: AdminContext, id: string, fiel
   await databaseOf(place, context).transaction(async (tx) => {
     if (!(await assignAudience(tx, id, audience)))
       throw (await findEvent(tx, id)) === null ? webhookErrors.event_not_found() : webhookErrors.audience_assigned();
-    await context.audit?.record(tx, {
-      actor: context.principal,
-      action: 'webhook_event.audience_assigned',
-      target_type: 'webhook_event',
-      target_id: id,
-      before: { audience: null },
-      after: {
-        audience: audience.kind,
-        ...('owner' in audience ? { owner_id: audience.owner } : {}),
-        ...('tenantKey' in audience ? { tenant_key: audience.tenantKey } : {}),
+    await context.audit?.record(tx, [
+      {
+        actor: context.principal,
+        action: 'webhook_event.audience_assigned',
+        target_type: 'webhook_event',
+        target_id: id,
+        before: { audience: null },
+        after: {
+          audience: audience.kind,
+          ...('owner' in audience ? { owner_id: audience.owner } : {}),
+          ...('tenantKey' in audience ? { tenant_key: audience.tenantKey } : {}),
+        },
+        request_id: context.requestId,
       },
-      request_id: context.requestId,
-    });
+    ]);
   });
   return { message: `The event is for: ${AUDIENCE_LABELS[audience.kind].toLowerCase()}.`, id };
 }

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../app/registry.ts';
+import type { AuditEntry } from '../../../auth/audit-sink.ts';
 import type { Db } from '../../../db/db.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
@@ -115,16 +115,18 @@ export async function recordEndpointChange(
 ): Promise<void> {
   const endpoint = after ?? before;
   if (endpoint === null) return;
-  await webhooksOf(tx).registry.audit?.record(tx, {
-    actor: by ?? null,
-    action: `webhook_endpoint.${change}`,
-    target_type: 'webhook_endpoint',
-    target_id: endpoint.id,
-    before: before === null ? null : endpointRecord(before),
-    after: after === null ? null : endpointRecord(after),
-    request_id: requestId,
-    metadata: { owner_id: endpoint.owner_id },
-  });
+  await webhooksOf(tx).registry.audit?.record(tx, [
+    {
+      actor: by ?? null,
+      action: `webhook_endpoint.${change}`,
+      target_type: 'webhook_endpoint',
+      target_id: endpoint.id,
+      before: before === null ? null : endpointRecord(before),
+      after: after === null ? null : endpointRecord(after),
+      request_id: requestId,
+      metadata: { owner_id: endpoint.owner_id },
+    },
+  ]);
 }
 
 function iso(date: Date | null): string | null {

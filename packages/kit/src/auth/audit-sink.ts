@@ -1,0 +1,24 @@
+import type { Db } from '../db/db.ts';
+import type { Principal, User } from './principal.ts';
+
+/** Who did what to which object. */
+export interface AuditEntry {
+  /** A string names a program, such as a command; null is an unknown actor. */
+  readonly actor?: Principal | User | string | null;
+  readonly action: string;
+  readonly target_type: string;
+  readonly target_id: string;
+  readonly before?: object | null;
+  readonly after?: object | null;
+  readonly request_id?: string | null;
+  readonly metadata?: object;
+}
+
+/** Where audit entries go. The audit module provides one. */
+export interface AuditSink {
+  /**
+   * Writes the entries in the caller's transaction, with one statement: they exist exactly when the change does. Outside a transaction the
+   * entries are a transaction of their own. An empty list does nothing.
+   */
+  record(tx: Db, entries: readonly AuditEntry[]): Promise<void>;
+}
