@@ -7,6 +7,7 @@ export const RINGS = [
   'errors',
   'db',
   'di',
+  'work',
   'auth',
   'permissions',
   'throttle',
@@ -59,7 +60,7 @@ export function forbidden(from: string, to: string): string | undefined {
 
 /** Folders whose code must run without an HTTP framework; in contrib, everything but the controllers and the module's wiring. */
 export function mustNotImportFastify(path: string): boolean {
-  if (/^packages\/kit\/src\/(observe|errors|db|di|permissions)\//.test(path)) return true;
+  if (/^packages\/kit\/src\/(observe|errors|db|di|work|permissions)\//.test(path)) return true;
   return contribOf(path) !== undefined && !/\/(controller|module|admin)[^/]*\.ts$/.test(path);
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { WAKE_CHANNEL } from '../../src/contrib/webhooks/publishing/publish-store.ts';
-import type { ForeignTransactionOptions, SqlExecutor } from '../../src/contrib/webhooks/publishing/sql-executor.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/foreign/sql-executor.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import type { Dialect } from '../../src/db/index.ts';
 import { describeDatabases, type TestDatabase } from '../../src/testing/index.ts';

@@ -1,16 +1,16 @@
-export { betterSqlite3Transaction, type BetterSqlite3Database } from './publishing/adapters/better-sqlite3.ts';
+export { betterSqlite3Transaction, type BetterSqlite3Database } from '../../db/foreign/better-sqlite3.ts';
 export {
   drizzleTransaction,
   type DrizzlePostgresTransaction,
   type DrizzleSqliteTransaction,
   type DrizzleSqlTag,
-} from './publishing/adapters/drizzle.ts';
-export { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from './publishing/adapters/kysely.ts';
-export { mikroOrmTransaction, type MikroOrmEntityManager } from './publishing/adapters/mikro-orm.ts';
-export { nodeSqliteTransaction } from './publishing/adapters/node-sqlite.ts';
-export { pgTransaction, type PgClient } from './publishing/adapters/pg.ts';
-export { prismaTransaction, type PrismaTransaction, type PrismaTransactionOptions } from './publishing/adapters/prisma.ts';
-export { typeOrmTransaction, type TypeOrmEntityManager } from './publishing/adapters/typeorm.ts';
+} from '../../db/foreign/drizzle.ts';
+export { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from '../../db/foreign/kysely.ts';
+export { mikroOrmTransaction, type MikroOrmEntityManager } from '../../db/foreign/mikro-orm.ts';
+export { nodeSqliteTransaction } from '../../db/foreign/node-sqlite.ts';
+export { pgTransaction, type PgClient } from '../../db/foreign/pg.ts';
+export { prismaTransaction, type PrismaTransaction, type PrismaTransactionOptions } from '../../db/foreign/prisma.ts';
+export { typeOrmTransaction, type TypeOrmEntityManager } from '../../db/foreign/typeorm.ts';
 export { InvalidAudience, type Audience, type AudienceOptions } from './publishing/audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './endpoints/create-endpoint.ts';
@@ -32,7 +32,7 @@ export type { DeliverySummary } from './delivery/result-writer.ts';
 export { retryDelivery } from './delivery/retry.ts';
 export { SecretUnavailable } from './signing/secret-box.ts';
 export { generateKeyPair, generateSecret, publicKeyOf, type SigningKeyPair } from './signing/signature.ts';
-export type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from './publishing/sql-executor.ts';
+export type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './publishing/task-queue.ts';
 export {

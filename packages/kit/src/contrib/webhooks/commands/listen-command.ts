@@ -5,7 +5,7 @@ import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
 import { wholeNumber } from './command-options.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal } from '../../../work/stop-signal.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
 
 type Context = CommandContext<App>;

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../../db/dialect.ts';
 import type { Audience } from './audience.ts';
-import type { SqlParameter, SqlSteps } from './sql-executor.ts';
+import type { SqlParameter, SqlSteps } from '../../../db/foreign/sql-executor.ts';
 
 /** The channel on which new work wakes workers. */
 export const WAKE_CHANNEL = 'kit_webhooks';

@@ -5,7 +5,7 @@ import { PublishRefused } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from '../models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';
 import { findByIdempotencyKey, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
-import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from './sql-executor.ts';
+import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
 import { findWebhooks } from '../webhooks.ts';

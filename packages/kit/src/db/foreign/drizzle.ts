@@ -1,5 +1,5 @@
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
 
 /** Drizzle's `sql`: passed in, so that the kit needs no copy of Drizzle. */
 export type DrizzleSqlTag<Q> = (strings: TemplateStringsArray, ...values: SqlParameter[]) => Q;
@@ -17,7 +17,7 @@ export interface DrizzleSqliteTransaction<Q, Rows> {
 }
 
 /**
- * The transaction that Drizzle passes to `db.transaction(…)`. On better-sqlite3 it is synchronous: use `publishSync` there.
+ * The transaction that Drizzle passes to `db.transaction(…)`. On better-sqlite3 it is synchronous: use `publishSync` and `startJobSync` there.
  * With an async callback better-sqlite3 refuses the transaction and rolls it back.
  */
 export function drizzleTransaction<Q>(
@@ -65,7 +65,7 @@ export function drizzleTransaction<Q>(
   };
 }
 
-/** The rows of `sqlite-proxy` are arrays; the statements of `publish` say their columns. */
+/** The rows of `sqlite-proxy` are arrays; our statements name their columns. */
 function named(text: string, row: unknown): unknown {
   if (!Array.isArray(row)) return row;
   const columns = /(?:^select|returning) ([a-z_, ]+?)(?: from |$)/.exec(text)?.[1] ?? '';

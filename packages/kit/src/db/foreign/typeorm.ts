@@ -1,7 +1,7 @@
-import type { Dialect } from '../../../../db/dialect.ts';
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import { PublishRefused } from '../../errors.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from '../sql-executor.ts';
+import type { Dialect } from '../dialect.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { TransactionRefused } from './transaction-refused.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
 
 interface TypeOrmQueryRunner {
@@ -31,19 +31,19 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   capacitor: 'sqlite',
 };
 
-/** The transaction of TypeORM's `dataSource.transaction(async (manager) => …)`, or of the manager of a query runner, for `publish`. */
+/** The transaction of TypeORM's `dataSource.transaction(async (manager) => …)`, or of the manager of a query runner. */
 export function typeOrmTransaction(manager: TypeOrmEntityManager, options: ForeignTransactionOptions = {}): SqlExecutor {
   const { queryRunner } = manager;
   const dataSource = manager.dataSource ?? manager.connection;
   const dialect = DIALECTS[dataSource?.options.type ?? ''];
   if (dataSource === undefined || dialect === undefined) {
-    throw new PublishRefused(
+    throw new TransactionRefused(
       'database_unsupported',
-      `TypeORM's database is ${JSON.stringify(dataSource?.options.type)}; events are stored in PostgreSQL or SQLite.`,
+      `TypeORM's database is ${JSON.stringify(dataSource?.options.type)}; the toolkit writes to PostgreSQL or SQLite.`,
     );
   }
   if (queryRunner === undefined) {
-    throw new PublishRefused(
+    throw new TransactionRefused(
       'no_transaction',
       'This entity manager takes any connection of the pool: use the one of dataSource.transaction(async (manager) => …).',
     );

@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely';
-import type { Dialect } from '../../../../db/dialect.ts';
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import { PublishRefused } from '../../errors.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from '../sql-executor.ts';
+import type { Dialect } from '../dialect.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { TransactionRefused } from './transaction-refused.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
 
 /** What is used of a Kysely transaction. */
 export interface KyselyTransaction {
@@ -16,7 +16,7 @@ export interface KyselyTransactionOptions extends ForeignTransactionOptions {
   readonly dialect?: Dialect;
 }
 
-/** The transaction that Kysely passes to `db.transaction().execute(…)`, or a controlled one, for `publish`. */
+/** The transaction that Kysely passes to `db.transaction().execute(…)`, or a controlled one. */
 export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransactionOptions = {}): SqlExecutor {
   const dialect = options.dialect ?? dialectOf(trx);
   return {
@@ -42,7 +42,7 @@ function dialectOf(trx: KyselyTransaction): Dialect {
     if (adapter.constructor.name === 'PostgresAdapter') return 'postgres';
     if (adapter.constructor.name === 'SqliteAdapter') return 'sqlite';
   }
-  throw new PublishRefused(
+  throw new TransactionRefused(
     'database_unsupported',
     'This Kysely dialect is neither PostgreSQL nor SQLite as far as can be seen: if it is, say which with { dialect }.',
   );

@@ -1,5 +1,5 @@
-import { PublishRefused } from '../../errors.ts';
-import type { ForeignTransactionOptions, SqlExecutor } from '../sql-executor.ts';
+import { TransactionRefused } from './transaction-refused.ts';
+import type { ForeignTransactionOptions, SqlExecutor } from './sql-executor.ts';
 
 /** What is used of a `pg` client. */
 export interface PgClient {
@@ -8,10 +8,10 @@ export interface PgClient {
   getTransactionStatus?(): string | null;
 }
 
-/** The open transaction of a bare `pg` client, for `publish`. A pool is refused: each of its queries may use another connection. */
+/** The open transaction of a bare `pg` client. A pool is refused: each of its queries may use another connection. */
 export function pgTransaction(client: PgClient, options: ForeignTransactionOptions = {}): SqlExecutor {
   if ('totalCount' in client)
-    throw new PublishRefused('no_transaction', 'A pool has no transaction: pass the client of pool.connect() that ran BEGIN.');
+    throw new TransactionRefused('no_transaction', 'A pool has no transaction: pass the client of pool.connect() that ran BEGIN.');
   return {
     dialect: 'postgres',
     ...options,

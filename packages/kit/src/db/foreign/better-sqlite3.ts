@@ -1,5 +1,5 @@
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
 
 /** What is used of a `better-sqlite3` database. */
 export interface BetterSqlite3Database {
@@ -7,7 +7,7 @@ export interface BetterSqlite3Database {
   prepare(text: string): { all(...parameters: unknown[]): unknown[] };
 }
 
-/** The open transaction of a `better-sqlite3` database: `publishSync` inside `database.transaction(() => …)`, either after `begin`. */
+/** The open transaction of a `better-sqlite3` database, for `publishSync` and `startJobSync` inside `database.transaction(() => …)`, either after `begin`. */
 export function betterSqlite3Transaction(database: BetterSqlite3Database, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
   return {
     dialect: 'sqlite',

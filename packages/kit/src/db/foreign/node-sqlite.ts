@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from '../sql-executor.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
 
-/** The open transaction of a `node:sqlite` database, for `publish` and `publishSync`. */
+/** The open transaction of a `node:sqlite` database. */
 export function nodeSqliteTransaction(database: DatabaseSync, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
   return {
     dialect: 'sqlite',

@@ -1,33 +1,33 @@
-import type { Clock } from '../../../db/clock.ts';
-import type { Database } from '../../../db/db.ts';
-import type { Dialect } from '../../../db/dialect.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../db.ts';
+import type { Dialect } from '../dialect.ts';
 
 /** A parameter of the statements that run on foreign transactions: nothing that two drivers bind differently. */
 export type SqlParameter = string | number | null;
 
 /**
- * Somebody's open transaction, as `publish` needs it. The kit's own handles are executors already; the adapters make one
+ * Somebody's open transaction, as `publish` and `startJob` need it. The kit's own handles are executors already; the adapters make one
  * from the transaction of another library.
  */
 export interface SqlExecutor {
   readonly dialect: Dialect;
   /** The alias of the kit database that this transaction belongs to. */
   readonly using?: string;
-  /** The kit's handle on the same database, whose webhook settings and clock then apply. */
+  /** The kit's handle on the same database, whose settings (of webhooks, of jobs) and clock then apply. */
   readonly database?: Database;
   readonly clock?: Clock;
   /** False when there is no open transaction; refused then. Unknown counts as open. */
   readonly isTransaction?: boolean;
   /**
    * Runs one statement with `$1` placeholders (each used once or more) and returns its rows: at once where the library is
-   * synchronous, so that nothing of `publish` is left for after the library's own transaction.
+   * synchronous, so that nothing of the call is left for after the library's own transaction.
    */
   query<R>(text: string, parameters: readonly SqlParameter[]): Promise<R[]> | R[];
   /** Runs the callback after the outermost transaction has committed. Absent where the library offers no such hook. */
   afterCommit?(callback: () => unknown): void;
 }
 
-/** The transaction of a synchronous library, for `publishSync`. */
+/** The transaction of a synchronous library, for `publishSync` and `startJobSync`. */
 export interface SyncSqlExecutor extends SqlExecutor {
   readonly sync: true;
   query<R>(text: string, parameters: readonly SqlParameter[]): R[];
@@ -37,7 +37,7 @@ export interface SyncSqlExecutor extends SqlExecutor {
 export interface ForeignTransactionOptions {
   /** The alias of the kit database. */
   readonly using?: string;
-  /** The kit's handle on the same database, whose webhook settings and clock then apply. */
+  /** The kit's handle on the same database, whose settings (of webhooks, of jobs) and clock then apply. */
   readonly database?: Database;
 }
 

@@ -1,7 +1,7 @@
-import type { Dialect } from '../../../../db/dialect.ts';
-import { reorder, toPositional } from '../../../../db/sqlite/statement-text.ts';
-import { PublishRefused } from '../../errors.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from '../sql-executor.ts';
+import type { Dialect } from '../dialect.ts';
+import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { TransactionRefused } from './transaction-refused.ts';
+import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
 
 /** What is used of the client that Prisma passes to `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
@@ -15,14 +15,14 @@ export interface PrismaTransactionOptions extends ForeignTransactionOptions {
 
 const DIALECTS: Readonly<Record<string, Dialect>> = { postgresql: 'postgres', postgres: 'postgres', sqlite: 'sqlite' };
 
-/** The interactive transaction of Prisma, for `publish`. */
+/** The interactive transaction of Prisma. */
 export function prismaTransaction(tx: PrismaTransaction, options: PrismaTransactionOptions = {}): SqlExecutor {
   const { _activeProvider: provider = '' } = tx as { readonly _activeProvider?: string };
   const dialect = options.dialect ?? DIALECTS[provider];
   if (dialect === undefined) {
-    throw new PublishRefused(
+    throw new TransactionRefused(
       'database_unsupported',
-      `Prisma's provider is ${JSON.stringify(provider)}; events are stored in PostgreSQL or SQLite. If it is one, say which with { dialect }.`,
+      `Prisma's provider is ${JSON.stringify(provider)}; the toolkit writes to PostgreSQL or SQLite. If it is one, say which with { dialect }.`,
     );
   }
   return {

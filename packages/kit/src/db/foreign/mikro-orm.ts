@@ -1,5 +1,5 @@
-import { PublishRefused } from '../../errors.ts';
-import type { SqlExecutor } from '../sql-executor.ts';
+import { TransactionRefused } from './transaction-refused.ts';
+import type { SqlExecutor } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from './kysely.ts';
 
@@ -18,15 +18,15 @@ export interface MikroOrmEntityManager {
   getEventManager(): { registerSubscriber(subscriber: TransactionSubscriber): void };
 }
 
-/** The transaction of the entity manager that MikroORM passes to `em.transactional(…)`, or of one after `em.begin()`, for `publish`. */
+/** The transaction of the entity manager that MikroORM passes to `em.transactional(…)`, or of one after `em.begin()`. */
 export function mikroOrmTransaction(em: MikroOrmEntityManager, options: KyselyTransactionOptions = {}): SqlExecutor {
   const context = em.getTransactionContext();
   if (context === undefined)
-    throw new PublishRefused(
+    throw new TransactionRefused(
       'no_transaction',
       'The entity manager has no open transaction: use the one of em.transactional(async (em) => …).',
     );
-  if (!isKysely(context)) throw new PublishRefused('database_unsupported', 'mikroOrmTransaction() needs MikroORM 7 or later.');
+  if (!isKysely(context)) throw new TransactionRefused('database_unsupported', 'mikroOrmTransaction() needs MikroORM 7 or later.');
   const executor = kyselyTransaction(context, options);
   // The hook also fires when a savepoint is released, which is no commit, and does not say whose savepoint it was.
   if ('savepointName' in context) return executor;
