@@ -14,7 +14,7 @@ import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Settings } from './config.ts';
 import { InFlight } from './in-flight.ts';
-import type { App, Module } from './module.ts';
+import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
 import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
@@ -36,6 +36,8 @@ class Application implements App {
   readonly description: string | undefined;
   readonly registry: Registry = { audit: null, events: null, metrics: null, userChanges: [] };
   readonly plugin: FastifyPluginAsync;
+  readonly resources: readonly ResourceDeclaration[];
+  readonly hasTenants: boolean;
   readonly #plan: AppPlan;
   readonly #host: Host;
   readonly #served: ServedRoutes;
@@ -54,7 +56,10 @@ class Application implements App {
     this.version = options.version ?? '0.0.0';
     this.description = options.description;
     this.#plan = planApp(options);
-    const faults = this.#plan.faults.filter(isError);
+    this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
+    this.hasTenants = options.tenant !== undefined;
+    const found = [...this.#plan.faults, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
+    const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
     this.#host = this.#createHost(options);
     this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
@@ -62,7 +67,8 @@ class Application implements App {
     for (const module of this.#plan.modules) module.install?.(this);
     const { metrics } = this.registry;
     if (metrics !== null) for (const module of this.#plan.modules) module.metrics?.(metrics, this);
-    for (const { id, message, hint } of this.#plan.faults) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
+    for (const controller of this.controllers) controller.install?.(this);
+    for (const { id, message, hint } of found) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
   }
 
   #createHost(options: AppOptions): Host {
@@ -107,6 +113,10 @@ class Application implements App {
 
   get modules(): readonly Module[] {
     return this.#plan.modules;
+  }
+
+  get controllers(): readonly MountedController[] {
+    return this.#plan.compiled.controllers;
   }
 
   get authenticators(): readonly Authenticator[] {

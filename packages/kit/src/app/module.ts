@@ -6,8 +6,11 @@ import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import type { ErrorCatalog } from '../errors/catalog.ts';
+import type { Model } from '../db/model.ts';
+import type { ErrorMap } from '../errors/error-map.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { Mountable } from '../http/controller.ts';
+import type { Controller, Mountable } from '../http/controller.ts';
+import type { Fault } from '../http/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
@@ -32,12 +35,18 @@ export interface Module {
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
   readonly middleware?: readonly Middleware[];
+  /** Asked after the app's own map, for every route. */
+  readonly errorMap?: ErrorMap;
+  /** Policies of models that have no controller: what `resource(…)` of `kit/crud` returns. */
+  readonly resources?: readonly ResourceDeclaration[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
   /** Controllers the module brings to an address of its own: `{ '/admin': AdminController }`. Routes like any other, also when they collide. */
   readonly mount?: Readonly<Record<string /* '/admin' */, Mountable>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
+  /** Looks at every route of the app while it is created; throwing is a fault of the route. */
+  onRoute?(route: CompiledRoute): void;
   /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
   install?(app: App): void;
   /**
@@ -58,6 +67,21 @@ export interface Module {
 export type ModelLike = object;
 export type MigrationLike = object;
 
+/** A policy on a model: which of its rows and fields a caller may see and change. Declared with `resource(…)` of `kit/crud`. */
+export interface ResourceDeclaration {
+  readonly isResource: true;
+  readonly name: string;
+  readonly model: Model;
+}
+
+/** What a controller may bring besides routes. The app calls these; a subclass that adds one calls `super`'s too. */
+export interface MountedController extends Controller {
+  /** What is wrong with the declaration, found once everything is mounted and nothing is open. */
+  faults?(app: App): readonly Fault[];
+  /** Wiring while the app is created. */
+  install?(app: App): void;
+}
+
 /** A created application. */
 export interface App {
   readonly title: string;
@@ -67,6 +91,12 @@ export interface App {
   /** The route table as data. */
   readonly routes: readonly CompiledRoute[];
   readonly modules: readonly Module[];
+  /** Every mounted controller, one instance per mount. */
+  readonly controllers: readonly MountedController[];
+  /** Policies given to the app and its modules, without those of controllers. */
+  readonly resources: readonly ResourceDeclaration[];
+  /** Whether `createApp` was given a tenant resolver. */
+  readonly hasTenants: boolean;
   readonly authenticators: readonly Authenticator[];
   readonly users: UserDirectory | null;
   readonly registry: Registry;

@@ -13,7 +13,7 @@ import type { Permission, Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { SettingsInput } from './config.ts';
-import type { Module } from './module.ts';
+import type { Module, ResourceDeclaration } from './module.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
 
@@ -41,6 +41,8 @@ export interface AppOptions {
   readonly errors?: ErrorMap;
   readonly middleware?: readonly Middleware[];
   readonly services?: readonly Registration[];
+  /** Policies of models that have no controller: what `resource(…)` of `kit/crud` returns. */
+  readonly resources?: readonly ResourceDeclaration[];
   /** Named rules for `hasRule('name')`. */
   readonly rules?: Readonly<Record<string, Rule>>;
   /** Whose tenant a request acts for; asked by tenant throttles and tenant-scoped modules. */

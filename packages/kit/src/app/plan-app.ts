@@ -54,6 +54,7 @@ const appOptionNames = [
   'middleware',
   'services',
   'rules',
+  'resources',
   'tenant',
   'settings',
   'log',
@@ -124,12 +125,13 @@ export function planApp(options: AppOptions): AppPlan {
     middleware,
     throttles: given<Throttle>('throttles', aThrottle),
     errors: options.errors,
+    moduleErrors: ordered.flatMap((module) => module.errorMap ?? []),
     rules: options.rules ?? {},
     rates: settings.throttleRates,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     timeoutMs: options.timeoutMs ?? 0,
   });
-  faults.push(...compiled.faults);
+  faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
   const sources = databaseSources(options.database, settings.databaseUrl, faults);
   faults.push(...unknownDatabases(ordered, [...sources.keys()]));
   return {
@@ -147,6 +149,20 @@ export function planApp(options: AppOptions): AppPlan {
     compiled,
     faults,
   };
+}
+
+function routeListenerFaults(modules: readonly Module[], routes: readonly CompiledRoute[]): Fault[] {
+  return modules.flatMap((module) =>
+    routes.flatMap((route): Fault[] => {
+      try {
+        module.onRoute?.(route);
+        return [];
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        return [{ id: 'E006', message: `${route.controller}.${route.field}: the module "${module.name}" refuses it: ${reason}` }];
+      }
+    }),
+  );
 }
 
 function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): MountPlan[] {

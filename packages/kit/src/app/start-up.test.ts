@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { jsonSchema } from '../http/json-schema.ts';
 import { z } from 'zod';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -108,7 +109,7 @@ describe('path and params', () => {
   test.each([
     [
       '/:id',
-      { permission: allowAny },
+      { permission: allowAny, params: jsonSchema({ type: 'object', properties: {} }) },
       'E004 ThingController.one: the path /v1/things/:id has ":id", the params schema does not. Declare it: params: z.object({ id: … }).',
     ],
     ['/:idd', { permission: allowAny, params: Id }, 'the params schema does not. Did you mean "id"?'],
@@ -170,7 +171,7 @@ describe('who may call', () => {
       log: { level: 'silent' },
       mount: { '/v1': { controllers: { '/things': ThingController }, permission: denyAll } },
     });
-    expect(app.routes[0]?.permission.name).toBe('denyAll & isStaff & allowAny');
+    expect(app.routes[0]?.permission.name).toBe('isStaff & denyAll & allowAny');
   });
 
   test('two authenticators of one name', () => {
@@ -389,7 +390,11 @@ test('every fault is reported at once, and every id is explained', () => {
   class OutOfStock extends Error {}
   class BadController extends Controller {
     tags = [];
-    one = route.get('/:id', { permission: isAuthenticated, scope: 'a:b', throttle: [], raises: [OutOfStock] } as never, () => undefined);
+    one = route.get(
+      '/:id',
+      { permission: isAuthenticated, params: jsonSchema({ type: 'object' }), scope: 'a:b', throttle: [], raises: [OutOfStock] } as never,
+      () => undefined,
+    );
   }
   const faults = faultsOf({
     mount: { '/v1': { '/a': BadController } },

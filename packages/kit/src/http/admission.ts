@@ -51,7 +51,7 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
     // Finding the tenant may cost a query: not before the client's own budget allows it, and nobody is known yet.
-    tenant: phase === 'client' ? null : await host.tenantOf(exchange),
+    tenant: phase === 'client' ? null : await exchange.tenant,
     rates: host.throttleRates,
     request: exchange.request,
   };
@@ -88,12 +88,12 @@ async function deny(exchange: Exchange, route: CompiledRoute, object: unknown): 
 }
 
 /** For handlers: decides the permission again, now with the object it asks about. */
-export async function authorize(exchange: Exchange, route: CompiledRoute, object: unknown): Promise<void> {
+export async function authorize<T>(exchange: Exchange, route: CompiledRoute, object: T): Promise<NonNullable<T>> {
   if (object === undefined || object === null) throw coreErrors.not_found();
   const verdict = await route.permission.evaluate(exchange, object);
   if (verdict === true) {
     exchange.verdict = true;
-    return;
+    return object;
   }
   if (verdict === 'unknown') {
     exchange.log.error(
@@ -102,7 +102,7 @@ export async function authorize(exchange: Exchange, route: CompiledRoute, object
     );
     throw coreErrors.permission_denied();
   }
-  await deny(exchange, route, object);
+  return deny(exchange, route, object);
 }
 
 /** Longer ones are refused by proxies and browsers on the way; Node itself stops at 16 KiB of headers. */

@@ -7,12 +7,14 @@ import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.t
 import { inheritedOptions, type Controller, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
+import { jsonSchema } from './json-schema.ts';
 import type { Middleware } from './middleware.ts';
 import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';
+import { pathParameters, pathParamsSchema } from './path-params.ts';
 import { rawMediaTypeOf } from './raw.ts';
 import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from './route.ts';
-import { isSchema, jsonSchemaOf } from './schema.ts';
+import { isSchema, jsonSchemaOf, type Schema } from './schema.ts';
 import { groupValueFaults, routeValueFaults } from './value-faults.ts';
 
 /** One version of the API, as the app normalised it. */
@@ -30,6 +32,8 @@ export interface RouteDefaults {
   readonly authenticators: readonly Authenticator[];
   readonly throttles: readonly Throttle[];
   readonly errors: ErrorMap | undefined;
+  /** Asked last. */
+  readonly moduleErrors: readonly ErrorMap[];
   readonly middleware: readonly Middleware[];
   readonly rules: Readonly<Record<string, Rule>>;
   readonly rates: ThrottleRates;
@@ -144,14 +148,17 @@ class RouteCompiler implements CompiledMount {
     const permission = this.#permission(where, [...inherited.permissions, mount.permission, options.permission]);
     if (permission === undefined) return;
     const middleware = [...this.#defaults.middleware, ...mount.middleware];
-    const maps = [options.errors, ...inherited.errors, mount.errors, this.#defaults.errors].filter((map) => map !== undefined);
+    const maps = [options.errors, ...inherited.errors, mount.errors, this.#defaults.errors, ...this.#defaults.moduleErrors].filter(
+      (map) => map !== undefined,
+    );
+    const path = joinPath(mount.path, prefix, route.path);
     const response = this.#schema(where, 'response', options.response, 'output');
     const rawMediaType = options.response === undefined ? undefined : rawMediaTypeOf(options.response);
     const kind = route.kind === 'stream' ? 'stream' : rawMediaType === undefined ? 'json' : 'raw';
     const compiled: CompiledRoute = {
       operationId: options.operationId ?? `${controllerId(type.name)}_${snake(field)}${suffix}`,
       method: route.method,
-      path: joinPath(mount.path, prefix, route.path),
+      path,
       mount: mount.path,
       controller: type.name,
       field,
@@ -162,12 +169,13 @@ class RouteCompiler implements CompiledMount {
       tags: options.tags ?? type.tags ?? [controllerId(type.name)],
       deprecated: options.deprecated ?? type.deprecated ?? mount.deprecated,
       hidden: options.hidden ?? false,
-      params: this.#schema(where, 'params', options.params, 'input'),
+      params: this.#schema(where, 'params', options.params ?? defaultParams(path), 'input'),
       query: this.#schema(where, 'query', options.query, 'input'),
       headers: this.#schema(where, 'headers', options.headers, 'input'),
       body: this.#schema(where, 'body', options.body, 'input'),
       response,
       status: options.status ?? (kind === 'json' && response === undefined ? 204 : 200),
+      responses: this.#responses(where, options.responses ?? {}),
       permission,
       scope: options.scope,
       authenticators: this.#authenticators(where, options.auth),
@@ -251,6 +259,15 @@ class RouteCompiler implements CompiledMount {
     }
   }
 
+  #responses(where: string, given: NonNullable<Route['options']['responses']>): CompiledRoute['responses'] {
+    return Object.fromEntries(
+      Object.entries(given).map(([status, { description, response, headers = {} }]) => [
+        status,
+        { description, response: this.#schema(where, `response ${status}`, response, 'output'), headers },
+      ]),
+    );
+  }
+
   #authenticators(where: string, names: readonly string[] | undefined): readonly Authenticator[] {
     const known = this.#defaults.authenticators;
     if (names === undefined) return known;
@@ -283,6 +300,12 @@ class RouteCompiler implements CompiledMount {
       return [];
     });
   }
+}
+
+/** A path says which parameters it has: each is text unless a schema says more. */
+function defaultParams(path: string): Schema | undefined {
+  const names = pathParameters(path);
+  return names.length === 0 ? undefined : jsonSchema(pathParamsSchema(names));
 }
 
 function joinPath(...parts: readonly string[]): string {

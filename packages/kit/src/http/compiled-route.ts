@@ -11,6 +11,12 @@ export interface RouteSchema {
   readonly json: JsonSchema;
 }
 
+export interface CompiledResponse {
+  readonly description: string | undefined;
+  readonly response: RouteSchema | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** An error a route is known to answer with. */
 export interface RaisedError {
   readonly status: number;
@@ -43,6 +49,8 @@ export interface CompiledRoute {
   readonly body: RouteSchema | undefined;
   readonly response: RouteSchema | undefined;
   readonly status: number;
+  /** Answers of other statuses than `status`, and what is documented about each. */
+  readonly responses: Readonly<Record<number, CompiledResponse>>;
   /** The controller's and the operation's, combined. */
   readonly permission: Permission;
   readonly scope: string | undefined;

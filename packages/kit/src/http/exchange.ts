@@ -6,6 +6,7 @@ import type { Database } from '../db/db.ts';
 import type { Scope } from '../di/container.ts';
 import type { PermissionContext, Rule, Verdict } from '../permissions/permission.ts';
 import type { ThrottleResult } from '../throttle/enforce.ts';
+import type { Caller } from './caller.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Host } from './host.ts';
 import type { Log } from './log.ts';
@@ -39,6 +40,7 @@ export class Exchange implements AuthRequest, PermissionContext {
   #log: Log | undefined;
   #aborter: AbortController | undefined;
   #services: Scope | undefined;
+  #tenant: { readonly value: string | null | Promise<string | null> } | undefined;
 
   constructor(host: Host, route: CompiledRoute | null, request: FastifyRequest, reply: FastifyReply) {
     this.host = host;
@@ -63,6 +65,16 @@ export class Exchange implements AuthRequest, PermissionContext {
 
   get user(): User | null {
     return this.principal === null ? null : this.principal.user;
+  }
+
+  /** Whose tenant the request acts for. The app's resolver is asked once per request, when somebody first wants to know. */
+  get tenant(): string | null | Promise<string | null> {
+    this.#tenant ??= { value: this.host.tenantOf(this) };
+    return this.#tenant.value;
+  }
+
+  async caller(): Promise<Caller> {
+    return { user: this.user, principal: this.principal, tenant: await this.tenant };
   }
 
   get scope(): string | undefined {

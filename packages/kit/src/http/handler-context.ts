@@ -4,6 +4,7 @@ import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { ServiceScope } from '../di/container.ts';
+import type { Caller } from './caller.ts';
 import type { Log } from './log.ts';
 
 /** What a handler receives. `User` is never null where the route's permission admits no anonymous caller. */
@@ -28,8 +29,10 @@ export interface HandlerContext<Params = unknown, Query = unknown, Headers = unk
   /** Records what the request changes, in its transaction: `audit.record(tx, [entry])`. Actor and request id are filled in. Fails without the audit module. */
   readonly audit: AuditSink;
   readonly client: { readonly address: string };
-  /** Settles a permission that needs the object; throws the denial. A route whose permission stays open answers 403 whatever the handler returns. */
-  readonly authorize: (object: unknown) => Promise<void>;
+  /** Settles a permission that needs the object and returns it; throws the denial, and 404 for null and undefined. A route whose permission stays open answers 403 whatever the handler returns. */
+  readonly authorize: <T>(object: T) => Promise<NonNullable<T>>;
+  /** User, principal and tenant, resolved once per request. */
+  readonly caller: () => Promise<Caller<U>>;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }

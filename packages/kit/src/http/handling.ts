@@ -5,6 +5,7 @@ import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { authorize } from './admission.ts';
+import type { Caller } from './caller.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
@@ -72,9 +73,14 @@ export class Handling implements HandlerContext {
     return { address: this.#exchange.clientAddress };
   }
 
-  get authorize(): (object: unknown) => Promise<void> {
+  get authorize(): <T>(object: T) => Promise<NonNullable<T>> {
     const exchange = this.#exchange;
     return (object) => authorize(exchange, exchange.route as CompiledRoute, object);
+  }
+
+  get caller(): () => Promise<Caller> {
+    const exchange = this.#exchange;
+    return () => exchange.caller();
   }
 
   get request(): FastifyRequest {

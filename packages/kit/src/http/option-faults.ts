@@ -25,6 +25,7 @@ const routeOptionNames = [
   'operationId',
   'timeoutMs',
   'hidden',
+  'responses',
   'metadata',
 ];
 const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs'];

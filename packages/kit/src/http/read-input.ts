@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
 import { compileUnknownFields, FAULTS_MAX, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
-import type { SchemaIssue, SchemaResult } from './schema.ts';
+import { isRawQuery, type SchemaIssue, type SchemaResult } from './schema.ts';
 
 /** The validated parts of a request. */
 export interface Input {
@@ -103,6 +103,7 @@ function paramsReader(declared: RouteSchema | undefined): PartReader | null {
 }
 
 function queryReader(declared: RouteSchema | undefined): PartReader | null {
+  if (declared !== undefined && isRawQuery(declared.schema)) return { part: 'query', read: rawQuery, validate: (value) => ({ value }) };
   const coercions = declared === undefined ? new Map<string, Coercion | null>() : compileCoercions(declared.json);
   const names = [...coercions.keys()];
   const isLoose =
@@ -116,6 +117,12 @@ function queryReader(declared: RouteSchema | undefined): PartReader | null {
     return coerced(given, coercions);
   };
   return { part: 'query', read, validate: declared === undefined ? undefined : validatorOf(declared) };
+}
+
+function rawQuery(exchange: Exchange): QueryValues {
+  const given = readQuery(exchange.url);
+  if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
+  return given;
 }
 
 /** Header names are case-insensitive: declare them in lower case. Undeclared headers are not passed on and not refused. */

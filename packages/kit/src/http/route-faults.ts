@@ -4,6 +4,7 @@ import { throttleFaults, type ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Fault } from './fault.ts';
+import { pathParameters } from './path-params.ts';
 import { flattened, propertiesOf } from './json/schema-node.ts';
 
 /** What a whole route can have wrong with it, once compiled. */
@@ -16,11 +17,6 @@ export function routeFaults(route: CompiledRoute, rules: Readonly<Record<string,
     ...throttleFaults(route.throttles, rates).map((message) => ({ id: 'E009', message: `${where}: ${message}` })),
     ...publicWriteFaults(where, route),
   ];
-}
-
-/** `/v1/orders/:id` → `id`. */
-export function pathParameters(path: string): string[] {
-  return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name = '']) => name);
 }
 
 function pathFaults(where: string, { path, params }: CompiledRoute): Fault[] {

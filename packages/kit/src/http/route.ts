@@ -4,6 +4,7 @@ import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
+import type { PathParams } from './path-params.ts';
 import type { AnswerOf, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
@@ -17,6 +18,13 @@ export interface Deprecation {
 }
 
 type MaybeSchema = Schema | undefined;
+
+export interface ResponseFacts {
+  readonly description?: string;
+  readonly response?: Schema;
+  /** Response headers by name, each with what it says: `{ ETag: 'The version of the row.' }`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 export interface RouteFacts {
   /** The scope a credential must carry; needs `hasScopes()` in the permission. */
@@ -39,6 +47,11 @@ export interface RouteFacts {
   readonly operationId?: string;
   /** Longest the handler may take before the caller gets 503 `deadline_exceeded` and `signal` is aborted. */
   readonly timeoutMs?: number;
+  /**
+   * Answers besides errors, by status: those the handler chooses with `reply.code(207)`, and headers of the route's own status. Each has
+   * its own schema; an answer of a status without one has no body.
+   */
+  readonly responses?: Readonly<Record<number, ResponseFacts>>;
   /** Left out of the OpenAPI document. */
   readonly hidden?: boolean;
   /** Facts of modules about this route (CRUD, idempotency, …), keyed by module name; never read by the core. */
@@ -79,8 +92,8 @@ export interface StreamOptions<
 /** No schema: nothing was declared, so nothing is passed on. */
 type Nothing = object;
 
-type ContextOf<P, Q, H, B, U extends User | null> = HandlerContext<
-  OutputOf<P, Nothing>,
+type ContextOf<Path extends string, P, Q, H, B, U extends User | null> = HandlerContext<
+  OutputOf<P, string extends Path ? Nothing : PathParams<Path>>,
   OutputOf<Q, Nothing>,
   OutputOf<H, Nothing>,
   OutputOf<B>,
@@ -96,9 +109,15 @@ export interface Route {
   readonly options: RouteOptions & Pick<StreamOptions, 'heartbeatMs' | 'method'>;
   // oxlint-disable-next-line typescript/no-explicit-any -- contravariant in the context; route.*() checked it against the schemas
   readonly handler: (context: HandlerContext<any, any, any, any, any>) => unknown;
+  /**
+   * Turns the handler's value into the text of the answer, after everything wrapped around the handler: sets headers and status that depend
+   * on the value or its text (ETag, 304). Null sends no body. Not part of the options: wrapping a route keeps it.
+   */
+  readonly finish?: (context: HandlerContext, value: unknown, serialize: (value: unknown) => string) => string | null;
 }
 
 type Verb = <
+  const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
   H extends MaybeSchema = undefined,
@@ -106,24 +125,26 @@ type Verb = <
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
 >(
-  path: string,
+  path: Path,
   options: RouteOptions<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<P, Q, H, B, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
+  handler: (context: ContextOf<Path, P, Q, H, B, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
 ) => Route;
 
 type BodylessVerb = <
+  const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
   H extends MaybeSchema = undefined,
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
 >(
-  path: string,
+  path: Path,
   options: RouteOptions<P, Q, H, undefined, R, U>,
-  handler: (context: ContextOf<P, Q, H, undefined, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
+  handler: (context: ContextOf<Path, P, Q, H, undefined, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
 ) => Route;
 
 type StreamVerb = <
+  const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
   H extends MaybeSchema = undefined,
@@ -131,9 +152,9 @@ type StreamVerb = <
   R extends MaybeSchema = undefined,
   U extends User | null = User | null,
 >(
-  path: string,
+  path: Path,
   options: StreamOptions<P, Q, H, B, R, U>,
-  handler: (context: ContextOf<P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
+  handler: (context: ContextOf<Path, P, Q, H, B, U>) => AsyncIterable<ServerSentEvent<R extends Schema ? AnswerOf<R> : unknown>>,
 ) => Route;
 
 function verb(method: HttpMethod): Verb {

@@ -32,6 +32,18 @@ export type AnswerOf<S> = S extends Schema
   ? NonNullable<S['~standard']['types']>['input'] & NonNullable<S['~standard']['types']>['output']
   : undefined | void;
 
+/**
+ * Query parameters that the handler reads itself from the raw text, because what they mean depends on the caller. The JSON Schema is for
+ * documents; nothing is coerced, checked or refused before the handler.
+ */
+export interface RawQuerySchema extends Schema<Readonly<Record<string, string | string[]>>> {
+  readonly isRawQuery: true;
+}
+
+export function isRawQuery(schema: Schema): schema is RawQuerySchema {
+  return (schema as Partial<RawQuerySchema>).isRawQuery === true;
+}
+
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const TARGET = { target: 'draft-2020-12' };

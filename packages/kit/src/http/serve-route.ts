@@ -24,6 +24,8 @@ interface RoutePlan extends AnswerPlan {
   readonly stages: readonly Stage[];
   readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
   readonly serialize: Serializer | undefined;
+  /** Of the answers declared for other statuses than the route's own; undefined where such an answer has no body. */
+  readonly others: ReadonlyMap<number, Serializer | undefined>;
   readonly around: readonly Middleware[];
   readonly onFinish: readonly Middleware[];
 }
@@ -35,6 +37,11 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
     serialize: route.kind === 'json' && route.response !== undefined ? compileSerializer(route.response.json) : undefined,
+    others: new Map(
+      Object.entries(route.responses)
+        .filter(([status]) => Number(status) !== route.status)
+        .map(([status, { response }]) => [Number(status), response === undefined ? undefined : compileSerializer(response.json)]),
+    ),
     around: middleware.filter((each) => each.handle !== undefined),
     onResponse: middleware.filter((each) => each.onResponse !== undefined),
     onFinish: middleware.filter((each) => each.onFinish !== undefined),
@@ -129,7 +136,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     const { blocking } = exchange.host;
     blocking.entered(route);
     result
-      .then((value) => answer(plan, exchange, value))
+      .then((value) => answer(plan, exchange, context, value))
       .then(
         () => blocking.left(route),
         (error: unknown) => {
@@ -137,7 +144,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
           fail(exchange, plan, error);
         },
       );
-  } else answer(plan, exchange, result);
+  } else answer(plan, exchange, context, result);
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
@@ -155,7 +162,7 @@ function runAround(plan: RoutePlan, exchange: Exchange, context: Handling): Prom
   return run(0);
 }
 
-function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
+function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: unknown): void {
   const { route } = plan;
   const { reply } = exchange;
   // The deadline answered already, or the handler did it itself.
@@ -170,9 +177,13 @@ function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
     exchange.log.error(facts, 'the handler returned without authorize(object), so its permission was never decided: refused');
     throw coreErrors.permission_denied();
   }
+  const serialize = plan.others.has(reply.statusCode) ? plan.others.get(reply.statusCode) : plan.serialize;
+  const { finish: finishAnswer } = route.route;
+  const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize ?? noText);
   prepareHeaders(exchange, plan);
-  if (plan.serialize !== undefined) {
-    const body = plan.serialize(value);
+  if (text === null) reply.send();
+  else if (serialize !== undefined) {
+    const body = text ?? serialize(value);
     reply.header('content-type', 'application/json; charset=utf-8');
     reply.send(body);
   } else if (route.kind === 'raw') {
@@ -184,6 +195,8 @@ function answer(plan: RoutePlan, exchange: Exchange, value: unknown): void {
     } else reply.send(value);
   } else reply.send();
 }
+
+const noText = (): string => '';
 
 /** A stream nobody reads keeps its file or connection open. */
 function discard(value: unknown): void {

@@ -43,9 +43,10 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
   const components = new SchemaComponents();
-  for (const { params, query, headers, body, response } of shown) {
+  for (const { params, query, headers, body, response, responses } of shown) {
     for (const schema of [params, query, headers, body]) components.learn(schema?.json, 'input');
     components.learn(response?.json, 'output');
+    for (const other of Object.values(responses)) components.learn(other.response?.json, 'output');
   }
   components.settle();
 

@@ -36,10 +36,12 @@ function fieldsOf(json: JsonSchema, components: SchemaComponents): [name: string
 }
 
 function parameter(place: 'path' | 'query' | 'header', name: string, schema: JsonSchema, required: boolean): object {
-  const { description, deprecated, example, ...rest } = schema;
+  const { description, deprecated, example, 'x-style': style, ...rest } = schema;
   return {
     name,
     in: place,
+    // A list in one parameter, comma by comma; without it a repeated parameter.
+    ...(style === 'comma' ? { style: 'form', explode: false } : {}),
     ...(required ? { required: true } : {}),
     ...(description === undefined ? {} : { description }),
     ...(deprecated === undefined ? {} : { deprecated }),
@@ -61,6 +63,10 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
   ];
 }
 
+function statusText({ status }: CompiledRoute): string {
+  return status === 204 ? 'Done; there is nothing to return.' : status === 201 ? 'Created.' : 'OK.';
+}
+
 /** An example the author gave for the whole schema moves to where tools look for it. */
 function mediaOf(schema: JsonSchema, components: SchemaComponents): object {
   const examples = components.resolve(schema)['examples'];
@@ -73,14 +79,39 @@ function requestBodyOf(route: CompiledRoute, { components }: OperationContext): 
   return { requestBody: { required: true, content: { 'application/json': mediaOf(schema, components) } } };
 }
 
+function documentedHeaders(headers: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]));
+}
+
+/** Answers under other statuses that are not errors. */
+function otherResponses(route: CompiledRoute, { components }: OperationContext): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(route.responses)
+      .filter(([status]) => Number(status) !== route.status)
+      .map(([status, { description, response, headers }]) => {
+        const schema = response === undefined ? undefined : components.place(response.json, `${route.operationId}_response_${status}`);
+        return [
+          status,
+          {
+            description: description ?? (status === '304' ? 'Not modified.' : 'OK.'),
+            headers: { 'X-Request-ID': { $ref: '#/components/headers/RequestId' }, ...documentedHeaders(headers) },
+            ...(schema === undefined ? {} : { content: { 'application/json': mediaOf(schema, components) } }),
+          },
+        ];
+      }),
+  );
+}
+
 function successOf(route: CompiledRoute, context: OperationContext): object {
+  const own = route.responses[route.status];
   const headers = {
     'X-Request-ID': { $ref: '#/components/headers/RequestId' },
     ...(route.throttles.length > 0
       ? { RateLimit: { $ref: '#/components/headers/RateLimit' }, 'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' } }
       : {}),
+    ...documentedHeaders(own?.headers ?? {}),
   };
-  const description = route.status === 204 ? 'Done; there is nothing to return.' : route.status === 201 ? 'Created.' : 'OK.';
+  const description = own?.description ?? statusText(route);
   const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
   if (route.kind === 'stream') {
     const event: JsonSchema = { type: 'object', properties: { event: { type: 'string' }, id: { type: 'string' }, data: { type: 'string', contentMediaType: 'application/json', ...(schema === undefined ? {} : { contentSchema: schema }) } }, required: ['data'] }; // prettier-ignore
@@ -113,6 +144,14 @@ function deprecationOf({ deprecated }: CompiledRoute): object {
   };
 }
 
+/** What a module says about the route in the document: `metadata: { openapi: { 'x-kit-crud': … } }`. */
+function extensionsOf({ metadata }: CompiledRoute): object {
+  const given = metadata['openapi'];
+  return typeof given === 'object' && given !== null
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('x-')))
+    : {};
+}
+
 export function operationOf(route: CompiledRoute, context: OperationContext): object {
   const parameters = parametersOf(route, context);
   return {
@@ -125,9 +164,11 @@ export function operationOf(route: CompiledRoute, context: OperationContext): ob
     ...requestBodyOf(route, context),
     responses: {
       [route.status]: successOf(route, context),
+      ...otherResponses(route, context),
       ...errorResponses(errorsOfRoute(route), context.errorFormat),
       default: { $ref: '#/components/responses/Unexpected' },
     },
+    ...extensionsOf(route),
     security: securityOf(route),
     'x-permission': String(route.permission),
     ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),

@@ -1,0 +1,9 @@
+import type { Principal, User } from '../auth/principal.ts';
+
+/** Who makes the request: resolved once, so that throttles, permissions and handlers see one answer. */
+export interface Caller<U extends User | null = User | null> {
+  readonly user: U;
+  readonly principal: null extends U ? Principal | null : Principal;
+  /** What `createApp({ tenant })` found; null without a resolver. */
+  readonly tenant: string | null;
+}
