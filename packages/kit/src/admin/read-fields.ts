@@ -1,6 +1,6 @@
 import type { AdminField } from '../app/admin-shapes.ts';
 import { coreErrors, type FieldError } from '../errors/index.ts';
-import { didYouMean } from '../http/did-you-mean.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
 import { FAULTS_MAX } from '../http/json/unknown-fields.ts';
 import { isMoment } from './read-list-query.ts';
 

@@ -1,6 +1,6 @@
 import type { AdminResource } from '../app/admin-declaration.ts';
 import type { AdminField } from '../app/admin-shapes.ts';
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 
 const NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
 

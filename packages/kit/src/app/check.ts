@@ -1,4 +1,4 @@
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 
 export type CheckFault = Fault;
 

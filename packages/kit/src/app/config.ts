@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { ErrorFormat } from '../errors/render.ts';
 import { parseRate, rateFault } from '../throttle/rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
-import { didYouMean } from '../http/did-you-mean.ts';
-import { TIMER_MS_MAX } from '../http/value-faults.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import { TIMER_MS_MAX } from '../options/value-rule.ts';
 
 /** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
 export interface Settings {

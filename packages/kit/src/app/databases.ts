@@ -1,7 +1,7 @@
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import { openDatabase } from '../db/open-database.ts';
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { AppOptions } from './options.ts';
 

@@ -10,7 +10,7 @@ import type { Model } from '../db/model.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Controller, Mountable } from '../http/controller.ts';
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';

@@ -1,5 +1,5 @@
-import { didYouMean } from '../http/did-you-mean.ts';
-import type { Fault } from '../http/fault.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
 import type { Module } from './module.ts';
 
 /** Modules in the order they start: what a module requires comes before it, otherwise as given. Reversed, the order they stop. */

@@ -7,28 +7,17 @@ import type { Registration } from '../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import { Controller } from '../http/controller.ts';
-import { didYouMean } from '../http/did-you-mean.ts';
-import type { Fault } from '../http/fault.ts';
 import type { Middleware } from '../http/middleware.ts';
-import { unknownOptions } from '../http/option-faults.ts';
 import { isRoute } from '../http/route.ts';
-import {
-  aFunction,
-  errorMap,
-  groupValueFaults,
-  middleware as aMiddleware,
-  milliseconds,
-  objectWith,
-  throttle as aThrottle,
-  usableItems,
-  valueFaults,
-  type Want,
-  wholeNumber,
-} from '../http/value-faults.ts';
+import { groupValueFaults, middleware as aMiddleware, throttle as aThrottle, usableItems } from '../http/value-faults.ts';
 import { TrustedProxies } from '../http/trusted-proxies.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { referenceController } from '../openapi/reference/controller.ts';
 import { allowAny } from '../permissions/built-ins.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
+import { optionFaults, unknownNames } from '../options/read-options.ts';
+import type { ValueRule } from '../options/value-rule.ts';
 import { memoryStorage } from '../throttle/memory-storage.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
@@ -37,54 +26,11 @@ import { createLog } from './create-log.ts';
 import { databaseSources, Databases } from './databases.ts';
 import { databasesOf } from './migration-modules.ts';
 import type { Module } from './module.ts';
+import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
-
-const appOptionNames = [
-  'database',
-  'modules',
-  'mount',
-  'authenticators',
-  'users',
-  'throttles',
-  'throttleStorage',
-  'errors',
-  'middleware',
-  'services',
-  'rules',
-  'resources',
-  'tenant',
-  'settings',
-  'log',
-  'clock',
-  'trustedProxies',
-  'bodyBytesMax',
-  'jsonDepthMax',
-  'timeoutMs',
-  'title',
-  'version',
-  'description',
-  'docs',
-];
-const aModule: Want = (value) =>
-  typeof value === 'object' && value !== null && typeof (value as Partial<Module>).name === 'string'
-    ? undefined
-    : 'a module, such as accounts()';
-const anAuthenticator = objectWith('an authenticator', 'authenticate');
-
-const appWants: Readonly<Record<string, Want>> = {
-  bodyBytesMax: wholeNumber(1),
-  jsonDepthMax: wholeNumber(1),
-  timeoutMs: milliseconds(0),
-  tenant: aFunction,
-  clock: objectWith('a clock: { now: () => Date }', 'now'),
-  throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
-  errors: errorMap,
-};
-
-const mountOptionNames = ['controllers', 'deprecated', 'errors', 'middleware', 'throttles', 'permission'];
 
 /** Everything `createApp` decides before any I/O. */
 export interface AppPlan {
@@ -106,9 +52,8 @@ export interface AppPlan {
 
 /** Reads the options completely and notes every fault on the way. */
 export function planApp(options: AppOptions): AppPlan {
-  const faults: Fault[] = unknownOptions('createApp', options, appOptionNames);
-  faults.push(...valueFaults('createApp', options as unknown as Readonly<Record<string, unknown>>, appWants));
-  const given = <T>(name: keyof AppOptions, want: Want) => usableItems('createApp', name, options[name], want, faults) as readonly T[];
+  const faults = optionFaults('createApp', options, appRules);
+  const given = <T>(name: keyof AppOptions, item: ValueRule) => usableItems('createApp', name, options[name], item, []) as readonly T[];
   const { settings, faults: settingFaults } = readSettings(options.settings);
   for (const message of settingFaults) faults.push({ id: 'E011', message });
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
@@ -180,7 +125,7 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
     const version: VersionMount = isVersion(given) ? given : { controllers: given };
     const unusable = groupValueFaults(where, version);
     const middleware = usableItems(where, 'middleware', version.middleware, aMiddleware, unusable) as readonly Middleware[];
-    faults.push(...unknownOptions(where, version, mountOptionNames), ...unusable);
+    faults.push(...unknownNames(where, version, versionOptionNames), ...unusable);
     if (unusable.length > 0) return [];
     if (typeof version.controllers !== 'object' || version.controllers === null) {
       faults.push({ id: 'E008', message: `${where}: has no controllers.`, hint: "{ controllers: { '/orders': OrderController } }." });

@@ -1,4 +1,4 @@
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 
 /** Thrown by `createApp` or `ready()` with every fault at once. */
 export class StartUpError extends Error {

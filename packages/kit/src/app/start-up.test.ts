@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { jsonSchema } from '../http/json-schema.ts';
 import { z } from 'zod';
 import type { Authenticator } from '../auth/authenticator.ts';
+import type { UserDirectory } from '../auth/user-directory.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { errors } from '../errors/error-map.ts';
 import { Controller, type ControllerClass } from '../http/controller.ts';
-import type { Fault } from '../http/fault.ts';
+import type { Fault } from '../options/fault.ts';
 import { route, type RouteOptions } from '../http/route.ts';
 import { securityHeaders } from '../middleware/security-headers.ts';
 import { all, allowAny, denyAll, hasRule, hasScopes, isAuthenticated, isStaff } from '../permissions/index.ts';
@@ -38,10 +39,59 @@ function withRoute(path: string, options: object, prefix = '/things'): Partial<A
   return { mount: { '/v1': { [prefix]: ThingController } } };
 }
 
+const directory: UserDirectory = {
+  table: {
+    name: 'users',
+    id: 'id',
+    username: 'username',
+    email: 'email',
+    isActive: 'is_active',
+    isStaff: 'is_staff',
+    isSuperuser: 'is_superuser',
+  },
+  findById: async () => null,
+  findByLogin: async () => null,
+};
+
 describe('options nobody reads', () => {
   test('of a route, with the one that was meant', () => {
     expect(sentences(withRoute('/', { permission: allowAny, throtles: [] }))).toEqual([
       'E001 ThingController.one: unknown option "throtles". Did you mean "throttles"?',
+    ]);
+  });
+
+  test('inside the objects an app is made of', () => {
+    const misspelt = {
+      modules: [{ name: 'billing', model: [] }],
+      middleware: [{ name: 'audit', onRespone: () => {} }],
+      users: { ...directory, table: { ...directory.table, is_active: 'active' } },
+      docs: { pth: '/reference' },
+    };
+    expect(sentences(misspelt as Partial<AppOptions>)).toEqual([
+      'E001 createApp: unknown option "modules[0].model". Did you mean "models"?',
+      'E001 createApp: unknown option "users.table.is_active". Did you mean "isActive"?',
+      'E001 createApp: unknown option "middleware[0].onRespone". Did you mean "onResponse"?',
+      'E001 createApp: unknown option "docs.pth". Did you mean "path"?',
+    ]);
+    expect(sentences(withRoute('/', { permission: allowAny, deprecated: { since: '2026-06-30', sunsett: '2027-01-01' } }))).toEqual([
+      'E001 ThingController.one: unknown option "deprecated.sunsett". Did you mean "sunset"?',
+    ]);
+  });
+
+  test('an instance of a class may have members of its own, but none that looks like a misspelt one', () => {
+    class Counting {
+      readonly name = 'counting';
+      requests = 0;
+      onFinish() {
+        this.requests += 1;
+      }
+    }
+    class Misspelt extends Counting {
+      onRequets = () => {};
+    }
+    expect(sentences({ middleware: [new Counting()] })).toEqual([]);
+    expect(sentences({ middleware: [new Misspelt()] })).toEqual([
+      'E001 createApp: unknown option "middleware[0].onRequets". Did you mean "onRequest"?',
     ]);
   });
 
@@ -60,7 +110,7 @@ describe('options nobody reads', () => {
     }
     expect(sentences({ mount: { '/v1': { '/orders': OrderController } } })).toEqual([
       'E002 OrderController: the option "tags" is a bare class attribute and would be ignored. Write "static readonly tags = …".',
-      'E001 OrderController: unknown controller option "permissions". Did you mean "permission"?',
+      'E001 OrderController: unknown option "permissions". Did you mean "permission"?',
     ]);
   });
 
@@ -196,7 +246,7 @@ describe('modules', () => {
       'E006 Modules require each other: a → b → a. Break the ring.',
     ]);
     expect(sentences({ modules: [named('a'), named('a')] })[0]).toContain('Two modules are named "a"');
-    const users = {} as NonNullable<Module['users']>;
+    const users = { ...directory };
     expect(
       sentences({
         modules: [
@@ -276,15 +326,15 @@ describe('values nobody can use', () => {
       clock: Date,
     };
     expect(sentences(options as Partial<AppOptions>)).toEqual([
-      'E011 createApp: jsonDepthMax is 0; use a whole number of 1 or more.',
-      'E011 createApp: timeoutMs is -1; use a number of milliseconds from 0 to 2147483647.',
+      'E011 createApp: modules[0] is the function accounts; use a module, such as accounts(). Call it: accounts(…).',
+      'E011 createApp: authenticators[0] is an object of another kind; use an authenticator, such as new ApiKeyAuth().',
+      'E011 createApp: throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
+      'E011 createApp: middleware[0] is the function securityHeaders; use middleware, such as securityHeaders(). Call it: securityHeaders(…).',
+      'E011 createApp: middleware[1] is missing; use middleware, such as securityHeaders().',
       'E011 createApp: tenant is "acme"; use a function.',
       'E011 createApp: clock is the function Date; use a clock: { now: () => Date }. Call it: Date(…).',
-      'E011 createApp: modules[0] is the function accounts; use a module, such as accounts(). Call it: accounts(…).',
-      'E011 createApp: authenticators[0] is an object of another kind; use an authenticator.',
-      'E011 createApp: middleware[0] is the function securityHeaders; use middleware, such as securityHeaders(). Call it: securityHeaders(…).',
-      'E011 createApp: middleware[1] is undefined; use middleware, such as securityHeaders().',
-      'E011 createApp: throttles[0] is the function clientThrottle; use a throttle, such as clientThrottle("10/min"). Call it: clientThrottle(…).',
+      'E011 createApp: jsonDepthMax is 0; use a whole number of 1 or more.',
+      'E011 createApp: timeoutMs is -1; use a number of milliseconds from 0 to 2147483647.',
     ]);
   });
 

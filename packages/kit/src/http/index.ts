@@ -1,6 +1,6 @@
 export type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
 export { Controller, type ControllerClass, type ControllerOptions, type Mountable } from './controller.ts';
-export { didYouMean, nearest } from './did-you-mean.ts';
+export { didYouMean, nearest } from '../options/did-you-mean.ts';
 export { Exchange } from './exchange.ts';
 export type { HandlerContext } from './handler-context.ts';
 export type { Host } from './host.ts';
@@ -12,6 +12,6 @@ export type { Deprecation, HttpMethod, Route, RouteFacts, RouteOptions, StreamOp
 export { isSchema, jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';
 export type { ServerSentEvent } from './server-sent-event.ts';
 export { TrustedProxies } from './trusted-proxies.ts';
-export type { Fault } from './fault.ts';
+export type { Fault } from '../options/fault.ts';
 export { page, type Page } from './page.ts';
 export { raw, type RawContent, type RawSchema } from './raw.ts';

@@ -1,6 +1,9 @@
-import { controllerOptionNames, type Controller } from './controller.ts';
-import { didYouMean, nearest } from './did-you-mean.ts';
-import type { Fault } from './fault.ts';
+import { nearest } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
+import { unknownNames } from '../options/read-options.ts';
+import type { ValueRule } from '../options/value-rule.ts';
+import { Controller, controllerOptionNames } from './controller.ts';
+import { controllerOptions } from './controller-options.ts';
 import { isRoute, type Route } from './route.ts';
 
 const routeOptionNames = [
@@ -30,48 +33,61 @@ const routeOptionNames = [
 ];
 const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs'];
 
-/** Options nobody reads would be silently ignored; every one of them is a fault. */
-export function unknownOptions(where: string, given: object, known: readonly string[]): Fault[] {
-  return Object.keys(given)
-    .filter((name) => !known.includes(name))
-    .map((name) => ({
-      id: 'E001',
-      message: `${where}: unknown option "${name}".`,
-      hint: didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`,
-    }));
-}
-
 export function routeOptionFaults(where: string, { kind, options }: Route): Fault[] {
-  return unknownOptions(where, options, kind === 'stream' ? streamOptionNames : routeOptionNames);
+  return unknownNames(where, options, kind === 'stream' ? streamOptionNames : routeOptionNames);
 }
 
-/** Controller options live on the class. On the instance, or misspelt, they would do nothing. */
+type ClassLike = Function & { readonly [controllerOptions]?: Readonly<Record<string, ValueRule>> };
+
+/**
+ * Controller options are statics. As a bare attribute, misspelt, or with a wrong value they would do nothing, or leave a guard open.
+ * Below a class that declares options of its own (ApiKeyController), every static that holds data must be an option.
+ */
 export function controllerOptionFaults(name: string, controller: Controller): Fault[] {
-  const faults: Fault[] = [];
-  for (const [field, value] of Object.entries(controller)) {
-    if (isRoute(value)) continue;
-    const option = controllerOptionNames.find((each) => each === field);
-    if (option !== undefined) {
-      faults.push({
-        id: 'E002',
-        message: `${name}: the option "${field}" is a bare class attribute and would be ignored.`,
-        hint: `Write "static readonly ${field} = …".`,
-      });
-    }
-  }
-  for (
-    let type = controller.constructor;
-    typeof type === 'function' && type !== Function.prototype;
-    type = Object.getPrototypeOf(type) as typeof type
-  ) {
+  const chain = classesOf(controller);
+  const own = new Map(chain.flatMap((type) => Object.entries((Object.hasOwn(type, controllerOptions) && type[controllerOptions]) || {})));
+  const known = [...controllerOptionNames, ...own.keys()];
+  const faults = bareAttributes(name, controller, known, [...own.keys()]);
+  const declaring = chain.findIndex((type) => Object.hasOwn(type, controllerOptions));
+  for (const [index, type] of chain.entries()) {
     for (const field of Object.getOwnPropertyNames(type)) {
-      if (builtInStatics.has(field) || controllerOptionNames.some((each) => each === field)) continue;
-      const meant = nearest(field, controllerOptionNames);
-      if (meant !== undefined)
-        faults.push({ id: 'E001', message: `${name}: unknown controller option "${field}".`, hint: `Did you mean "${meant}"?` });
+      if (builtInStatics.has(field)) continue;
+      const value: unknown = Reflect.get(type, field);
+      if (known.includes(field)) {
+        const rule = own.get(field);
+        if (rule !== undefined && value !== undefined) faults.push(...rule(value, name, field));
+      } else if ((index < declaring && typeof value !== 'function') || nearest(field, known) !== undefined) {
+        faults.push(...unknownNames(name, { [field]: null }, known));
+      }
     }
   }
   return faults;
+}
+
+/** The controller's class first, `Controller` left out. */
+function classesOf(controller: Controller): ClassLike[] {
+  const chain: ClassLike[] = [];
+  let type = controller.constructor as ClassLike;
+  while (typeof type === 'function' && type !== Function.prototype && type !== (Controller as unknown)) {
+    chain.push(type);
+    type = Object.getPrototypeOf(type) as ClassLike;
+  }
+  return chain;
+}
+
+/** `declared`: options of the controller's own, whose names are rare enough that a similar attribute is a slip. */
+function bareAttributes(name: string, controller: Controller, known: readonly string[], declared: readonly string[]): Fault[] {
+  return Object.entries(controller).flatMap(([field, value]) => {
+    const option = known.includes(field) ? field : nearest(field, declared);
+    if (isRoute(value) || option === undefined) return [];
+    return [
+      {
+        id: 'E002',
+        message: `${name}: the option "${field}" is a bare class attribute and would be ignored.`,
+        hint: `Write "static readonly ${option} = …".`,
+      },
+    ];
+  });
 }
 
 const builtInStatics: ReadonlySet<string> = new Set(['length', 'name', 'prototype']);

@@ -2,8 +2,8 @@ import { includesKind, rulesOf, type Permission, type Rule } from '../permission
 import { isConcreteScope } from '../permissions/scope.ts';
 import { throttleFaults, type ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute } from './compiled-route.ts';
-import { didYouMean } from './did-you-mean.ts';
-import type { Fault } from './fault.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
 import { pathParameters } from './path-params.ts';
 import { flattened, propertiesOf } from './json/schema-node.ts';
 

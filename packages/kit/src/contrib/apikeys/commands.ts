@@ -4,7 +4,7 @@ import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
 import { isKitError } from '../../errors/kit-error.ts';
 import type { Db } from '../../db/db.ts';
-import { didYouMean } from '../../http/did-you-mean.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
 import { scopeCovers } from '../../permissions/scope.ts';
 import { type ApiKey, apiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../errors/kit-error.ts';
-import { didYouMean } from '../did-you-mean.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
 import type { JsonSchema } from '../schema.ts';
 import {
   alternativesOf,

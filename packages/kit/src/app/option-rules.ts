@@ -1,0 +1,131 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import { userDirectory } from '../auth/user-directory-rule.ts';
+import type { Registration } from '../di/registration.ts';
+import { errorMap, middleware, throttle } from '../http/value-faults.ts';
+import { implementationOf, objectOf, type OptionRules } from '../options/read-options.ts';
+import {
+  aFunction,
+  anything,
+  clock,
+  filledText,
+  isMembers,
+  listOf,
+  milliseconds,
+  objectWith,
+  oneOf,
+  recordOf,
+  required,
+  rule,
+  text,
+  type ValueRule,
+  wholeNumber,
+} from '../options/value-rule.ts';
+import { Permission } from '../permissions/permission.ts';
+import type { AdminDeclaration } from './admin-declaration.ts';
+import type { Check } from './check.ts';
+import type { Command } from './command.ts';
+import type { Module } from './module.ts';
+import type { AppOptions, VersionMount } from './options.ts';
+
+export const anAuthenticator = implementationOf<Authenticator>('an authenticator, such as new ApiKeyAuth()', {
+  name: required(filledText),
+  challenge: text,
+  securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
+  authenticate: required(aFunction),
+  verifyCsrf: aFunction,
+});
+
+const registration = implementationOf<Registration>('a service, such as singleton(mailer, {}, () => new Mailer())', {
+  service: required(objectWith('a service: service("mailer")')),
+  lifetime: required(oneOf('singleton', 'scoped', 'transient')),
+  dependencies: required(recordOf(objectWith('a service: service("mailer")'))),
+  create: required(aFunction),
+  dispose: aFunction,
+});
+
+const command = implementationOf<Command>('a command: { name, summary, configure }', {
+  name: required(filledText),
+  summary: required(text),
+  configure: required(aFunction),
+});
+
+const check = implementationOf<Check>('a check: { name, run }', { name: required(filledText), run: required(aFunction) });
+
+const declaration = implementationOf<AdminDeclaration>('what the admin site shows: { resources: [modelResource(orders)] }', {
+  // Each resource is checked by the admin site.
+  resources: listOf(objectWith('a resource, such as modelResource(orders)', 'list', 'read')),
+  history: aFunction,
+  overview: aFunction,
+});
+
+export const aModule = implementationOf<Module>('a module, such as accounts()', {
+  name: required(filledText),
+  requires: listOf(text),
+  models: listOf(objectWith('a model: model("orders", { … })')),
+  migrations: listOf(objectWith('a migration: migration("0001_initial", [ … ])')),
+  databases: listOf(filledText, { min: 1 }),
+  authenticators: listOf(anAuthenticator),
+  users: userDirectory,
+  services: listOf(registration),
+  errors: rule('an error catalog: defineErrors("billing", { … })', isMembers),
+  errorMap,
+  resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
+  onRoute: aFunction,
+  middleware: listOf(middleware),
+  commands: listOf(command),
+  checks: listOf(check),
+  mount: rule('controllers by prefix: { "/billing": BillingController }', isMembers),
+  admin: declaration,
+  metrics: aFunction,
+  install: aFunction,
+  serve: aFunction,
+  setup: aFunction,
+  start: aFunction,
+  stop: aFunction,
+});
+
+export const permission = rule(
+  'a permission, such as isAuthenticated; combine with all(), any(), not()',
+  (value) => value instanceof Permission,
+);
+const path = rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/'));
+const docs = objectOf<Exclude<NonNullable<AppOptions['docs']>, boolean>>({ path, permission });
+const docsOrFlag: ValueRule = (value, place, name) => (typeof value === 'boolean' ? [] : docs(value, place, name));
+
+/** `database`, `mount`, `settings` and `trustedProxies` are read, and refused, by code of their own. */
+export const appRules: OptionRules<AppOptions> = {
+  database: anything,
+  modules: listOf(aModule),
+  mount: anything,
+  authenticators: listOf(anAuthenticator),
+  users: userDirectory,
+  throttles: listOf(throttle),
+  throttleStorage: objectWith('a throttle storage, such as memoryStorage()', 'take', 'giveBack'),
+  errors: errorMap,
+  middleware: listOf(middleware),
+  services: listOf(registration),
+  rules: recordOf(aFunction),
+  resources: listOf(objectWith('a resource, such as resource(orders, { … })')),
+  tenant: aFunction,
+  settings: objectWith('an object'),
+  log: objectWith('options of pino, or a pino logger'),
+  clock,
+  trustedProxies: anything,
+  bodyBytesMax: wholeNumber(1),
+  jsonDepthMax: wholeNumber(1),
+  timeoutMs: milliseconds(0),
+  title: text,
+  version: text,
+  description: text,
+  docs: docsOrFlag,
+};
+
+const versionOptions: Readonly<Record<keyof VersionMount, true>> = {
+  controllers: true,
+  deprecated: true,
+  errors: true,
+  middleware: true,
+  throttles: true,
+  permission: true,
+};
+export const versionOptionNames: readonly string[] = Object.keys(versionOptions);
