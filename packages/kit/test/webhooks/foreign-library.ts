@@ -35,6 +35,8 @@ export interface ForeignLibraryOptions {
   readonly savepoints?: boolean;
   /** Whether the library says when a transaction has committed. */
   readonly commitHook?: boolean;
+  /** Where the adapter can tell its transaction from a later one on the same connection; everywhere unless given. */
+  readonly tellsTransactionsApart?: readonly Dialect[];
 }
 
 const REFUSED = new Error('the business change was refused');
@@ -143,6 +145,70 @@ function defineGuarantees(database: TestDatabase, library: () => ForeignLibrary,
     const order = newOrder();
     const refused = (async () => publish(library().outside(), 'order.paid', { order }, { owner: 'ada' }))();
     await expect(refused).rejects.toMatchObject({ code: 'no_transaction' });
+    expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+  });
+
+  for (const end of ['commit', 'rollback'] as const) {
+    test(`after the ${end} publish is refused, whether the adapter was created before or after it`, async () => {
+      const [order, late] = [newOrder(), newOrder()];
+      const kept: { tx: BusinessTransaction; executor: SqlExecutor }[] = [];
+      const ended = library().transact(order, async (tx) => {
+        kept.push({ tx, executor: tx.executor() });
+        if (end === 'rollback') throw REFUSED;
+      });
+      expect(await ended.catch((error: unknown) => error)).toBe(end === 'rollback' ? REFUSED : undefined);
+      for (const { tx, executor } of kept) {
+        const created = async () => publish(executor, 'order.paid', { order: late }, { owner: 'ada' });
+        await expect(created()).rejects.toMatchObject({ code: 'no_transaction' });
+        const creating = async () => publish(tx.executor(), 'order.paid', { order: late }, { owner: 'ada' });
+        await expect(creating()).rejects.toMatchObject({ code: 'no_transaction' });
+      }
+      expect(kept).toHaveLength(1);
+      expect(await stored(database, late)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+    });
+  }
+
+  test.runIf(options.tellsTransactionsApart?.includes(database.dialect) ?? true)(
+    'a transaction that has ended is refused while the next one is open',
+    async () => {
+      const [first, second] = [newOrder(), newOrder()];
+      const executors: SqlExecutor[] = [];
+      const failing = library().transact(first, async (tx) => {
+        executors.push(tx.executor());
+        throw REFUSED;
+      });
+      await expect(failing).rejects.toThrow(REFUSED.message);
+      await library().transact(second, async () => {
+        for (const executor of executors) {
+          const late = (async () => publish(executor, 'order.paid', { order: first }, { owner: 'ada' }))();
+          await expect(late).rejects.toMatchObject({ code: 'no_transaction' });
+        }
+      });
+      expect(executors).toHaveLength(1);
+      expect(await stored(database, first)).toEqual({ orders: 0, events: 0, deliveries: 0 });
+    },
+  );
+
+  test('publish without await leaves nothing behind a rollback, whenever it runs', async () => {
+    const order = newOrder();
+    const publishing: Promise<unknown>[] = [];
+    const { promise: published, resolve } = Promise.withResolvers<void>();
+    const publishOften = async (tx: BusinessTransaction) => {
+      for (let turn = 0; turn < 40; turn++) {
+        publishing.push((async () => announce(tx, order))().catch(() => undefined));
+        // Some fall into the same turn of the event loop as the rollback, some into the turns after it.
+        if (turn % 2 === 0) await Promise.resolve();
+        else await new Promise((later) => setImmediate(later));
+      }
+      resolve();
+    };
+    const failing = library().transact(order, async (tx) => {
+      void publishOften(tx);
+      throw REFUSED;
+    });
+    await expect(failing).rejects.toThrow(REFUSED.message);
+    await published;
+    await Promise.all(publishing);
     expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
   });
 

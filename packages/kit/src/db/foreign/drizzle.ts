@@ -1,5 +1,6 @@
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
+import { watchTransaction } from './pg.ts';
 
 /** Drizzle's `sql`: passed in, so that the kit needs no copy of Drizzle. */
 export type DrizzleSqlTag<Q> = (strings: TemplateStringsArray, ...values: SqlParameter[]) => Q;
@@ -35,8 +36,7 @@ export function drizzleTransaction<Q>(
   sql: DrizzleSqlTag<Q>,
   options: ForeignTransactionOptions = {},
 ): SqlExecutor {
-  // Only transactions can be rolled back.
-  const isTransaction = typeof tx.rollback === 'function';
+  const isOpen = stateOf(tx);
   const statement = (text: string, parameters: readonly SqlParameter[]): Q => {
     const positional = toPositional(text);
     const strings = positional.text.split('?');
@@ -47,27 +47,39 @@ export function drizzleTransaction<Q>(
     const sync = (tx as { readonly resultKind?: string }).resultKind === 'sync';
     if (sync) {
       const query = <R>(text: string, parameters: readonly SqlParameter[]) => tx.all(statement(text, parameters)) as R[];
-      return { dialect: 'sqlite', ...options, isTransaction, sync, query } as SyncSqlExecutor;
+      return withState({ dialect: 'sqlite', ...options, sync, query }, isOpen);
     }
     const query = async <R>(text: string, parameters: readonly SqlParameter[]) =>
       (await tx.all(statement(text, parameters))).map((row) => named(text, row)) as R[];
-    return { dialect: 'sqlite', ...options, isTransaction, query };
+    return withState({ dialect: 'sqlite', ...options, query }, isOpen);
   }
-  return {
-    dialect: 'postgres',
-    ...options,
-    isTransaction,
-    query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
-      const result = await tx.execute(statement(text, parameters));
-      // postgres.js returns the rows themselves, node-postgres a result.
-      return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as R[];
-    },
+  const query = async <R>(text: string, parameters: readonly SqlParameter[]) => {
+    const result = await tx.execute(statement(text, parameters));
+    // postgres.js returns the rows themselves, node-postgres a result.
+    return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as R[];
   };
+  return withState({ dialect: 'postgres', ...options, query }, isOpen);
+}
+
+function withState<E extends object>(executor: E, isOpen: () => boolean | undefined): E {
+  return Object.defineProperty(executor, 'isTransaction', { get: isOpen, enumerable: true });
+}
+
+/** What Drizzle itself does not say, its driver may: Drizzle's transaction looks the same before and after its end. */
+function stateOf(tx: { readonly rollback?: unknown }): () => boolean | undefined {
+  // Only transactions can be rolled back.
+  if (typeof tx.rollback !== 'function') return () => false;
+  const client = (tx as { readonly session?: { readonly client?: unknown } }).session?.client;
+  if (typeof client !== 'object' || client === null) return () => undefined;
+  const { inTransaction } = client as { readonly inTransaction?: unknown };
+  if (typeof inTransaction === 'boolean') return () => (client as { readonly inTransaction: boolean }).inTransaction;
+  const hasEnded = watchTransaction(client);
+  return () => (hasEnded() ? false : undefined);
 }
 
 /** The rows of `sqlite-proxy` are arrays; our statements name their columns. */
 function named(text: string, row: unknown): unknown {
   if (!Array.isArray(row)) return row;
-  const columns = /(?:^select|returning) ([a-z_, ]+?)(?: from |$)/.exec(text)?.[1] ?? '';
+  const columns = /(?:^select|returning) (?:[a-z_()*]+ as )?([a-z_, ]+?)(?: from |$)/.exec(text)?.[1] ?? '';
   return Object.fromEntries(columns.split(', ').map((column, index) => [column, row[index] as unknown]));
 }

@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
+import { transactionEnded, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
 
 /** What is used of a Kysely transaction. */
 export interface KyselyTransaction {
@@ -23,13 +23,23 @@ export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransac
     ...options,
     dialect,
     get isTransaction() {
-      return trx.isTransaction;
+      // Kysely refuses what comes after the end, but not what comes while the COMMIT or ROLLBACK is under way.
+      return trx.isTransaction && undefined;
     },
     query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
       const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
-      return (await trx.executeQuery(CompiledQuery.raw(statement.text, [...reorder(parameters, statement.order)]))).rows as R[];
+      try {
+        return (await trx.executeQuery(CompiledQuery.raw(statement.text, [...reorder(parameters, statement.order)]))).rows as R[];
+      } catch (error) {
+        throw isEnded(error) ? transactionEnded(error) : error;
+      }
     },
   };
+}
+
+/** Kysely's own refusal has no code. */
+function isEnded(error: unknown): boolean {
+  return error instanceof Error && /^Transaction is already (?:committed|rolled back|aborted)/.test(error.message);
 }
 
 /** By name, because the application may have another copy of Kysely than the kit. */

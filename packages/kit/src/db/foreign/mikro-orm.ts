@@ -36,7 +36,7 @@ export function mikroOrmTransaction(em: MikroOrmEntityManager, options: KyselyTr
     dialect: executor.dialect,
     query: executor.query.bind(executor),
     get isTransaction() {
-      return em.getTransactionContext() === context;
+      return em.getTransactionContext() === context && executor.isTransaction;
     },
     afterCommit: (callback) => {
       callbacks.set(context, [...(callbacks.get(context) ?? []), callback]);

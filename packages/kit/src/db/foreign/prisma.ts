@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
+import { transactionEnded, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
 
 /** What is used of the client that Prisma passes to `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
@@ -12,6 +12,9 @@ export interface PrismaTransactionOptions extends ForeignTransactionOptions {
   /** Needed only where the client does not say its provider. */
   readonly dialect?: Dialect;
 }
+
+/** Prisma's code for a transaction that is closed, expired or unknown. */
+const TRANSACTION_API_ERROR = 'P2028';
 
 const DIALECTS: Readonly<Record<string, Dialect>> = { postgresql: 'postgres', postgres: 'postgres', sqlite: 'sqlite' };
 
@@ -28,11 +31,15 @@ export function prismaTransaction(tx: PrismaTransaction, options: PrismaTransact
   return {
     ...options,
     dialect,
-    // The client itself can be connected, its transactions cannot.
-    isTransaction: typeof (tx as { readonly $connect?: unknown }).$connect !== 'function',
+    // The client itself can be connected, its transactions cannot. Whether one has ended Prisma says only when it is used.
+    isTransaction: typeof (tx as { readonly $connect?: unknown }).$connect === 'function' ? false : undefined,
     query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
       const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
-      return (await tx.$queryRawUnsafe(statement.text, ...reorder(parameters, statement.order))) as R[];
+      try {
+        return (await tx.$queryRawUnsafe(statement.text, ...reorder(parameters, statement.order))) as R[];
+      } catch (error) {
+        throw (error as { readonly code?: unknown } | null)?.code === TRANSACTION_API_ERROR ? transactionEnded(error) : error;
+      }
     },
   };
 }

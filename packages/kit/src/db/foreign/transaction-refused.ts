@@ -5,8 +5,8 @@ export class TransactionRefused extends Error {
   override readonly name = 'TransactionRefused';
   readonly code: TransactionFault;
 
-  constructor(code: TransactionFault, message: string) {
-    super(message);
+  constructor(code: TransactionFault, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

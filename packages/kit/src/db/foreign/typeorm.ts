@@ -48,22 +48,25 @@ export function typeOrmTransaction(manager: TypeOrmEntityManager, options: Forei
       'This entity manager takes any connection of the pool: use the one of dataSource.transaction(async (manager) => …).',
     );
   }
+  const runners = runnersOf(dataSource);
+  const transaction = runners.transactionOf(queryRunner);
   return {
     dialect,
     ...options,
     get isTransaction() {
-      return queryRunner.isTransactionActive;
+      // It is active until the COMMIT or ROLLBACK has been answered. SQLite has one query runner for all transactions.
+      return queryRunner.isTransactionActive && runners.transactionOf(queryRunner) === transaction && undefined;
     },
     query: async <R>(text: string, parameters: readonly SqlParameter[]) => {
       const statement = dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
       return (await manager.query(statement.text, [...reorder(parameters, statement.order)])) as R[];
     },
-    afterCommit: (callback) => pendingOf(dataSource, queryRunner).add(callback),
+    afterCommit: (callback) => transaction.add(callback),
   };
 }
 
-/** The callbacks of one query runner. `depth` counts savepoints from where the first callback came; it may go below 0. */
-class PendingCallbacks {
+/** The callbacks of one transaction. `depth` counts savepoints from where the first callback came; it may go below 0. */
+class OpenTransaction {
   #callbacks: { readonly run: () => unknown; readonly depth: number }[] = [];
   #depth = 0;
 
@@ -90,40 +93,50 @@ class PendingCallbacks {
   }
 }
 
-type PendingByRunner = WeakMap<TypeOrmQueryRunner, PendingCallbacks>;
-
 interface TransactionEvent {
   readonly queryRunner: TypeOrmQueryRunner;
 }
 
-/** One subscriber per data source, and never removed: TypeORM goes through the list while it tells the subscribers. */
-const subscribed = new WeakMap<TypeOrmDataSource, PendingByRunner>();
+/**
+ * The open transactions of a data source, which it reports to its subscribers. It also emits transaction events for savepoints; after the end of
+ * the outermost one alone no transaction is active.
+ */
+class Runners {
+  readonly #open = new WeakMap<TypeOrmQueryRunner, OpenTransaction>();
 
-function pendingOf(dataSource: TypeOrmDataSource, queryRunner: TypeOrmQueryRunner): PendingCallbacks {
-  let byRunner = subscribed.get(dataSource);
-  if (byRunner === undefined) {
-    byRunner = new WeakMap();
-    subscribed.set(dataSource, byRunner);
-    dataSource.subscribers.push(subscriberOf(byRunner));
+  /** The transaction that the runner has open; another object after it has ended. */
+  transactionOf(queryRunner: TypeOrmQueryRunner): OpenTransaction {
+    let transaction = this.#open.get(queryRunner);
+    if (transaction === undefined) this.#open.set(queryRunner, (transaction = new OpenTransaction()));
+    return transaction;
   }
-  let pending = byRunner.get(queryRunner);
-  if (pending === undefined) byRunner.set(queryRunner, (pending = new PendingCallbacks()));
-  return pending;
+
+  afterTransactionStart({ queryRunner }: TransactionEvent): void {
+    this.#open.get(queryRunner)?.entered();
+  }
+
+  afterTransactionCommit({ queryRunner }: TransactionEvent): Promise<void> | void {
+    const transaction = this.#open.get(queryRunner);
+    if (queryRunner.isTransactionActive) return transaction?.released();
+    this.#open.delete(queryRunner);
+    return transaction?.run();
+  }
+
+  afterTransactionRollback({ queryRunner }: TransactionEvent): void {
+    if (queryRunner.isTransactionActive) this.#open.get(queryRunner)?.rolledBack();
+    else this.#open.delete(queryRunner);
+  }
 }
 
-/** TypeORM tells of savepoints as of transactions; only after the end of the outermost one is none active. */
-function subscriberOf(byRunner: PendingByRunner): object {
-  return {
-    afterTransactionStart: ({ queryRunner }: TransactionEvent) => byRunner.get(queryRunner)?.entered(),
-    afterTransactionCommit: ({ queryRunner }: TransactionEvent) => {
-      const pending = byRunner.get(queryRunner);
-      if (queryRunner.isTransactionActive) return pending?.released();
-      byRunner.delete(queryRunner);
-      return pending?.run();
-    },
-    afterTransactionRollback: ({ queryRunner }: TransactionEvent) => {
-      if (queryRunner.isTransactionActive) byRunner.get(queryRunner)?.rolledBack();
-      else byRunner.delete(queryRunner);
-    },
-  };
+/** One subscriber per data source, and never removed: TypeORM goes through the list while it calls the subscribers. */
+const subscribed = new WeakMap<TypeOrmDataSource, Runners>();
+
+function runnersOf(dataSource: TypeOrmDataSource): Runners {
+  let runners = subscribed.get(dataSource);
+  if (runners === undefined) {
+    runners = new Runners();
+    subscribed.set(dataSource, runners);
+    dataSource.subscribers.push(runners);
+  }
+  return runners;
 }

@@ -1,6 +1,14 @@
 import type { Dialect } from '../../../db/dialect.ts';
 import type { Audience } from './audience.ts';
-import type { SqlParameter, SqlSteps } from '../../../db/foreign/sql-executor.ts';
+import {
+  markTransaction,
+  transactionEnded,
+  transactionIsOpen,
+  unmarkTransaction,
+  type SqlExecutor,
+  type SqlParameter,
+  type SqlSteps,
+} from '../../../db/foreign/sql-executor.ts';
 
 /** The channel on which new work wakes workers. */
 export const WAKE_CHANNEL = 'kit_webhooks';
@@ -46,50 +54,99 @@ function matching(kind: Audience['kind'], patterns: string): string {
 }
 
 // One statement and so one round trip: the event, its deliveries, and the notification that the commit sends.
-const PUBLISH_POSTGRES = byAudience(
-  (kind) => `with event as (
+function publishPostgres(kind: Audience['kind'], isOpen: string): string {
+  return `with event as (
   ${INSERT_EVENT}
-  values (cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text)) ${ON_REUSED_KEY} returning id
+  select cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text)
+  where ${isOpen} ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
   select ${DELIVERY_ID.postgres}, e.id, m.endpoint_id, cast($2 as text), 'pending', 0, cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)
   from event e cross join (${matching(kind, '= any(cast($9 as text[]))')}) m
   returning 1
 ), written as (select (select count(*) from event) as events, (select count(*) from delivery) as deliveries)
-select cast(events as integer) as events, cast(deliveries as integer) as deliveries,
+select cast(events as integer) as events, cast(deliveries as integer) as deliveries, ${isOpen} as open,
   case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified
-from written`,
-);
+from written`;
+}
 
-const PUBLISH_SQLITE = byAudience((kind) => ({
-  event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8 where true ${ON_REUSED_KEY} returning id`,
+const PUBLISH_POSTGRES = byAudience((kind) => publishPostgres(kind, 'true'));
+const PUBLISH_POSTGRES_GUARDED = byAudience((kind) => publishPostgres(kind, transactionIsOpen('postgres', 'cast($10 as text)')));
+
+const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({
+  event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8 where ${isOpen} ${ON_REUSED_KEY} returning id`,
   deliveries: `${INSERT_DELIVERIES}
   select ${DELIVERY_ID.sqlite}, $1, m.endpoint_id, $2, 'pending', 0, $4, $3, $4
   from (${matching(kind, 'in (select value from json_each($7))')}) m
-  where true returning 1 as one`,
-}));
+  where ${isOpen} returning 1 as one`,
+});
+
+const PUBLISH_SQLITE = byAudience((kind) => publishSqlite(kind, 'true'));
+const PUBLISH_SQLITE_GUARDED = byAudience((kind) => publishSqlite(kind, transactionIsOpen('sqlite')));
 
 function byAudience<V>(make: (kind: Audience['kind']) => V): Readonly<Record<Audience['kind'], V>> {
   return { owner: make('owner'), owner_in_tenant: make('owner_in_tenant'), tenant: make('tenant'), broadcast: make('broadcast') };
 }
 
-/** Writes the event and one pending delivery per endpoint it is for, in the caller's transaction. */
-export function* writeEvent(dialect: Dialect, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+/**
+ * Writes the event and one pending delivery per endpoint it is for, in the caller's transaction. Where the library cannot say whether that is
+ * open, the statements check it themselves and write nothing outside one.
+ */
+export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+  const isKnownOpen = tx.isTransaction === true;
+  if (tx.dialect === 'postgres') return yield* writeToPostgres(event, patterns, isKnownOpen);
+  if (isKnownOpen) return yield* writeToSqlite(PUBLISH_SQLITE[event.audience.kind], event, patterns);
+  yield* markTransaction('sqlite', event.id);
+  const written = yield* writeToSqlite(PUBLISH_SQLITE_GUARDED[event.audience.kind], event, patterns);
+  if (!(yield* unmarkTransaction('sqlite'))) throw transactionEnded();
+  return written;
+}
+
+function* writeToPostgres(event: NewEvent, patterns: readonly string[], isKnownOpen: boolean): SqlSteps<WrittenEvent> {
   const { id, type, data, audience, orderingKey, idempotencyKey } = event;
-  const owner = 'owner' in audience ? audience.owner : '';
-  const tenant = 'tenantKey' in audience ? audience.tenantKey : '';
+  const { owner, tenant } = audienceColumns(audience);
   const timestamp = event.timestamp.toISOString();
-  if (dialect === 'postgres') {
-    const parameters: SqlParameter[] = [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, textArray(patterns)];
-    const [row] = (yield [PUBLISH_POSTGRES[audience.kind], parameters]) as { events: number; deliveries: number }[];
-    return { created: row?.events === 1, deliveries: row?.deliveries ?? 0 };
+  const parameters: SqlParameter[] = [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, textArray(patterns)];
+  const write = function* (): SqlSteps<{ readonly events: number; readonly deliveries: number; readonly open: boolean } | undefined> {
+    const statement = isKnownOpen ? PUBLISH_POSTGRES[audience.kind] : PUBLISH_POSTGRES_GUARDED[audience.kind];
+    const [row] = (yield [statement, isKnownOpen ? parameters : [...parameters, id]]) as {
+      events: number;
+      deliveries: number;
+      open: boolean;
+    }[];
+    return row;
+  };
+  let row = yield* write();
+  if (row?.open === false) {
+    // Nothing was written before in this transaction, or there is none: only the mark of a transaction outlives its statement.
+    yield* markTransaction('postgres', id);
+    row = yield* write();
   }
-  const statements = PUBLISH_SQLITE[audience.kind];
+  if (row?.open === false) throw transactionEnded();
+  return { created: row?.events === 1, deliveries: row?.deliveries ?? 0 };
+}
+
+function* writeToSqlite(
+  statements: ReturnType<typeof publishSqlite>,
+  event: NewEvent,
+  patterns: readonly string[],
+): SqlSteps<WrittenEvent> {
+  const { id, type, data, audience, orderingKey, idempotencyKey } = event;
+  const { owner, tenant } = audienceColumns(audience);
+  const timestamp = event.timestamp.toISOString();
   const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey]];
   if (created.length === 0) return { created: false, deliveries: 0 };
   const deliveries = yield [statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]];
   return { created: true, deliveries: deliveries.length };
 }
+
+function audienceColumns(audience: Audience): { readonly owner: string; readonly tenant: string } {
+  return { owner: 'owner' in audience ? audience.owner : '', tenant: 'tenantKey' in audience ? audience.tenantKey : '' };
+}
+
+/** SQLite writes an event and its deliveries in two statements: what is left when the transaction was committed between them. */
+export const REMOVE_UNDELIVERED = `delete from webhook_events where id = $1
+  and not exists (select 1 from webhook_deliveries d where d.event_id = webhook_events.id)`;
 
 /** The event that used the idempotency key first. */
 export function* findByIdempotencyKey(event: NewEvent): SqlSteps<{ id: string; data: string } | null> {

@@ -335,6 +335,40 @@ describeOutbox('publish', (outbox) => {
     });
   });
 
+  test('after its transaction has ended publish is refused', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const kept: Parameters<typeof publish>[0][] = [];
+    await database.db.transaction(async (tx) => void kept.push(tx));
+    for (const tx of kept)
+      await expect(publish(tx, 'order.paid', {}, { owner: mine })).rejects.toMatchObject({ code: 'transaction_finished' });
+    expect(kept).toHaveLength(1);
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+  });
+
+  test('publish without await leaves the event with its deliveries or nothing', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const publishing: Promise<unknown>[] = [];
+    for (let turns = 0; turns < 12; turns++) {
+      await database.db.transaction(async (tx) => {
+        publishing.push(publish(tx, 'order.paid', { turns }, { owner: mine }).catch(() => undefined));
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      });
+    }
+    await Promise.all(publishing);
+    const events = await database.db.query<{ id: string }>('select id from webhook_events where owner_id = $1 order by id', [mine]);
+    const sent = await deliveries({ endpoint: target.id });
+    expect(sent.map(({ event_id }) => event_id).sort()).toEqual(events.map(({ id }) => id));
+  });
+
+  test('a library that cannot say whether a transaction is open is refused outside one, and nothing is written', async () => {
+    const mine = owner();
+    const foreign = { dialect: database.db.dialect, query: database.db.query.bind(database.db) };
+    await expect(publish(foreign, 'order.paid', {}, { owner: mine })).rejects.toMatchObject({ code: 'no_transaction' });
+    expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
+  });
+
   test('nothing is sent by publish itself', async () => {
     const mine = owner();
     await endpoint({ owner: mine, path: '/quiet' });

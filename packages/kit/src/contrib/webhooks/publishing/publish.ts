@@ -4,7 +4,7 @@ import { parseAudience, type AudienceOptions } from './audience.ts';
 import { PublishRefused } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from '../models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';
-import { findByIdempotencyKey, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
+import { findByIdempotencyKey, REMOVE_UNDELIVERED, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
@@ -38,7 +38,25 @@ export interface PublishedEvent {
  */
 export async function publish(tx: SqlExecutor, type: string, data: object, options: PublishOptions): Promise<PublishedEvent> {
   const call = checkedCall(tx, type, data, options);
-  return announced(tx, call, options, await runSteps(tx, storedOnce(tx, call.event)));
+  return registerAfterCommit(tx, call, options, await stored(tx, call.event));
+}
+
+async function stored(tx: SqlExecutor, event: NewEvent): Promise<PublishedEvent> {
+  try {
+    return await runSteps(tx, storedOnce(tx, event));
+  } catch (error) {
+    if (tx.dialect === 'sqlite') await removeUndelivered(tx, event.id);
+    throw error;
+  }
+}
+
+/** The transaction may have been committed between the two statements that SQLite needs: an event that reaches nobody must not stay. */
+async function removeUndelivered(tx: SqlExecutor, id: string): Promise<void> {
+  try {
+    await (tx.database ?? tx).query(REMOVE_UNDELIVERED, [id]);
+  } catch {
+    // The error that is on its way says more.
+  }
 }
 
 /**
@@ -50,7 +68,7 @@ export function publishSync(tx: SyncSqlExecutor, type: string, data: object, opt
   if (typeof tx === 'object' && tx !== null && !('sync' in tx))
     throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
   const call = checkedCall(tx, type, data, options);
-  return announced(tx, call, options, runSteps(tx, storedOnce(tx, call.event)) as PublishedEvent);
+  return registerAfterCommit(tx, call, options, runSteps(tx, storedOnce(tx, call.event)) as PublishedEvent);
 }
 
 interface CheckedCall {
@@ -97,18 +115,23 @@ function checkedCall(tx: SqlExecutor, type: string, data: object, given: Publish
 }
 
 function* storedOnce(tx: SqlExecutor, event: NewEvent): SqlSteps<PublishedEvent> {
-  const { created, deliveries } = yield* writeEvent(tx.dialect, event, candidatePatterns(event.type));
+  const { created, deliveries } = yield* writeEvent(tx, event, candidatePatterns(event.type));
   if (created) return { id: event.id, created, deliveries };
   const first = yield* findByIdempotencyKey(event);
   if (first?.data === event.data) return { id: first.id, created, deliveries };
   throw new PublishRefused('idempotency_key_reused', 'The idempotency key was used before for an event with other data.');
 }
 
-/** Registers what happens after the commit. */
-function announced(tx: SqlExecutor, { database, queue }: CheckedCall, { task }: PublishOptions, event: PublishedEvent): PublishedEvent {
+function registerAfterCommit(
+  tx: SqlExecutor,
+  { database, queue }: CheckedCall,
+  { task }: PublishOptions,
+  event: PublishedEvent,
+): PublishedEvent {
   if (!event.created || tx.afterCommit === undefined) return event;
-  // PostgreSQL's notification is part of the statement.
-  if (event.deliveries > 0 && tx.dialect === 'sqlite' && database !== undefined) void database.notify(tx as never, WAKE_CHANNEL);
+  // PostgreSQL's notification is part of the statement. Where the transaction has ended meanwhile, a worker finds the event by itself.
+  if (event.deliveries > 0 && tx.dialect === 'sqlite' && database !== undefined)
+    database.notify(tx as never, WAKE_CHANNEL).catch(() => undefined);
   if (queue !== undefined) tx.afterCommit(() => queue.enqueue(event.id, aliasOf(tx) ?? 'default', { database, task }));
   return event;
 }
@@ -121,7 +144,7 @@ function databaseOf(tx: SqlExecutor | null | undefined, using: string | undefine
   if (typeof tx?.query !== 'function' || tx.isTransaction === false) {
     throw new PublishRefused(
       'no_transaction',
-      'publish() writes in your own transaction and none is open: call it inside db.transaction(async (tx) => …) with that tx.',
+      'publish() writes in your own transaction and none is open: call it with the tx of db.transaction(async (tx) => …), and await it there.',
     );
   }
   const alias = aliasOf(tx);

@@ -9,6 +9,7 @@ describeForeignLibrary(
   'better-sqlite3',
   {
     dialects: ['sqlite'],
+    tellsTransactionsApart: [],
     open: ({ path }) => {
       const database = new Database(path);
       return sqliteLibrary(database, (options) => betterSqlite3Transaction(database, options));

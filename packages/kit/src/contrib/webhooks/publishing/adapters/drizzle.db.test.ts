@@ -23,7 +23,10 @@ const orders = sqliteTable('orders', { id: integer().primaryKey(), total: text()
 
 describeForeignLibrary(
   'Drizzle',
-  { open: ({ dialect, url, path }) => (dialect === 'postgres' ? onPostgres(url) : onAsyncSqlite(path)) },
+  {
+    tellsTransactionsApart: ['postgres'],
+    open: ({ dialect, url, path }) => (dialect === 'postgres' ? onPostgres(url) : onAsyncSqlite(path)),
+  },
   (_library, database) => {
     if (database.dialect === 'postgres') {
       test('publishSync is refused on a driver that answers with promises', async () => {
@@ -51,6 +54,23 @@ describeForeignLibrary(
       });
       expect(event).toMatchObject({ created: true, deliveries: 1 });
       expect(await stored(database, order)).toEqual({ orders: 1, events: 1, deliveries: 1 });
+    });
+
+    test('on better-sqlite3 publishSync is refused after the transaction has ended', async () => {
+      const order = newOrder();
+      const kept: Parameters<typeof publishSync>[0][] = [];
+      const pay = () =>
+        betterSqlite3Drizzle(file).transaction((tx) => {
+          kept.push(drizzleTransaction(tx, sql));
+          tx.rollback();
+        });
+      expect(pay).toThrow('Rollback');
+      for (const tx of kept)
+        expect(() => publishSync(tx, 'order.paid', { order }, { owner: 'ada' })).toThrow(
+          expect.objectContaining({ code: 'no_transaction' }),
+        );
+      expect(kept).toHaveLength(1);
+      expect(await stored(database, order)).toEqual({ orders: 0, events: 0, deliveries: 0 });
     });
 
     test('on better-sqlite3 publishSync is rolled back with the transaction', async () => {

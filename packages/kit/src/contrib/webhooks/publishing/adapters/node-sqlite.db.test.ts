@@ -5,6 +5,7 @@ import { nodeSqliteTransaction } from '../../../../db/foreign/node-sqlite.ts';
 
 describeForeignLibrary('node:sqlite', {
   dialects: ['sqlite'],
+  tellsTransactionsApart: [],
   open: ({ path }) => {
     const database = new DatabaseSync(path);
     return sqliteLibrary(database, (options) => nodeSqliteTransaction(database, options));
