@@ -8,6 +8,7 @@ import { logToStandardOutput, auditToStandardError } from './audit/standard-stre
 import { systemClock, type Clock } from './clock.ts';
 import { formatAddress, type BindAddress } from './config/bind-address.ts';
 import type { ServerConfig } from './config/config.ts';
+import { isGranted } from './config/grant.ts';
 import { StartRefusal } from './config/problem.ts';
 import { createHealthListener, createListener } from './http/listener.ts';
 import type { Roster, Service } from './http/service.ts';
@@ -187,8 +188,10 @@ export class ConfigServer implements Service {
   #reconfigured(after: ServerConfig): void {
     const { tokens, sections } = this.roster;
     this.streams.closeUnless((section, digest) => {
-      const application = section.definition.application;
-      return sections.get(section.key) === section && tokens.findDigest(digest)?.applications.has(application) === true;
+      const grants = tokens.findDigest(digest)?.applications;
+      return (
+        sections.get(section.key) === section && grants !== undefined && isGranted(grants, section.definition.application, section.key)
+      );
     });
     if (this.#served !== undefined && after.tls !== undefined && !this.#served.equals(after.tls)) this.#swapCertificates(after.tls);
     for (const key of changedAtRestart(this.#config, after)) {

@@ -21,15 +21,19 @@ export interface CertificateRequest {
   readonly hosts?: readonly string[];
   readonly notBefore?: Date;
   readonly notAfter?: Date;
-  readonly keyType?: 'ec' | 'rsa';
+  /** `weak-rsa` has 512 bits, which TLS libraries refuse. */
+  readonly keyType?: 'ec' | 'rsa' | 'weak-rsa';
 }
 
 const DAY_MS = 86_400_000;
 
 /** Writes an X.509 v3 certificate (RFC 5280) with what `node:crypto` offers; Node can read certificates but not make them. */
 export function createCertificate(request: CertificateRequest): Certificate {
+  const { keyType = 'ec' } = request;
   const { publicKey, privateKey } =
-    request.keyType === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    keyType === 'ec'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: keyType === 'rsa' ? 2048 : 512 });
   const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
   const keyId = createHash('sha1').update(publicKeyInfo).digest();
   const signer = request.issuer?.privateKey ?? privateKey;

@@ -8,17 +8,21 @@ import { folderWith, serverToml, TOKENS } from './served-folder.ts';
 const sections = [
   { application: 'billing', profile: 'production', files: ['billing.toml'] },
   { application: 'orders', profile: 'production', files: ['orders.toml'] },
+  { application: 'ledger', profile: 'development', files: ['ledger.toml'] },
+  { application: 'ledger', profile: 'production', files: ['ledger.toml'] },
 ];
 const files = {
   'billing.toml': '[billing]\na = 1\n',
   'orders.toml': `[orders]\nlarge = "${'x'.repeat(200_000)}"\n`,
-  'server.toml': serverToml(sections),
+  'ledger.toml': `[ledger]\nlarge = "${'x'.repeat(200_000)}"\n`,
+  'server.toml': serverToml(sections).replace('["billing"]', '["billing", "ledger/development"]'),
 };
 
 // All of these must look the same to the caller of billing.
 const hidden = {
   ungranted: '/orders/production',
-  'ungranted profile': '/orders/nowhere',
+  'ungranted profile of a granted application': '/ledger/production',
+  'unknown profile of an ungranted application': '/orders/nowhere',
   'unknown application': '/absent/production',
   'unknown profile': '/billing/nowhere',
   malformed: '/%2e%2e/production',

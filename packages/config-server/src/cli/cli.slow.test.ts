@@ -91,7 +91,7 @@ test('a section that cannot load is named by its place in server.toml, also behi
   );
   const program = run(['--check', join(folder, 'server.toml')]);
   expect(await program.exit).toBe(1);
-  expect(program.output.err).toMatch(/: server\.sections\[0\]\.application: must be 1 to 64/);
+  expect(program.output.err).toMatch(/: server\.sections\[0\]\.application \(section bil ling\/prod\): must be 1 to 64/);
   expect(program.output.err).toMatch(/: server\.sections\[1\]: section orders\/prod cannot load: file missing\.yaml/);
 });
 

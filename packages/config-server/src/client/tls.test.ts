@@ -86,7 +86,11 @@ test('files are read for every connection, so a renewed certificate needs no res
   await writeFile(keyFile, 'canary-key');
   const { error } = await source.refresh();
   expect(error).toMatchObject({ kind: 'remote', code: 'tls' });
+  for (const named of [`tls.certFile ${certFile}`, `tls.keyFile ${keyFile}`]) expect(error!.message).toContain(named);
   expect(inspect(error)).not.toContain('canary');
+  await writeFile(caFile, 'canary-authority');
+  expect((await source.refresh()).error!.message).toContain(`tls.caFile ${caFile} cannot be used`);
+  await writeFile(caFile, authority.cert);
   await writeFile(keyFile, client.key);
   expect(await source.refresh()).toEqual({ changed: true });
 });

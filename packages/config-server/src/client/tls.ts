@@ -64,9 +64,11 @@ function parsePem(name: PemName, text: unknown, file: unknown, faults: string[])
   return undefined;
 }
 
-/** PEM text that OpenSSL cannot read is the caller's mistake, and is said at once rather than at the first refresh. */
+type PemText = { ca?: string; cert?: string; key?: string };
+
+/** PEM text that OpenSSL cannot read is the caller's mistake, and is reported at once rather than at the first refresh. */
 function checkText(material: TlsMaterial, faults: string[]): void {
-  const text: { ca?: string; cert?: string; key?: string } = {};
+  const text: PemText = {};
   for (const name of PEM_NAMES) {
     const pem = material[name];
     if (pem !== undefined && 'text' in pem) text[name] = pem.text;
@@ -76,35 +78,46 @@ function checkText(material: TlsMaterial, faults: string[]): void {
     delete text.cert;
     delete text.key;
   }
-  if (!isUsable(text)) {
-    faults.push('tls holds PEM that cannot be used: check that it is complete, not encrypted, and that certificate and key match');
-  }
+  const unusable = unusablePem(text);
+  if (unusable.length > 0) faults.push(`${unusable.map((name) => `tls.${name}`).join(' and ')} ${REMEDY}`);
 }
 
+const REMEDY = 'cannot be used: check that the PEM is complete, not encrypted, and that certificate and key match';
+
 /** OpenSSL skips authorities it cannot read, so they are parsed one by one; a certificate and key are checked against each other. */
-function isUsable(text: { ca?: string; cert?: string; key?: string }): boolean {
+function unusablePem(text: PemText): readonly PemName[] {
   try {
     const authorities = text.ca?.match(/-----BEGIN [^-]+-----[^-]*-----END [^-]+-----/g) ?? [];
-    if (text.ca !== undefined && authorities.length === 0) return false;
+    if (text.ca !== undefined && authorities.length === 0) return ['ca'];
     for (const authority of authorities) void new X509Certificate(authority);
-    createSecureContext(text);
-    return true;
   } catch {
-    return false;
+    return ['ca'];
+  }
+  try {
+    createSecureContext(text);
+    return [];
+  } catch {
+    return ['cert', 'key'];
   }
 }
 
 /** The material as text, files read now. */
-export async function readTlsMaterial(material: TlsMaterial): Promise<{ ca?: string; cert?: string; key?: string }> {
-  const read: { ca?: string; cert?: string; key?: string } = {};
+export async function readTlsMaterial(material: TlsMaterial): Promise<PemText> {
+  const read: PemText = {};
   for (const name of PEM_NAMES) {
     const pem = material[name];
     if (pem !== undefined) read[name] = 'text' in pem ? pem.text : await readPemFile(name, pem.file);
   }
-  if (!isUsable(read)) {
-    throw new RemoteSourceError('tls', 'the tls files cannot be used: check that they are complete, not encrypted, and match');
+  const unusable = unusablePem(read);
+  if (unusable.length > 0) {
+    throw new RemoteSourceError('tls', `${unusable.map((name) => describePem(name, material[name])).join(' and ')} ${REMEDY}`);
   }
   return read;
+}
+
+/** A path is not secret, PEM text may be. */
+function describePem(name: PemName, pem: Pem | undefined): string {
+  return pem !== undefined && 'file' in pem ? `tls.${name}File ${pem.file}` : `tls.${name}`;
 }
 
 async function readPemFile(name: PemName, file: string): Promise<string> {

@@ -8,14 +8,20 @@ import { FILES, SERVER_TOML, TOKEN, writeFiles } from '../../test/running-server
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { parseBindAddress } from './bind-address.ts';
 import { loadServerConfig, readServerConfig } from './config.ts';
-import { StartRefusal } from './problem.ts';
+import { describeProblem, StartRefusal } from './problem.ts';
 import { readTls } from './read-tls.ts';
 import { TableReader } from './table-reader.ts';
 
 async function problemsOf(toml: string, files: Record<string, string> = {}): Promise<string[]> {
   const folder = await temporaryFolder();
   await writeFiles(folder, { ...FILES, ...files, 'server.toml': toml });
-  return readServerConfig(join(folder, 'server.toml'), {}).problems.map((problem) => `${problem.key}: ${problem.message}`);
+  return linesOf(folder);
+}
+
+/** What a refused start prints, without the path of server.toml. */
+function linesOf(folder: string): string[] {
+  const path = join(folder, 'server.toml');
+  return readServerConfig(path, {}).problems.map((problem) => describeProblem(path, problem).slice(path.length + 2));
 }
 
 const SECTION = '[[server.sections]]\napplication = "a"\nprofile = "p"\nfiles = ["a.toml"]\n';
@@ -51,26 +57,38 @@ test('the smallest file gets every default', async () => {
 test.each([
   ['an unknown key at the top', `extra = 1\n${toml(SECTION, CLIENT)}`, /^extra: is not a known key/],
   ['an unknown key of the server', toml('polling = true', SECTION, CLIENT), /^server\.polling: is not a known key/],
-  ['an unknown key of a section', toml(`${SECTION}extra = 1`, CLIENT), /^server\.sections\[0\]\.extra: is not a known key/],
-  ['an unknown key of a client', toml(SECTION, `${CLIENT}extra = 1`), /^server\.clients\[0\]\.extra: is not a known key/],
+  [
+    'an unknown key of a section',
+    toml(`${SECTION}extra = 1`, CLIENT),
+    /^server\.sections\[0\]\.extra \(section a\/p\): is not a known key/,
+  ],
+  ['an unknown key of a client', toml(SECTION, `${CLIENT}extra = 1`), /^server\.clients\[0\]\.extra \(client "c"\): is not a known key/],
   ['no section', toml(CLIENT.replace('"a"', '')), /^server\.sections: no section is configured/],
   ['no client', toml(SECTION), /^server\.clients: no client is configured/],
-  ['a section twice', toml(SECTION, SECTION, CLIENT), /^server\.sections\[1\]\.profile: the section a\/p is configured twice/],
+  [
+    'a section twice',
+    toml(SECTION, SECTION, CLIENT),
+    /^server\.sections\[1\]\.profile \(section a\/p\): the section a\/p is configured twice, first at server\.sections\[0\]/,
+  ],
   [
     'a client name twice',
     toml(SECTION, CLIENT, CLIENT.replace(TOKEN, `${TOKEN}x`)),
-    /^server\.clients\[1\]\.name: another client has the same name/,
+    /^server\.clients\[1\]\.name \(client "c"\): another client has the same name, server\.clients\[0\]/,
   ],
   [
     'a token twice',
     toml(SECTION, CLIENT, CLIENT.replace('"c"', '"d"')),
-    /^server\.clients\[1\]\.token: is the same token as that of server\.clients\[0\]/,
+    /^server\.clients\[1\]\.token \(client "d"\): is the same token as that of client "c" \(server\.clients\[0\]\.token\)/,
   ],
-  ['a short token', toml(SECTION, CLIENT.replace(TOKEN, 'x'.repeat(31))), /^server\.clients\[0\]\.token: is shorter than 32 characters/],
+  [
+    'a short token',
+    toml(SECTION, CLIENT.replace(TOKEN, 'x'.repeat(31))),
+    /^server\.clients\[0\]\.token \(client "c"\): is shorter than 32 characters/,
+  ],
   [
     'a token no request could carry',
     toml(SECTION, CLIENT.replace(TOKEN, `${TOKEN} `)),
-    /^server\.clients\[0\]\.token: holds control characters or surrounding white space/,
+    /^server\.clients\[0\]\.token \(client "c"\): holds control characters or surrounding white space/,
   ],
   [
     'a token of another client behind a first one of its own',
@@ -79,58 +97,73 @@ test.each([
       CLIENT,
       `[[server.clients]]\nname = "d"\napplications = []\ntokens = [{ token = "${TOKEN}-own" }, { token = "${TOKEN}" }]\n`,
     ),
-    /^server\.clients\[1\]\.token: is the same token as that of server\.clients\[0\]/,
+    /^server\.clients\[1\]\.tokens\[1\]\.token \(client "d"\): is the same token as that of client "c" \(server\.clients\[0\]\.token\)/,
   ],
   [
     'a token of a rotation with an unknown key',
     toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}", expires = 1 }]`)),
-    /^server\.clients\[0\]\.tokens\[0\]\.expires: is not a known key/,
+    /^server\.clients\[0\]\.tokens\[0\]\.expires \(client "c"\): is not a known key/,
   ],
   [
     'an empty entry of a rotation',
     toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}" }, {}]`)),
-    /^server\.clients\[0\]\.tokens\[1\]: needs exactly one of token, token_sha256, token_file/,
+    /^server\.clients\[0\]\.tokens\[1\] \(client "c"\): needs exactly one of token, token_sha256, token_file/,
   ],
   [
     'a short token in a rotation',
     toml(SECTION, CLIENT.replace(/token = .*/, `tokens = [{ token = "${TOKEN}" }, { token = "short" }]`)),
-    /^server\.clients\[0\]\.tokens\[1\]\.token: is shorter than 32 characters/,
+    /^server\.clients\[0\]\.tokens\[1\]\.token \(client "c"\): is shorter than 32 characters/,
   ],
   [
     'a grant of nothing',
     toml(SECTION, CLIENT.replace('["a"]', '["a", "zzz"]')),
-    /^server\.clients\[0\]\.applications\[1\]: grants an application that no section serves/,
+    /^server\.clients\[0\]\.applications\[1\] \(client "c"\): grants zzz, an application that no section serves/,
+  ],
+  [
+    'a grant of a profile of nothing',
+    toml(SECTION, CLIENT.replace('["a"]', '["a", "zzz/p"]')),
+    /^server\.clients\[0\]\.applications\[1\] \(client "c"\): grants zzz, an application that no section serves/,
+  ],
+  [
+    'a grant of a profile that the application does not have',
+    toml(SECTION, CLIENT.replace('["a"]', '["a/p", "a/q"]')),
+    /^server\.clients\[0\]\.applications\[1\] \(client "c"\): grants a\/q, a profile that no section serves/,
+  ],
+  [
+    'grants that are no names',
+    toml(SECTION, CLIENT.replace('["a"]', `["${TOKEN}!"]`)),
+    /^server\.clients\[0\]\.applications\[0\] \(client "c"\): must be "application", or "application\/profile"/,
   ],
   [
     'two kinds of token',
     toml(SECTION, `${CLIENT}token_file = "x"`),
-    /^server\.clients\[0\]: needs exactly one of token, token_sha256, token_file/,
+    /^server\.clients\[0\] \(client "c"\): needs exactly one of token, token_sha256, token_file/,
   ],
-  ['no token', toml(SECTION, CLIENT.replace(/token = .*/, '')), /^server\.clients\[0\]: needs exactly one of/],
+  ['no token', toml(SECTION, CLIENT.replace(/token = .*/, '')), /^server\.clients\[0\] \(client "c"\): needs exactly one of/],
   [
     'an upper-case digest',
     toml(SECTION, CLIENT.replace(/token = .*/, `token_sha256 = "${'A'.repeat(64)}"`)),
-    /^server\.clients\[0\]\.token_sha256: must be the SHA-256/,
+    /^server\.clients\[0\]\.token_sha256 \(client "c"\): must be the SHA-256/,
   ],
   [
     'a missing token file',
     toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "none"')),
-    /^server\.clients\[0\]\.token_file: none cannot be read \(ENOENT\)/,
+    /^server\.clients\[0\]\.token_file \(client "c"\): none cannot be read \(ENOENT\)/,
   ],
   [
     'an extension nobody reads',
     toml(SECTION.replace('a.toml', 'a.ini'), CLIENT),
-    /^server\.sections\[0\]\.files\[0\]: the extension of a\.ini is not supported/,
+    /^server\.sections\[0\]\.files\[0\] \(section a\/p\): the extension of a\.ini is not supported/,
   ],
   [
     'no files',
     toml(SECTION.replace('["a.toml"]', '[]'), CLIENT),
-    /^server\.sections\[0\]\.files: must be an array that lists at least one file/,
+    /^server\.sections\[0\]\.files \(section a\/p\): must be an array that lists at least one file/,
   ],
   [
     'a file entry with an unknown key',
     toml(SECTION.replace('"a.toml"', '{ path = "a.toml", opt = true }'), CLIENT),
-    /^server\.sections\[0\]\.files\[0\]\.opt: is not a known key/,
+    /^server\.sections\[0\]\.files\[0\]\.opt \(section a\/p\): is not a known key/,
   ],
   ['a bind that is no address', toml('bind = "localhost"', SECTION, CLIENT), /^server\.bind: must be host:port/],
   ['a bind that is a port alone', toml('bind = 8888', SECTION, CLIENT), /^server\.bind: must be host:port/],
@@ -148,7 +181,7 @@ test.each([
   [
     'a client with control characters in its name',
     toml(SECTION, CLIENT.replace('"c"', String.raw`"a\nb"`)),
-    /^server\.clients\[0\]\.name: cannot hold control/,
+    /^server\.clients\[0\]\.name \(client "a\\nb"\): cannot hold control/,
   ],
   [
     'an application that is no string',
@@ -164,7 +197,31 @@ test.each([
 
 test.each(['', '.hidden', 'a b', 'a/b', '-a', 'ä', 'a'.repeat(65)])('refused: the name %j, which no route could reach', async (name) => {
   const problems = await problemsOf(toml(SECTION.replace('"p"', JSON.stringify(name)), CLIENT));
-  expect(problems).toEqual([expect.stringMatching(/^server\.sections\[0\]\.profile: /)]);
+  expect(problems).toEqual([expect.stringMatching(/^server\.sections\[0\]\.profile( \(.*\))?: /)]);
+});
+
+test.each(['', '/', 'a/', '/p', 'a/p/', 'a/p/q', 'a//p', ' a', 'a /p', 'A/p', '*', 'a/*'])('refused: the grant %j', async (entry) => {
+  const problems = await problemsOf(toml(SECTION, CLIENT.replace('"a"', JSON.stringify(entry))));
+  expect(problems).toEqual([expect.stringMatching(/^server\.clients\[0\]\.applications\[0\] \(client "c"\): /)]);
+});
+
+test('a grant may name an application or one profile of it', async () => {
+  expect(await problemsOf(toml(SECTION, CLIENT.replace('"a"', '"a/p"')))).toEqual([]);
+  expect(await problemsOf(toml(SECTION, CLIENT.replace('"a"', '"a", "a/p"')))).toEqual([]);
+});
+
+test('text that could be a token or a key is not printed, in whatever key of a file it was written', async () => {
+  const base64 = `/${'Zm9v'.repeat(10)}+/=`;
+  for (const token of [TOKEN, base64]) {
+    const problems = await problemsOf(toml(SECTION, CLIENT.replace(/token = .*/, `token_file = "${token}"`)));
+    expect(problems).toEqual([expect.stringMatching(/^server\.clients\[0\]\.token_file \(client "c"\): .* cannot be read \(ENOENT\)$/)]);
+    expect(problems.join()).not.toContain(token);
+  }
+  const pem = String.raw`"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"`;
+  const problems = await problemsOf(toml(SECTION, CLIENT, `[server.tls]\ncertificate = ${pem}\nkey = ${pem}\nclient_ca = ${pem}\n`));
+  expect(problems).toEqual(
+    ['certificate', 'key', 'client_ca'].map((key) => `server.tls.${key}: must be the path of a PEM file, not its content`),
+  );
 });
 
 test.each([
@@ -175,6 +232,21 @@ test.each([
   const sections = `[[server.sections]]\napplication = "${first}"\nprofile = "p"\nfiles = ["a.toml"]\n[[server.sections]]\napplication = "${second}"\nprofile = "p"\nfiles = ["a.toml"]\n${extra}\n`;
   const problems = await problemsOf(toml(sections, CLIENT.replace('"a"', '')));
   expect(problems).toEqual([expect.stringMatching(/^server\.sections: the environment prefixes of .* overlap; set env_prefix/)]);
+  for (const application of [first, second]) expect(problems[0]).toContain(`section ${application}/p (`);
+});
+
+test.each([
+  ['BILLING__PROD__', undefined],
+  [undefined, 'BILLING__P'],
+  ['BILLING_PROD__', 'BILLING_PROD__DEV__'],
+])('refused: a prefix of one profile that reaches into another profile: %s and %s', async (production, development) => {
+  const section = (profile: string, prefix: string | undefined): string =>
+    `${SECTION.replace('"a"', '"billing"').replace('"p"', `"${profile}"`)}${prefix === undefined ? '' : `env_prefix = "${prefix}"\n`}`;
+  const problems = await problemsOf(
+    toml(section('production', production), section('development', development), CLIENT.replace('"a"', '"billing"')),
+  );
+  expect(problems).toEqual([expect.stringMatching(/^server\.sections: the environment prefixes of .* overlap; set env_prefix/)]);
+  for (const profile of ['production', 'development']) expect(problems[0]).toContain(`section billing/${profile} (`);
 });
 
 test.each([
@@ -182,10 +254,12 @@ test.each([
   ['a section in single brackets', toml(SECTION.replace('[[server.sections]]', '[server.sections]'), CLIENT), ['server.sections']],
   ['a client in single brackets', toml(SECTION, CLIENT.replace('[[server.clients]]', '[server.clients]')), ['server.clients']],
 ])('a mistake is told once, without others that only follow from it: %s', async (_what, text, keys) => {
-  expect((await problemsOf(text)).map((problem) => problem.split(': ')[0])).toEqual(keys);
+  expect((await problemsOf(text)).map((problem) => problem.split(/: | \(/)[0])).toEqual(keys);
 });
 
-test('profiles of one application share their prefix', async () => {
+test('profiles of one application share their prefix, or have one each', async () => {
+  const own = (profile: string): string => `${SECTION.replace('"p"', `"${profile}"`)}env_prefix = "A_${profile.toUpperCase()}__"\n`;
+  expect(await problemsOf(toml(own('p'), own('q'), SECTION.replace('"p"', '"r"'), CLIENT))).toEqual([]);
   expect(await problemsOf(toml(SECTION, SECTION.replace('"p"', '"q"'), CLIENT))).toEqual([]);
 });
 
@@ -200,7 +274,7 @@ test('every problem is reported in one run, and none of them quotes a token', as
       CLIENT.replace(TOKEN, secret),
     ),
   );
-  expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+  expect(problems.map((problem) => problem.split(/:| \(/)[0])).toEqual([
     'server.sections[0].files[0]',
     'server.clients[0].token',
     'server.clients[0].applications[0]',
@@ -260,14 +334,14 @@ test('a token file that is no text is refused: its bytes would be replaced by on
   await writeFile(join(folder, 'a.token'), Buffer.alloc(64, 0xff));
   await writeFile(join(folder, 'server.toml'), toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "a.token"')));
   expect(() => loadServerConfig(join(folder, 'server.toml'), {})).toThrow(
-    /server\.clients\[0\]\.token_file: a\.token is not text in UTF-8/,
+    /server\.clients\[0\]\.token_file \(client "c"\): a\.token is not text in UTF-8/,
   );
 });
 
 test('a token file is held to the same length as a token', async () => {
   const short = toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "a.token"'));
   expect(await problemsOf(short, { 'a.token': `${'x'.repeat(31)}\n` })).toEqual([
-    expect.stringMatching(/^server\.clients\[0\]\.token_file: is shorter than 32 characters/),
+    expect.stringMatching(/^server\.clients\[0\]\.token_file \(client "c"\): the token in a\.token is shorter than 32 characters/),
   ]);
   expect(await problemsOf(short, { 'a.token': `${'x'.repeat(32)}\n` })).toEqual([]);
 });
@@ -281,7 +355,7 @@ test('a pipe in the place of server.toml, of a token or of a certificate is refu
   };
   expect(() => loadServerConfig(join(folder, 'pipe.toml'), {})).toThrow('cannot be read (not a regular file)');
   await expect(loading(toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "pipe.toml"')))).rejects.toThrow(
-    'token_file: pipe.toml cannot be read (not a regular file)',
+    'token_file (client "c"): pipe.toml cannot be read (not a regular file)',
   );
   await expect(loading(toml(SECTION, CLIENT, '[server.tls]\ncertificate = "pipe.toml"\nkey = "pipe.toml"\n'))).rejects.toThrow(
     /tls\.certificate: .*cannot be read \(not a regular file\)/,

@@ -27,7 +27,7 @@ export interface ServerConfig {
   /** 0: the stream endpoint does not exist. */
   readonly maxStreamConnections: number;
   readonly sections: readonly SectionDefinition[];
-  /** Where server.toml defines each section: one with a problem of its own is not among them, so that is no matter of counting. */
+  /** Where server.toml defines each section, such as `server.sections[2]`. Sections with a problem are left out of `sections`. */
   readonly sectionTables: ReadonlyMap<SectionDefinition, string>;
   readonly clients: readonly Client[];
   readonly tls: TlsMaterial | undefined;
@@ -63,7 +63,7 @@ export function readServerConfig(path: string, environment: Environment = proces
 
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
   try {
-    // Fatal, because a token or name with replaced bytes would be one that nobody wrote and no request can present.
+    // Fatal: a token or name with replaced bytes would be one that nobody wrote and no request can present.
     return { table: parseToml(new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(file))) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
@@ -79,8 +79,8 @@ function parseServerToml(file: string): { readonly table: Record<string, unknown
 
 function readServer(server: TableReader, file: string, environment: Environment): ServerConfig {
   const folder = dirname(file);
-  const { sections, tables: sectionTables, applications } = readSections(server, folder);
-  const { clients, files: tokenFiles } = readClients(server, applications, folder);
+  const { sections, tables: sectionTables, named } = readSections(server, folder);
+  const { clients, files: tokenFiles } = readClients(server, named, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);
   const config: ServerConfig = {

@@ -1,8 +1,11 @@
 import { oneLine } from '../one-line.ts';
 
-/** One thing wrong with server.toml: the key that would fix it, and a sentence that never quotes a secret. */
+/** One problem of server.toml. No part of it ever holds a token, a key byte or a configuration value. */
 export interface Problem {
+  /** The key that would fix it, such as `server.clients[1].token`. */
   readonly key: string;
+  /** The client or section that the key belongs to, such as `client "billing-service"`; absent where there is none. */
+  readonly subject?: string;
   readonly message: string;
 }
 
@@ -23,6 +26,7 @@ export class StartRefusal extends Error {
   }
 }
 
-export function describeProblem(path: string, problem: Problem): string {
-  return oneLine(`${path}: ${problem.key === '' ? '' : `${problem.key}: `}${problem.message}`);
+export function describeProblem(path: string, { key, subject, message }: Problem): string {
+  const place = subject === undefined ? key : `${key} (${subject})`;
+  return oneLine(`${path}: ${place === '' ? '' : `${place}: `}${message}`);
 }

@@ -2,18 +2,33 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { readRegularFile } from '../file-access.ts';
+import { parseGrant } from './grant.ts';
+import type { NamedSections } from './read-sections.ts';
 import { isList, type TableReader } from './table-reader.ts';
 
-/** A caller: its name for the audit log, the digests of its tokens, and what it may read. The tokens themselves are not kept. */
+/** A caller: its name for the audit log, the digests of its tokens, and its grants. The tokens themselves are not kept. */
 export interface Client {
   readonly name: string;
   readonly digests: readonly Buffer[];
+  /** As in server.toml: `billing` grants every profile, `billing/production` that one. */
   readonly applications: ReadonlySet<string>;
 }
 
 export interface ClientsRead {
   readonly clients: readonly Client[];
   readonly files: readonly string[];
+}
+
+/** A token's digest and the key of server.toml that gave it, such as `server.clients[0].tokens[1].token_file`. */
+interface ReadToken {
+  readonly digest: Buffer;
+  readonly reader: TableReader;
+  readonly key: string;
+}
+
+interface ReadClient {
+  readonly client: Client;
+  readonly tokens: readonly ReadToken[];
 }
 
 const TOKEN_CHARACTERS_MIN = 32;
@@ -23,61 +38,87 @@ export function digestToken(token: string | Buffer): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-export function readClients(server: TableReader, served: ReadonlySet<string>, folder: string): ClientsRead {
+export function readClients(server: TableReader, named: NamedSections, folder: string): ClientsRead {
   const readers = server.tables('clients');
   if (readers.length === 0 && isList(server.value('clients')))
     server.problem('clients', 'no client is configured; add at least one [[server.clients]] table');
   const clients: Client[] = [];
   const files: string[] = [];
-  const names = new Set<string>();
-  const owners = new Map<string, string>();
+  const firstTables = new Map<string, string>();
+  const owners = new Map<string, TokenOwner>();
   for (const reader of readers) {
-    const client = readClient(reader, served, folder, files);
-    if (client.name !== '' && names.has(client.name)) reader.problem('name', 'another client has the same name');
-    names.add(client.name);
-    for (const digest of client.digests) {
-      const hex = digest.toString('hex');
-      const owner = owners.get(hex);
-      if (owner !== undefined && owner !== reader.name)
-        reader.problem('token', `is the same token as that of ${owner}; give each client its own`);
-      owners.set(hex, owner ?? reader.name);
-    }
+    const { client, tokens } = readClient(reader, named, folder, files);
+    const first = firstTables.get(client.name);
+    if (first === undefined) firstTables.set(client.name, reader.name);
+    else if (client.name !== '') reader.problem('name', `another client has the same name, ${first}; give each client its own`);
+    checkTokenOwners(reader.name, client.name, tokens, owners);
     clients.push(client);
   }
   return { clients, files };
 }
 
-function readClient(reader: TableReader, served: ReadonlySet<string>, folder: string, files: string[]): Client {
-  const name = reader.requiredString('name') ?? '';
-  if (/\p{Cc}/u.test(name)) reader.problem('name', 'cannot hold control characters');
-  const rotation = reader.tables('tokens');
-  const digests = readTokens(reader, folder, files, rotation.length > 0);
-  for (const entry of rotation) {
-    digests.push(...readTokens(entry, folder, files, false));
-    entry.finish();
-  }
-  const applications = readGrants(reader, served);
-  reader.finish();
-  const distinct = new Map(digests.map((digest) => [digest.toString('hex'), digest]));
-  return { name, digests: [...distinct.values()], applications };
+interface TokenOwner {
+  readonly table: string;
+  readonly description: string;
 }
 
-function readGrants(reader: TableReader, served: ReadonlySet<string>): ReadonlySet<string> {
+/** Two clients with one token could not be told apart. Both are named; the token is not. */
+function checkTokenOwners(table: string, name: string, tokens: readonly ReadToken[], owners: Map<string, TokenOwner>): void {
+  for (const { digest, reader, key } of tokens) {
+    const hex = digest.toString('hex');
+    const owner = owners.get(hex);
+    if (owner === undefined) owners.set(hex, { table, description: `${clientSubject(name)} (${reader.keyOf(key)})` });
+    else if (owner.table !== table) reader.problem(key, `is the same token as that of ${owner.description}; give each client its own`);
+  }
+}
+
+function clientSubject(name: string): string {
+  return name === '' ? 'a client without a name' : `client ${JSON.stringify(name)}`;
+}
+
+function readClient(reader: TableReader, named: NamedSections, folder: string, files: string[]): ReadClient {
+  const name = reader.requiredString('name') ?? '';
+  if (name !== '') reader.describes(clientSubject(name));
+  if (/\p{Cc}/u.test(name)) reader.problem('name', 'cannot hold control characters');
+  const rotation = reader.tables('tokens');
+  const tokens = readTokens(reader, folder, files, rotation.length > 0);
+  for (const entry of rotation) {
+    tokens.push(...readTokens(entry, folder, files, false));
+    entry.finish();
+  }
+  const applications = readGrants(reader, named);
+  reader.finish();
+  const distinct = new Map(tokens.map(({ digest }) => [digest.toString('hex'), digest]));
+  return { client: { name, digests: [...distinct.values()], applications }, tokens };
+}
+
+function readGrants(reader: TableReader, named: NamedSections): ReadonlySet<string> {
   const value = reader.value('applications');
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-    reader.problem('applications', 'must be an array of application names; an empty array grants nothing');
+    reader.problem('applications', 'must be an array of "application" or "application/profile"; an empty array grants nothing');
     return new Set();
   }
-  for (const [index, application] of value.entries()) {
-    // Where nothing is served at all, that is the mistake to tell of, not every grant as well.
-    if (served.size > 0 && !served.has(application)) {
-      reader.problem(`applications[${index}]`, 'grants an application that no section serves; add the section or remove the grant');
-    }
-  }
+  for (const [index, entry] of value.entries()) checkGrant(reader, `applications[${index}]`, entry, named);
   return new Set(value);
 }
 
-function readTokens(reader: TableReader, folder: string, files: string[], optional: boolean): Buffer[] {
+function checkGrant(reader: TableReader, key: string, entry: string, named: NamedSections): void {
+  // Without any section, that is the one problem to report.
+  if (named.size === 0) return;
+  const grant = parseGrant(entry);
+  // Text of another shape is not quoted: it could be a token in the wrong place.
+  if (grant === undefined) return reader.problem(key, 'must be "application", or "application/profile" to grant one profile only');
+  const { application, profile } = grant;
+  const profiles = named.get(application);
+  if (profiles === undefined) {
+    return reader.problem(key, `grants ${application}, an application that no section serves; add the section or remove the grant`);
+  }
+  if (profile !== undefined && !profiles.has(profile)) {
+    reader.problem(key, `grants ${entry}, a profile that no section serves; add the section or remove the grant`);
+  }
+}
+
+function readTokens(reader: TableReader, folder: string, files: string[], optional: boolean): ReadToken[] {
   const present = TOKEN_KEYS.filter((key) => reader.has(key));
   if (present.length === 0 && optional) return [];
   if (present.length !== 1) {
@@ -93,16 +134,18 @@ function readTokens(reader: TableReader, folder: string, files: string[], option
       : key === 'token_sha256'
         ? parseDigest(reader, text)
         : readTokenFile(reader, text, folder, files);
-  return digest === undefined ? [] : [digest];
+  return digest === undefined ? [] : [{ digest, reader, key }];
 }
 
-function digestOf(reader: TableReader, key: string, token: string): Buffer | undefined {
+/** `file` is where the token was read from, if from a file. */
+function digestOf(reader: TableReader, key: string, token: string, file?: string): Buffer | undefined {
+  const where = file === undefined ? '' : `the token in ${file} `;
   if (Array.from(token).length < TOKEN_CHARACTERS_MIN) {
-    reader.problem(key, `is shorter than ${TOKEN_CHARACTERS_MIN} characters; make one with: openssl rand -base64 32`);
+    reader.problem(key, `${where}is shorter than ${TOKEN_CHARACTERS_MIN} characters; make one with: openssl rand -base64 32`);
     return undefined;
   }
   if (/\p{Cc}/u.test(token) || token.trim() !== token) {
-    reader.problem(key, 'holds control characters or surrounding white space, so no request could present it');
+    reader.problem(key, `${where}holds control characters or surrounding white space, so no request could present it`);
     return undefined;
   }
   return digestToken(token);
@@ -121,13 +164,19 @@ function readTokenFile(reader: TableReader, listed: string, folder: string, file
   try {
     bytes = readRegularFile(path);
   } catch (error) {
-    reader.problem('token_file', `${listed} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+    const file = couldBeToken(listed) ? 'the file, which is not named because its name could be a token,' : listed;
+    reader.problem('token_file', `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
     return undefined;
   }
-  // Every byte that is no UTF-8 would be replaced by the same one, and anybody could guess a token made of those.
+  // Decoding replaces every byte that is not UTF-8 by the same character, and a token made of those could be guessed.
   if (!isUtf8(bytes)) {
     reader.problem('token_file', `${listed} is not text in UTF-8; make a token with: openssl rand -base64 32`);
     return undefined;
   }
-  return digestOf(reader, 'token_file', bytes.toString().replace(/\r?\n$/, ''));
+  return digestOf(reader, 'token_file', bytes.toString().replace(/\r?\n$/, ''), listed);
+}
+
+/** Whether text given as a path may be a token that was meant for `token`: long, and not like a path, or like Base64. */
+function couldBeToken(text: string): boolean {
+  return text.length >= TOKEN_CHARACTERS_MIN && (text.endsWith('=') || !/^[./~]|\.\w{1,8}$/.test(text));
 }

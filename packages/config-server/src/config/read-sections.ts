@@ -3,7 +3,7 @@ import { defaultPrefix } from '../document/environment.ts';
 import { FILE_EXTENSIONS, isSupportedExtension } from '../document/formats.ts';
 import { sectionKey, type FileSource, type SectionDefinition } from '../section/definition.ts';
 import { isSegment } from './segment-shape.ts';
-import { isList, isRawTable, TableReader } from './table-reader.ts';
+import { isList, isRawTable, type TableReader } from './table-reader.ts';
 
 const SHAPE = 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - starting with a letter or digit, or no request could reach it';
 
@@ -11,9 +11,12 @@ export interface SectionsRead {
   readonly sections: readonly SectionDefinition[];
   /** Where server.toml defines each of them, such as `server.sections[2]`. */
   readonly tables: ReadonlyMap<SectionDefinition, string>;
-  /** Every application named, also by sections that have a problem: a grant of one of these is not a mistake of its own. */
-  readonly applications: ReadonlySet<string>;
+  /** The profiles of every application, also of sections that have a problem: a grant of one of those is no second problem. */
+  readonly named: NamedSections;
 }
+
+/** Profiles by application. */
+export type NamedSections = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function readSections(server: TableReader, folder: string): SectionsRead {
   const readers = server.tables('sections');
@@ -21,21 +24,32 @@ export function readSections(server: TableReader, folder: string): SectionsRead 
     server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
   const sections: SectionDefinition[] = [];
   const tables = new Map<SectionDefinition, string>();
-  const applications = new Set<string>();
-  const seen = new Set<string>();
+  const named = new Map<string, Set<string>>();
+  const firstTables = new Map<string, string>();
   for (const reader of readers) {
-    const named = reader.value('application');
-    if (typeof named === 'string') applications.add(named);
+    recordNames(reader, named);
     const section = readSection(reader, folder);
     if (section === undefined) continue;
     const key = sectionKey(section.application, section.profile);
-    if (seen.has(key)) reader.problem('profile', `the section ${key} is configured twice`);
-    seen.add(key);
+    const first = firstTables.get(key);
+    if (first === undefined) firstTables.set(key, reader.name);
+    else reader.problem('profile', `the section ${key} is configured twice, first at ${first}; remove one or change its profile`);
     sections.push(section);
     tables.set(section, reader.name);
   }
   checkPrefixes(server, sections);
-  return { sections, tables, applications };
+  return { sections, tables, named };
+}
+
+function recordNames(reader: TableReader, named: Map<string, Set<string>>): void {
+  const application = reader.value('application');
+  const profile = reader.value('profile');
+  if (typeof application !== 'string' || application === '') return;
+  const profiles = named.get(application) ?? new Set();
+  named.set(application, profiles);
+  const hasProfile = typeof profile === 'string' && profile !== '';
+  if (hasProfile) profiles.add(profile);
+  reader.describes(hasProfile ? `section ${sectionKey(application, profile)}` : `application ${application}`);
 }
 
 function readSection(reader: TableReader, folder: string): SectionDefinition | undefined {
@@ -78,8 +92,7 @@ function readFile(reader: TableReader, key: string, entry: unknown, folder: stri
   let optional = false;
   if (typeof entry === 'string' && entry !== '') listed = entry;
   else if (isRawTable(entry)) {
-    const problems = { push: (problem: { key: string; message: string }) => reader.problem(`${key}.${problem.key}`, problem.message) };
-    const table = new TableReader('', entry, problems as never);
+    const table = reader.nested(key, entry);
     listed = table.requiredString('path');
     optional = table.boolean('optional', false);
     table.finish();
@@ -92,21 +105,29 @@ function readFile(reader: TableReader, key: string, entry: unknown, folder: stri
   return { listed, path: resolve(folder, listed), optional };
 }
 
-/** One variable must not be able to reach two applications: that would hand one service's secret to another. */
+/**
+ * One variable must not reach two sections by two names: that would hand one service's secret, or production's, to another.
+ * Sections of one application may share a prefix, which is the default; then each variable means the same key in all of them.
+ */
 function checkPrefixes(server: TableReader, sections: readonly SectionDefinition[]): void {
-  const owners = new Map<string, string>();
-  for (const { application, envPrefix } of sections) owners.set(`${envPrefix}\0${application}`, application);
-  const entries = [...owners].map(([key, application]) => ({ prefix: key.slice(0, key.indexOf('\0')), application }));
-  entries.sort((a, b) => (a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : 0));
+  const owners = new Map<string, SectionDefinition>();
+  for (const section of sections) {
+    const owner = `${section.envPrefix}\0${section.application}`;
+    if (!owners.has(owner)) owners.set(owner, section);
+  }
+  const ordered = [...owners.values()].sort((a, b) => (a.envPrefix < b.envPrefix ? -1 : a.envPrefix > b.envPrefix ? 1 : 0));
   // In sorted order everything that extends a prefix directly follows it, so each entry only looks ahead while it matches.
-  for (const [index, { prefix, application }] of entries.entries()) {
-    for (let next = index + 1; next < entries.length && entries[next]!.prefix.startsWith(prefix); next++) {
-      const other = entries[next]!;
-      if (other.application === application) continue;
+  for (const [index, section] of ordered.entries()) {
+    for (let next = index + 1; next < ordered.length && ordered[next]!.envPrefix.startsWith(section.envPrefix); next++) {
+      const other = ordered[next]!;
       server.problem(
         'sections',
-        `the environment prefixes of ${application} (${prefix}) and ${other.application} (${other.prefix}) overlap; set env_prefix on one of them`,
+        `the environment prefixes of ${describePrefix(section)} and ${describePrefix(other)} overlap; set env_prefix on one of them`,
       );
     }
   }
+}
+
+function describePrefix({ application, profile, envPrefix }: SectionDefinition): string {
+  return `section ${sectionKey(application, profile)} (${envPrefix})`;
 }

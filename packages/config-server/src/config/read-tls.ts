@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { readRegularFile } from '../file-access.ts';
-import { parseCertificates, parsePrivateKey, TlsMaterial } from '../tls/tls-material.ts';
+import { parseCertificates, parsePrivateKey, TlsMaterial, type PemFile } from '../tls/tls-material.ts';
 import type { TableReader } from './table-reader.ts';
 
 export interface TlsRead {
@@ -19,7 +19,7 @@ export interface TlsPlatform {
 
 const HINTS = { crl: 'revocation is not checked by this server; remove the key and use short-lived certificates instead' };
 
-/** The `[server.tls]` table. Whatever is wrong is reported by path and sentence; nothing of a key file is ever quoted. */
+/** The `[server.tls]` table. A problem names the file and holds a sentence; nothing of a file's content is ever quoted. */
 export function readTls(server: TableReader, folder: string, platform: TlsPlatform): TlsRead {
   const reader = server.table('tls');
   if (reader === undefined) return { tls: undefined, files: [] };
@@ -30,16 +30,21 @@ export function readTls(server: TableReader, folder: string, platform: TlsPlatfo
   const clientCa = readPem(reader, 'client_ca', folder, files, false);
   reader.finish(HINTS);
   if (platform.modes && key !== undefined) checkMode(reader, key.path);
-  const pairFits = checkPair(reader, certificate?.text, key?.text);
+  const pairMatches = checkPair(reader, certificate, key);
   const anchored = clientCa === undefined || checkAuthority(reader, clientCa);
-  if (!pairFits || !anchored || !platform.tls) return { tls: undefined, files };
-  const tls = new TlsMaterial(certificate!.text, key!.text, clientCa?.text);
-  return { tls: usable(reader, tls) ? tls : undefined, files };
+  if (!pairMatches || !anchored || !platform.tls) return { tls: undefined, files };
+  const tls = new TlsMaterial(certificate!, key!, clientCa);
+  return { tls: isUsable(reader, tls, certificate!, key!) ? tls : undefined, files };
 }
 
-function readPem(reader: TableReader, key: string, folder: string, files: string[], required: boolean) {
+function readPem(reader: TableReader, key: string, folder: string, files: string[], required: boolean): PemFile | undefined {
   const listed = required ? reader.requiredString(key) : reader.string(key);
   if (listed === undefined) return undefined;
+  // Quoted as a path that does not exist, a private key written here would be printed.
+  if (/[\r\n]|-----BEGIN/.test(listed)) {
+    reader.problem(key, 'must be the path of a PEM file, not its content');
+    return undefined;
+  }
   const path = resolve(folder, listed);
   files.push(path);
   try {
@@ -59,20 +64,23 @@ function checkMode(reader: TableReader, path: string): void {
   );
 }
 
-function checkPair(reader: TableReader, certificate: string | undefined, key: string | undefined): boolean {
-  const chain = certificate === undefined ? undefined : parseCertificates(certificate);
+function checkPair(reader: TableReader, certificate: PemFile | undefined, key: PemFile | undefined): boolean {
+  const chain = certificate === undefined ? undefined : parseCertificates(certificate.text);
   if (certificate !== undefined && chain === undefined)
-    reader.problem('certificate', 'the file does not hold PEM certificates, leaf first');
-  const reading = key === undefined ? undefined : parsePrivateKey(key);
-  if (reading !== undefined && 'problem' in reading) reader.problem('key', `the file ${reading.problem}`);
+    reader.problem('certificate', `${certificate.path} does not hold PEM certificates, leaf first`);
+  const reading = key === undefined ? undefined : parsePrivateKey(key.text);
+  if (key !== undefined && reading !== undefined && 'problem' in reading) reader.problem('key', `${key.path} ${reading.problem}`);
   if (chain === undefined || reading === undefined || 'problem' in reading) return false;
   if (chain[0]!.checkPrivateKey(reading.key)) return true;
-  reader.problem('key', 'does not belong to the first certificate of certificate; list the leaf first and use its key');
+  reader.problem(
+    'key',
+    `${key!.path} does not belong to the first certificate of ${certificate!.path}; list the leaf first and use its key`,
+  );
   return false;
 }
 
-/** A chain has to end in a root. With intermediate certificates alone every caller would be refused, so that is found at the start. */
-function checkAuthority(reader: TableReader, { path, text }: { path: string; text: string }): boolean {
+/** A chain ends in a root. With intermediate certificates alone every caller would be refused, so the start is refused instead. */
+function checkAuthority(reader: TableReader, { path, text }: PemFile): boolean {
   const authorities = parseCertificates(text);
   if (authorities?.some((authority) => authority.checkIssued(authority))) return true;
   reader.problem(
@@ -84,13 +92,13 @@ function checkAuthority(reader: TableReader, { path, text }: { path: string; tex
   return false;
 }
 
-/** The TLS library has the last word: a key it finds too weak, for one, fails here and not at the first connection. */
-function usable(reader: TableReader, tls: TlsMaterial): boolean {
+/** The TLS library decides in the end: a key that it finds too weak, for example, fails here and not at the first connection. */
+function isUsable(reader: TableReader, tls: TlsMaterial, certificate: PemFile, key: PemFile): boolean {
   try {
     createSecureContext(tls.options);
     return true;
   } catch {
-    reader.problem('certificate', 'the TLS library refuses this certificate and key');
+    reader.problem('certificate', `the TLS library refuses ${certificate.path} with ${key.path}`);
     return false;
   }
 }

@@ -2,20 +2,30 @@ import type { Problem } from './problem.ts';
 
 type Raw = Record<string, unknown>;
 
+/** Long enough for two names of 64 characters. A name beyond that is a mistake, and is not repeated in full on every line. */
+const SUBJECT_CHARACTERS_MAX = 160;
+
 /**
- * Reads one TOML table key by key and writes down what does not fit, instead of stopping at the first mistake. Keys nobody
- * asked for are unknown keys; `finish` reports them.
+ * Reads one TOML table key by key and collects every problem instead of stopping at the first one. Keys that were never read
+ * are unknown keys; `finish` reports them.
  */
 export class TableReader {
   readonly name: string;
   readonly #raw: Raw;
   readonly #problems: Problem[];
-  readonly #asked = new Set<string>();
+  readonly #read = new Set<string>();
+  #subject: string | undefined;
 
-  constructor(name: string, raw: Raw, problems: Problem[]) {
+  constructor(name: string, raw: Raw, problems: Problem[], subject?: string) {
     this.name = name;
     this.#raw = raw;
     this.#problems = problems;
+    this.#subject = subject;
+  }
+
+  /** Names what the table describes, such as `client "billing-service"`. Every problem found here or below says it. */
+  describes(subject: string): void {
+    this.#subject = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}…` : subject;
   }
 
   keyOf(key: string): string {
@@ -23,11 +33,12 @@ export class TableReader {
   }
 
   problem(key: string, message: string): void {
-    this.#problems.push({ key: key === '' ? this.name : this.keyOf(key), message });
+    const subject = this.#subject === undefined ? {} : { subject: this.#subject };
+    this.#problems.push({ key: key === '' ? this.name : this.keyOf(key), ...subject, message });
   }
 
   has(key: string): boolean {
-    this.#asked.add(key);
+    this.#read.add(key);
     return Object.hasOwn(this.#raw, key);
   }
 
@@ -65,7 +76,7 @@ export class TableReader {
   table(key: string): TableReader | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
-    if (isRawTable(value)) return new TableReader(this.keyOf(key), value, this.#problems);
+    if (isRawTable(value)) return this.nested(key, value);
     this.problem(key, 'must be a table');
     return undefined;
   }
@@ -74,16 +85,21 @@ export class TableReader {
     const value = this.value(key);
     if (value === undefined) return [];
     if (Array.isArray(value) && value.every(isRawTable)) {
-      return value.map((raw, index) => new TableReader(`${this.keyOf(key)}[${index}]`, raw, this.#problems));
+      return value.map((raw, index) => this.nested(`${key}[${index}]`, raw));
     }
     this.problem(key, `must be an array of tables, [[${this.keyOf(key)}]]`);
     return [];
   }
 
-  /** Call last: every key not asked for by then is refused. */
+  /** A reader of a table inside this one. */
+  nested(key: string, raw: Raw): TableReader {
+    return new TableReader(this.keyOf(key), raw, this.#problems, this.#subject);
+  }
+
+  /** Call last: every key that was not read by then is refused. */
   finish(hints: Readonly<Record<string, string>> = {}): void {
     for (const key of Object.keys(this.#raw)) {
-      if (!this.#asked.has(key))
+      if (!this.#read.has(key))
         this.problem(key, Object.hasOwn(hints, key) ? hints[key]! : 'is not a known key; remove it or correct its spelling');
     }
   }
@@ -93,7 +109,7 @@ export function isRawTable(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** Absent or an array: anything else was already refused for what it is. */
+/** Absent or an array: any other type was already reported. */
 export function isList(value: unknown): boolean {
   return value === undefined || Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint, Outcome } from '../audit/audit-entry.ts';
+import { isGranted } from '../config/grant.ts';
 import { sectionKey } from '../section/definition.ts';
 import type { Section } from '../section/section.ts';
 import { answerWith, json, sendAnswer, type Answer } from './answer.ts';
@@ -101,7 +102,7 @@ class Exchange {
 
   #metrics(credential: Credential): void {
     const readable = [...this.#service.roster.sections.values()].filter((section) =>
-      credential.applications.has(section.definition.application),
+      isGranted(credential.applications, section.definition.application, section.key),
     );
     const body = Buffer.from(renderMetrics(readable));
     this.#answer(answerWith(200, METRICS_CONTENT_TYPE, body), 'metrics', 'served', credential);
@@ -113,9 +114,10 @@ class Exchange {
     const profile = decodeSegment(route.profile);
     const path = decodeKeyPath(route.path);
     const wellFormed = application !== undefined && profile !== undefined && path !== undefined;
-    const section = this.#service.roster.sections.get(wellFormed ? sectionKey(application, profile) : '/');
+    const key = wellFormed ? sectionKey(application, profile) : '/';
+    const section = this.#service.roster.sections.get(key);
     if (!wellFormed) return this.#answer(NOT_FOUND, route.endpoint, 'malformed', credential);
-    const granted = credential.applications.has(application);
+    const granted = isGranted(credential.applications, application, key);
     if (!granted || section === undefined) return this.#answer(NOT_FOUND, route.endpoint, 'not-found', credential, application, profile);
     return this.#serve(route.endpoint, section, credential, path);
   }

@@ -344,7 +344,9 @@ test('an invalid edit keeps the running roster, is logged, and shows on readyz u
   await running.write('server.toml', SERVER_TOML.replace(TOKEN, secret));
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
   expect((await running.ask('/billing/prod')).status).toBe(200);
-  expect(running.log.join('\n')).toMatch(/the running configuration stays in service: .*server\.clients\[0\]\.token: is shorter than 32/);
+  expect(running.log.join('\n')).toMatch(
+    /the running configuration stays in service: .*server\.clients\[0\]\.token \(client "billing-service"\): is shorter than 32/,
+  );
   expect(running.log.join('\n')).not.toContain(secret);
   await running.write('server.toml', SERVER_TOML);
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');

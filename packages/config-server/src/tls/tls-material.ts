@@ -1,21 +1,28 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import type { TlsOptions } from 'node:tls';
 
+export interface PemFile {
+  readonly path: string;
+  readonly text: string;
+}
+
 /** Checked certificate, key and client authority. Private fields, so that printing a configuration cannot show key bytes. */
 export class TlsMaterial {
   readonly requiresClientCertificate: boolean;
+  readonly #certificatePath: string;
   readonly #certificate: string;
   readonly #key: string;
   readonly #clientCa: string | undefined;
 
-  constructor(certificate: string, key: string, clientCa: string | undefined) {
-    this.#certificate = certificate;
-    this.#key = key;
-    this.#clientCa = clientCa;
+  constructor(certificate: PemFile, key: PemFile, clientCa: PemFile | undefined) {
+    this.#certificatePath = certificate.path;
+    this.#certificate = certificate.text;
+    this.#key = key.text;
+    this.#clientCa = clientCa?.text;
     this.requiresClientCertificate = clientCa !== undefined;
   }
 
-  /** Versions and cipher suites stay the library's defaults. With an authority, a peer without a certificate from it gets no connection. */
+  /** Versions and cipher suites are the library's defaults. With an authority, a peer without a certificate from it gets no connection. */
   get options(): TlsOptions {
     return {
       cert: this.#certificate,
@@ -25,13 +32,13 @@ export class TlsMaterial {
     };
   }
 
-  /** A sentence when callers will refuse the certificate because of its dates. It may be the only one there is, so it is served all the same. */
+  /** A sentence when callers will refuse the certificate because of its dates. It is served anyway: there may be no other. */
   warning(now: number): string | undefined {
     const { validFrom, validTo } = parseCertificates(this.#certificate)![0]!;
     const expired = now > Date.parse(validTo);
     if (!expired && now >= Date.parse(validFrom)) return undefined;
     const when = new Date(expired ? validTo : validFrom).toISOString();
-    return `the certificate of server.tls.certificate ${expired ? 'expired at' : 'is not valid before'} ${when}; callers that verify it will not connect`;
+    return `the certificate of server.tls.certificate ${expired ? 'expired at' : 'is not valid before'} ${when} (${this.#certificatePath}); callers that verify it will not connect`;
   }
 
   equals(other: TlsMaterial): boolean {
@@ -57,7 +64,7 @@ export type KeyReading = { readonly key: KeyObject } | { readonly problem: strin
 /** A private key as PKCS#8, PKCS#1 or SEC1. The sentence of a failed reading holds no part of the file. */
 export function parsePrivateKey(pem: string): KeyReading {
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type:\s*4,ENCRYPTED/.test(pem)) {
-    return { problem: 'is encrypted; the server has no one to ask for a passphrase, so store it unencrypted with mode 0400' };
+    return { problem: 'is encrypted; the server cannot ask for a passphrase, so store the key unencrypted with mode 0400' };
   }
   try {
     return { key: createPrivateKey(pem) };

@@ -193,7 +193,9 @@ test.each([
   const dated = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'], ...validity });
   const warnings = (running: RunningServer): string[] => running.log.filter((line) => line.includes('WARNING'));
   const started = await startServer({ folder: await tlsFolder(dated.key, dated.cert), toml: TLS_TOML });
-  expect(warnings(started)).toEqual([expect.stringContaining(`the certificate of server.tls.certificate ${dates}`)]);
+  expect(warnings(started)).toEqual([
+    expect.stringMatching(new RegExp(`the certificate of server\\.tls\\.certificate ${dates}.* \\(/.*/server\\.pem\\)`)),
+  ]);
   const running = await startTls(TLS_TOML);
   expect(warnings(running)).toEqual([]);
   await chmod(join(running.folder, 'server.key'), 0o600);
@@ -253,10 +255,14 @@ test('a crl key, unknown keys, a foreign key, an encrypted key and things that a
   ]);
   const encrypted = leaf.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' }).toString();
   const cases: [string, string, RegExp][] = [
-    [client.key, leaf.cert, /^server\.tls\.key: does not belong to the first certificate/],
-    [encrypted, leaf.cert, /^server\.tls\.key: the file is encrypted/],
-    ['-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n', leaf.cert, /^server\.tls\.key: the file is not a private key/],
-    [leaf.key, 'nothing', /^server\.tls\.certificate: the file does not hold PEM certificates/],
+    [client.key, leaf.cert, /^server\.tls\.key: \/.*\/server\.key does not belong to the first certificate of \/.*\/server\.pem/],
+    [encrypted, leaf.cert, /^server\.tls\.key: \/.*\/server\.key is encrypted/],
+    [
+      '-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n',
+      leaf.cert,
+      /^server\.tls\.key: \/.*\/server\.key is not a private key/,
+    ],
+    [leaf.key, 'nothing', /^server\.tls\.certificate: \/.*\/server\.pem does not hold PEM certificates/],
   ];
   for (const [key, certificate, message] of cases) {
     const place = await tlsFolder(key, certificate);
@@ -264,6 +270,15 @@ test('a crl key, unknown keys, a foreign key, an encrypted key and things that a
     expect(problems).toEqual([expect.stringMatching(message)]);
     expect(problems.join()).not.toMatch(/c2VjcmV0|MII|BEGIN/);
   }
+  const badAuthority = await tlsFolder();
+  await writeFile(join(badAuthority, 'ca.pem'), leaf.key);
+  expect(await problemsOf(badAuthority, MUTUAL_TOML)).toEqual([
+    expect.stringMatching(/^server\.tls\.client_ca: \/.*\/ca\.pem does not hold PEM certificates$/),
+  ]);
+  const weak = createCertificate({ name: 'localhost', issuer: authority, keyType: 'weak-rsa' });
+  expect(await problemsOf(await tlsFolder(weak.key, weak.cert), TLS_TOML)).toEqual([
+    expect.stringMatching(/^server\.tls\.certificate: the TLS library refuses \/.*\/server\.pem with \/.*\/server\.key$/),
+  ]);
   const missing = await problemsOf(folder, TLS_TOML.replace('"server.pem"', '"nowhere.pem"'));
   expect(missing).toEqual([expect.stringMatching(/^server\.tls\.certificate: .*nowhere\.pem cannot be read \(ENOENT\)/)]);
 });
