@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from './clock.ts';
+import type { DatabaseObserver, PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
 import type { ListenOptions, NotificationListener, QueryOptions, TransactionOptions } from './engine.ts';
 
@@ -60,6 +61,9 @@ export interface Database<T = AnyTables> extends Db<T> {
   listen(channel: string, listener: NotificationListener, options?: ListenOptions): Promise<() => Promise<void>>;
   /** Sent when the transaction of `db` commits; at once outside one. At most 7,999 bytes. */
   notify(db: Db, channel: string, payload?: string): Promise<void>;
+  readonly pool: PoolStatus;
+  /** Tells `observer` about every statement and retry until the returned function is called. */
+  observe(observer: DatabaseObserver): () => void;
   /** Waits for the transaction under way, then closes every connection. */
   close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import type { PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What one statement gave back. `count` is the number of rows returned or changed. */
@@ -71,6 +72,7 @@ export interface ListenOptions {
 /** A database as the rest of the layer sees it; everything outside a transaction commits at once. */
 export interface Engine extends StatementRunner {
   readonly dialect: Dialect;
+  readonly pool: PoolStatus;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;

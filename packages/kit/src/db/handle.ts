@@ -105,6 +105,7 @@ export class Handle {
         return await this.#attempt(work, options);
       } catch (error) {
         if (retriesLeft <= 0 || !this.context.engine.isRetryable(error)) throw error;
+        this.runner.observers.retried();
       }
     }
   }

@@ -1,71 +1,99 @@
+import type { DatabaseObservers } from './database-observer.ts';
 import type { QueryOptions, StatementResult, StatementRunner } from './engine.ts';
-import { isObserved, type QueryEvent, type QueryObserver, reportQuery } from './query-observer.ts';
+import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
-/** Runs statements and tells whoever listens: the database's own observer and those of the async context. */
+/** Runs statements and tells whoever listens: the database's own observers and those of the async context. */
 export class ObservedRunner implements StatementRunner {
   readonly runner: StatementRunner;
+  readonly observers: DatabaseObservers;
   readonly #using: string;
-  readonly #observer: QueryObserver | undefined;
   readonly #admit: ((text: string) => void) | undefined;
 
-  constructor(runner: StatementRunner, using: string, observer?: QueryObserver, admit?: (text: string) => void) {
+  constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, admit?: (text: string) => void) {
     this.runner = runner;
+    this.observers = observers;
     this.#using = using;
-    this.#observer = observer;
     this.#admit = admit;
   }
 
   /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
   over(runner: StatementRunner, admit?: (text: string) => void): ObservedRunner {
-    return new ObservedRunner(runner, this.#using, this.#observer, admit);
+    return new ObservedRunner(runner, this.#using, this.observers, admit);
   }
 
-  /** Undefined when the statement has to wait, or somebody wants to know about it. */
+  /** Undefined when the statement has to wait. */
   runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
-    if (this.runner.runNow === undefined || this.#observer !== undefined || isObserved()) return undefined;
+    if (this.runner.runNow === undefined) return undefined;
     this.#admit?.(text);
-    return this.runner.runNow(text, parameters);
+    if (!this.#isObserved()) return this.runner.runNow(text, parameters);
+    const started = performance.now();
+    let result: StatementResult | undefined;
+    try {
+      result = this.runner.runNow(text, parameters);
+    } catch (error) {
+      this.#report(text, parameters, 0, started, error);
+      throw error;
+    }
+    if (result !== undefined) this.#report(text, parameters, result.count, started);
+    return result;
   }
 
   async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     this.#admit?.(text);
-    if (this.#observer === undefined && !isObserved()) return this.runner.run(text, parameters, options);
-    return this.#measured(text, parameters, options);
+    if (!this.#isObserved()) return this.runner.run(text, parameters, options);
+    const started = performance.now();
+    let result: StatementResult;
+    try {
+      result = await this.runner.run(text, parameters, options);
+    } catch (error) {
+      this.#report(text, parameters, 0, started, error);
+      throw error;
+    }
+    this.#report(text, parameters, result.count, started);
+    return result;
   }
 
   async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
     this.#admit?.(text);
     const started = performance.now();
     let rowCount = 0;
-    for await (const chunk of this.runner.stream(text, parameters, chunkSize)) {
-      rowCount += chunk.count;
-      yield chunk;
-    }
-    this.#report(text, parameters, rowCount, started, false);
-  }
-
-  async #measured(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
-    const started = performance.now();
+    let failure: unknown;
     try {
-      const result = await this.runner.run(text, parameters, options);
-      this.#report(text, parameters, result.count, started, false);
-      return result;
+      for await (const chunk of this.runner.stream(text, parameters, chunkSize)) {
+        rowCount += chunk.count;
+        yield chunk;
+      }
     } catch (error) {
-      this.#report(text, parameters, 0, started, true);
+      failure = error;
       throw error;
+    } finally {
+      if (this.#isObserved()) this.#report(text, parameters, rowCount, started, failure);
     }
   }
 
-  #report(sql: string, parameters: readonly unknown[], rowCount: number, started: number, failed: boolean): void {
+  #isObserved(): boolean {
+    return this.observers.observesQueries || isObserved();
+  }
+
+  #report(sql: string, parameters: readonly unknown[], rowCount: number, started: number, error?: unknown): void {
     const event: QueryEvent = {
       using: this.#using,
+      dialect: this.observers.dialect,
       sql,
       parameterCount: parameters.length,
       rowCount,
       durationMs: performance.now() - started,
-      failed,
+      failed: error !== undefined,
+      errorType: error === undefined ? undefined : errorType(error),
     };
-    this.#observer?.(event);
+    this.observers.queried(event);
     reportQuery(event);
   }
+}
+
+/** A code or a class, never the message: PostgreSQL's messages repeat values. */
+function errorType(error: unknown): string {
+  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  if (typeof code === 'string') return code;
+  return typeof name === 'string' ? name : 'Error';
 }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
+import { type DatabaseObserver, DatabaseObservers, type PoolStatus } from './database-observer.ts';
 import type { Database, Db } from './db.ts';
 import type { Engine, ListenOptions, NotificationListener } from './engine.ts';
 import { Handle, kyselyOf, type HandleContext } from './handle.ts';
@@ -80,7 +81,9 @@ class OpenedDatabase extends Handle {
 
   constructor(url: string, engine: Engine, options: DatabaseOptions) {
     const using = options.name ?? 'default';
-    const runner = new ObservedRunner(engine, using, options.onQuery);
+    const observers = new DatabaseObservers(engine.dialect);
+    if (options.onQuery !== undefined) observers.add({ onQuery: options.onQuery });
+    const runner = new ObservedRunner(engine, using, observers);
     const context: HandleContext = {
       engine,
       ...kyselyOf(engine, runner),
@@ -103,6 +106,14 @@ class OpenedDatabase extends Handle {
     const { engine } = this.context;
     if (engine instanceof SqliteEngine) db.afterCommit(() => engine.notify(channel, payload));
     else await db.query('select pg_notify($1, $2)', [channel, payload]);
+  }
+
+  get pool(): PoolStatus {
+    return this.context.engine.pool;
+  }
+
+  observe(observer: DatabaseObserver): () => void {
+    return this.runner.observers.add(observer);
   }
 
   close(): Promise<void> {

@@ -1,13 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Dialect } from './dialect.ts';
 
 /** One statement that ran. Values are counted, never shown: they may be secrets. */
 export interface QueryEvent {
   readonly using: string;
+  readonly dialect: Dialect;
   readonly sql: string;
   readonly parameterCount: number;
   readonly rowCount: number;
   readonly durationMs: number;
   readonly failed: boolean;
+  /** What kind of failure: a code such as `23505`, or the name of the error's class. */
+  readonly errorType: string | undefined;
 }
 
 export type QueryObserver = (event: QueryEvent) => void;

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { PoolStatus } from '../database-observer.ts';
 import type {
   Engine,
   EngineTransaction,
@@ -66,6 +67,11 @@ export class PostgresEngine implements Engine {
     this.#settings = { names: this.#names };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
     this.#listener = new PostgresListener(url, options.log);
+  }
+
+  get pool(): PoolStatus {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { max: this.#pool.options.max, used: totalCount - idleCount, waiting: waitingCount };
   }
 
   async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {

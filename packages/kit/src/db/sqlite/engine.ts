@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { backup } from 'node:sqlite';
 import { openScopeOf } from '../ambient.ts';
+import type { PoolStatus } from '../database-observer.ts';
 import type {
   Engine,
   EngineTransaction,
@@ -59,6 +60,10 @@ export class SqliteEngine implements Engine {
     this.writer = writer;
     this.#reader = reader;
     this.#inMemory = reader === writer;
+  }
+
+  get pool(): PoolStatus {
+    return { max: 1, used: this.#queue.isHeld ? 1 : 0, waiting: this.#queue.waiting };
   }
 
   runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {

@@ -5,6 +5,14 @@ export class WriterQueue {
   #held = false;
   readonly #waiting: (() => void)[] = [];
 
+  get isHeld(): boolean {
+    return this.#held;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   async acquire(deadlineMs: number): Promise<void> {
     if (!this.#held) {
       this.#held = true;

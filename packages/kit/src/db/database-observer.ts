@@ -1,0 +1,51 @@
+import type { Dialect } from './dialect.ts';
+import type { QueryEvent, QueryObserver } from './query-observer.ts';
+
+/** Hears what one database does, whoever asked for it. */
+export interface DatabaseObserver {
+  readonly onQuery?: QueryObserver;
+  /** A transaction is run again after a serialization failure or a deadlock. */
+  readonly onRetry?: () => void;
+}
+
+/** How busy a database's connections are. On SQLite the one connection that writes is counted. */
+export interface PoolStatus {
+  readonly max: number;
+  readonly used: number;
+  /** Statements and transactions that wait for a connection. */
+  readonly waiting: number;
+}
+
+/** The observers of one database; shared by all its handles. */
+export class DatabaseObservers {
+  readonly dialect: Dialect;
+  readonly #observers = new Set<DatabaseObserver>();
+  /** Asked before every statement. */
+  observesQueries = false;
+
+  constructor(dialect: Dialect) {
+    this.dialect = dialect;
+  }
+
+  add(observer: DatabaseObserver): () => void {
+    this.#observers.add(observer);
+    this.#update();
+    return () => {
+      this.#observers.delete(observer);
+      this.#update();
+    };
+  }
+
+  queried(event: QueryEvent): void {
+    if (!this.observesQueries) return;
+    for (const observer of this.#observers) observer.onQuery?.(event);
+  }
+
+  retried(): void {
+    for (const observer of this.#observers) observer.onRetry?.();
+  }
+
+  #update(): void {
+    this.observesQueries = [...this.#observers].some(({ onQuery }) => onQuery !== undefined);
+  }
+}
