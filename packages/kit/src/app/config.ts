@@ -19,6 +19,8 @@ export interface Settings {
   readonly logLevel: string;
   /** LOG_DESTINATION: `stdout` (default) or `stderr`, which the commands of `kit` use to keep their output clean. */
   readonly logDestination: string;
+  /** LOG_FORMAT: `json`, `pretty` (lines for people), or `auto` (default): pretty on a terminal, JSON elsewhere. */
+  readonly logFormat: string;
   /** SHUTDOWN_TIMEOUT_MS: how long open requests may take to finish when the app closes. */
   readonly shutdownTimeoutMs: number;
   /** API_KEY_PEPPER, or the file API_KEY_PEPPER_FILE names. Never printed: not enumerable. */
@@ -31,6 +33,7 @@ export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'thrott
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const logDestinations = ['stdout', 'stderr'];
+const logFormats = ['auto', 'json', 'pretty'];
 const errorFormats = ['problem+json', 'detail'];
 const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'webhookSecretKeys'];
 
@@ -73,6 +76,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     warnBlockingMs: milliseconds('WARN_BLOCKING_MS', overrides.warnBlockingMs ?? text('WARN_BLOCKING_MS'), 100),
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
     logDestination: oneOf('LOG_DESTINATION', overrides.logDestination ?? text('LOG_DESTINATION') ?? 'stdout', logDestinations),
+    logFormat: oneOf('LOG_FORMAT', overrides.logFormat ?? text('LOG_FORMAT') ?? 'auto', logFormats),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
     apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
@@ -88,6 +92,7 @@ const settingNames: readonly string[] = [
   'warnBlockingMs',
   'logLevel',
   'logDestination',
+  'logFormat',
   'shutdownTimeoutMs',
   'apiKeyPepper',
   'webhookSecretKeys',

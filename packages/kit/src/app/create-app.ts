@@ -30,6 +30,12 @@ export function createApp(options: AppOptions): App {
   return new Application(options);
 }
 
+/** The request log shows the tenant when somebody asked for it; finding it may cost a query, so the log does not ask. */
+function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
+  const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
+  return found instanceof Promise ? found.then(remember) : remember(found);
+}
+
 class Application implements App {
   readonly title: string;
   readonly version: string;
@@ -94,7 +100,7 @@ class Application implements App {
       trustedProxies,
       throttleStorage,
       throttleRates: settings.throttleRates,
-      tenantOf: (exchange) => tenant?.(exchange as Exchange) ?? null,
+      tenantOf: (exchange) => knownTenant(exchange as Exchange, tenant?.(exchange as Exchange) ?? null),
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
       jsonDepthMax: options.jsonDepthMax ?? JSON_DEPTH_MAX,
       draining: this.#draining.signal,

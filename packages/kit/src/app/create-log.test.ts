@@ -1,8 +1,9 @@
 import { pino, stdSerializers } from 'pino';
 import { expect, test } from 'vitest';
+import { installTracing } from '../observe/tracing.ts';
 import { createLog } from './create-log.ts';
 
-const settings = { logLevel: 'info', logDestination: 'stdout' };
+const settings = { logLevel: 'info', logDestination: 'stdout', logFormat: 'json' };
 const quoting = () => Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (email)=(ada@example.com) already exists.' });
 
 function lines() {
@@ -34,4 +35,19 @@ test('it stays its owner’s: the level follows, and a way with errors the owner
   const chosen = pino({ serializers: { err: (error: Error) => ({ only: stdSerializers.err(error).message }) } }, stream);
   createLog(chosen, settings).error({ err: quoting() }, 'failed');
   expect(JSON.parse(written.at(-1) as string)).toMatchObject({ err: { only: 'duplicate key' } });
+});
+
+test('every record inside a trace has its ids, whoever made the logger, and no record outside', () => {
+  const { written, stream } = lines();
+  let ids: { trace_id: string; span_id: string } | undefined = { trace_id: 't1', span_id: 's1' };
+  const remove = installTracing({ span: (_name, _options, work) => work(undefined), traceparent: () => undefined, ids: () => ids });
+  const log = createLog(pino({ base: null, mixin: () => ({ region: 'eu' }) }, stream), settings);
+  log.child({ request_id: '1' }).info('inside');
+  ids = undefined;
+  log.info('outside');
+  remove();
+  expect(written.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({ trace_id: 't1', span_id: 's1', region: 'eu', request_id: '1' }),
+    expect.not.objectContaining({ trace_id: expect.anything() as unknown }),
+  ]);
 });

@@ -1,26 +1,55 @@
-import { destination, levels, pino, stdSerializers, symbols, type Logger, type LoggerOptions } from 'pino';
+import { destination, levels, pino, stdSerializers, symbols, type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { loggedError } from '../errors/logged-error.ts';
+import { activeTracing } from '../observe/tracing.ts';
 import type { Settings } from './config.ts';
+import { prettyLine } from './pretty-log.ts';
 
-/** A pino logger from options, or the caller's own. */
-export function createLog(given: LoggerOptions | Logger | undefined, settings: Pick<Settings, 'logLevel' | 'logDestination'>): Logger {
-  if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withLoggedErrors(given as Logger);
+type LogSettings = Pick<Settings, 'logLevel' | 'logDestination' | 'logFormat'>;
+
+/** A pino logger from options, or the caller's own. Every record inside a trace has its `trace_id` and `span_id`. */
+export function createLog(given: LoggerOptions | Logger | undefined, settings: LogSettings): Logger {
+  if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withKitFields(given as Logger);
   // A level pino does not know is reported with the other faults of start-up; here it must not throw first.
   const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
   const wanted = given as LoggerOptions | undefined;
-  const options = { level, ...wanted, serializers: { err: (error: unknown) => loggedError(error), ...wanted?.serializers } };
-  // Synchronous, as pino's own default: a short-lived command must not lose its last records.
-  return settings.logDestination === 'stderr' ? pino(options, destination({ dest: 2, sync: true })) : pino(options);
+  const options: LoggerOptions = {
+    level,
+    ...wanted,
+    serializers: { err: (error: unknown) => loggedError(error), ...wanted?.serializers },
+    mixin: withTraceIds(wanted?.mixin),
+  };
+  // A transport is the caller's own way out.
+  return wanted?.transport === undefined ? pino(options, streamOf(settings)) : pino(options);
+}
+
+/** Synchronous, as pino's own default: a short-lived command must not lose its last records. */
+function streamOf({ logDestination, logFormat }: LogSettings): DestinationStream {
+  const [dest, stream] = logDestination === 'stderr' ? [2, process.stderr] : [1, process.stdout];
+  const lines = destination({ dest, sync: true });
+  const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && stream.isTTY);
+  return isPretty ? { write: (record) => void lines.write(prettyLine(record)) } : lines;
+}
+
+type Mixin = NonNullable<LoggerOptions['mixin']>;
+
+function withTraceIds(own: Mixin | undefined): Mixin {
+  return (members, level, logger) => {
+    const fields = own === undefined ? {} : own(members, level, logger);
+    const ids = activeTracing()?.ids();
+    return ids === undefined ? fields : { ...ids, ...fields };
+  };
 }
 
 /**
  * Pino's own way with errors copies every member, the row in PostgreSQL's `detail` included. A logger whose owner chose another way keeps it.
  * Made from the given one, not its child: the level stays the owner's to change.
  */
-function withLoggedErrors(given: Logger): Logger {
-  const serializers = (given as unknown as Readonly<Record<symbol, Readonly<Record<string, unknown>> | undefined>>)[symbols.serializersSym];
-  if (serializers === undefined || serializers['err'] !== stdSerializers.err) return given;
+function withKitFields(given: Logger): Logger {
+  const own = given as unknown as Readonly<Record<symbol, unknown>>;
+  const serializers = own[symbols.serializersSym] as Readonly<Record<string, unknown>> | undefined;
   const logger = Object.create(given) as Logger & Record<symbol, unknown>;
-  logger[symbols.serializersSym] = { ...serializers, err: (error: unknown) => loggedError(error) };
+  if (serializers !== undefined && serializers['err'] === stdSerializers.err)
+    logger[symbols.serializersSym] = { ...serializers, err: (error: unknown) => loggedError(error) };
+  logger[symbols.mixinSym] = withTraceIds(own[symbols.mixinSym] as Mixin | undefined);
   return logger;
 }

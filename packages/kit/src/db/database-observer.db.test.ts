@@ -17,7 +17,7 @@ describeDatabases(
       await database.db.query('insert into entries (label) values ($1)', ['secret-1']);
       await database.db.transaction((tx) => tx.query('select label from entries where label = $1', ['secret-1']));
       for await (const rows of database.db.stream('select label from entries')) expect(rows).toHaveLength(1);
-      await expect(database.db.query('insert into entries (label) values ($1)', ['secret-1'])).rejects.toThrow();
+      await expect(database.db.query('insert into entries (label) values ($1)', ['secret-1'])).rejects.toThrow(/unique/i);
       stop();
       await database.db.query('select 1');
       expect(events.map(({ sql }) => sql.split(' ')[0])).toEqual(['insert', 'select', 'select', 'insert']);

@@ -1,5 +1,6 @@
 import { authenticate, type Authentication } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { activeTracing } from '../observe/tracing.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Verdict } from '../permissions/permission.ts';
 import { enforceThrottles, throttledError } from '../throttle/enforce.ts';
@@ -74,7 +75,11 @@ function remember(exchange: Exchange, route: CompiledRoute, found: Authenticatio
 }
 
 function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
-  const verdict = route.permission.evaluate(exchange);
+  const tracing = activeTracing();
+  const verdict =
+    tracing === undefined
+      ? route.permission.evaluate(exchange)
+      : tracing.span(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange));
   return verdict instanceof Promise ? verdict.then((settled) => settle(exchange, route, settled)) : settle(exchange, route, verdict);
 }
 

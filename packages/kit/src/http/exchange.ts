@@ -36,6 +36,12 @@ export class Exchange implements AuthRequest, PermissionContext {
   error: unknown = undefined;
   /** The code the caller was told, once there was an error. */
   errorCode: string | undefined;
+  /** Statements so far and the time they took. Counted while some middleware of the route has `onQuery`. */
+  queryCount = 0;
+  queryMs = 0;
+  /** The tenant, once it was asked for. */
+  knownTenant: string | null = null;
+  #queryPlan: string[] | undefined;
   #clientAddress: string | undefined;
   #log: Log | undefined;
   #aborter: AbortController | undefined;
@@ -131,6 +137,15 @@ export class Exchange implements AuthRequest, PermissionContext {
     if (raw.destroyed) closed();
     else raw.once('close', closed);
     return aborter;
+  }
+
+  /** What the SQL of this request does, in a few words without values: `orders join customer`. Shown by queryHeaders() in development. */
+  noteQueryPlan(text: string): void {
+    (this.#queryPlan ??= []).push(text);
+  }
+
+  get queryPlan(): readonly string[] {
+    return this.#queryPlan ?? [];
   }
 
   get services(): Scope {

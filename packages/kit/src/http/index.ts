@@ -6,7 +6,7 @@ export type { HandlerContext } from './handler-context.ts';
 export type { Host } from './host.ts';
 export { jsonSchema } from './json-schema.ts';
 export type { Log } from './log.ts';
-export type { Middleware } from './middleware.ts';
+export type { Middleware, RequestPart } from './middleware.ts';
 export { isRoute, route, wrapRoute } from './route.ts';
 export type { Deprecation, HttpMethod, Route, RouteFacts, RouteOptions, StreamOptions } from './route.ts';
 export { isSchema, jsonSchemaOf, type JsonSchema, type OutputOf, type Schema, type SchemaIssue, type SchemaResult } from './schema.ts';

@@ -2,9 +2,11 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { activeTracing } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
+import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
 import type { Host } from './host.ts';
@@ -28,6 +30,7 @@ interface RoutePlan extends AnswerPlan {
   readonly others: ReadonlyMap<number, Serializer | undefined>;
   readonly around: readonly Middleware[];
   readonly onFinish: readonly Middleware[];
+  readonly enclosure: Enclosure | undefined;
 }
 
 /** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
@@ -45,6 +48,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     around: middleware.filter((each) => each.handle !== undefined),
     onResponse: middleware.filter((each) => each.onResponse !== undefined),
     onFinish: middleware.filter((each) => each.onFinish !== undefined),
+    enclosure: enclosureOf(middleware),
     errors: route.errors,
     challenges: challengesOf(route.authenticators),
   };
@@ -55,18 +59,21 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     // A stream has no HEAD: its headers depend on its first event.
     exposeHeadRoute: route.method === 'GET' && route.kind !== 'stream',
     onRequest: (request, reply, proceed) => admit(host, plan, request, reply, proceed),
-    handler: (request, reply) => handle(plan, (request as KitRequest)[exchangeKey], reply),
-    errorHandler: (error, request) => fail((request as KitRequest)[exchangeKey], plan, bodyError(error, request, plan.route)),
+    handler: handlerOf(plan),
+    errorHandler: (error, request) => refuseBody(plan, request as KitRequest, error),
   };
 }
 
 function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: FastifyReply, proceed: () => void): void {
   const exchange = new Exchange(host, plan.route, request, reply);
   (request as KitRequest)[exchangeKey] = exchange;
-  if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan.onFinish));
+  const { enclosure } = plan;
+  if (plan.onFinish.length > 0) reply.raw.once('close', () => finish(exchange, plan.onFinish, enclosure));
   let pending;
   try {
-    pending = runStages(plan.stages, exchange);
+    // Fastify goes on outside: it loses the async context while it reads the body, so handling enters it again.
+    pending =
+      enclosure === undefined ? runStages(plan.stages, exchange) : enclosure(exchange, 'admission', () => runStages(plan.stages, exchange));
   } catch (error) {
     fail(exchange, plan, error);
     return;
@@ -80,7 +87,12 @@ function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: Fast
 }
 
 /** Tells the middleware that the answer is over. What one of them throws is nobody's request any more: it is logged. */
-export function finish(exchange: Exchange, onFinish: readonly Middleware[]): void {
+export function finish(exchange: Exchange, onFinish: readonly Middleware[], enclosure: Enclosure | undefined): void {
+  if (enclosure === undefined) finishAll(exchange, onFinish);
+  else enclosure(exchange, 'finish', () => finishAll(exchange, onFinish));
+}
+
+function finishAll(exchange: Exchange, onFinish: readonly Middleware[]): void {
   for (const middleware of onFinish) {
     try {
       middleware.onFinish?.(exchange);
@@ -90,12 +102,28 @@ export function finish(exchange: Exchange, onFinish: readonly Middleware[]): voi
   }
 }
 
+function refuseBody(plan: RoutePlan, request: KitRequest, error: unknown): void {
+  const { [exchangeKey]: exchange } = request;
+  const refuse = () => fail(exchange, plan, bodyError(error, request, plan.route));
+  if (plan.enclosure === undefined) refuse();
+  else plan.enclosure(exchange, 'handling', refuse);
+}
+
 /** What Fastify found wrong while it read the body. */
 function bodyError(error: unknown, { raw }: FastifyRequest, route: CompiledRoute): unknown {
   if (raw.destroyed && !raw.complete)
     return coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.', cause: error });
   if ((error as { code?: unknown } | null)?.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') return error;
   return coreErrors.body_too_large({ extensions: { bytes_max: route.bodyBytesMax }, cause: error });
+}
+
+function handlerOf(plan: RoutePlan): (request: FastifyRequest, reply: FastifyReply) => void {
+  const { enclosure } = plan;
+  if (enclosure === undefined) return (request, reply) => handle(plan, (request as KitRequest)[exchangeKey], reply);
+  return (request, reply) => {
+    const exchange = (request as KitRequest)[exchangeKey];
+    enclosure(exchange, 'handling', () => handle(plan, exchange, reply));
+  };
 }
 
 /** Fastify waits for `reply.send` because nothing is returned; there is no promise unless the handler makes one. */
@@ -149,6 +177,17 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
   const { route } = plan;
+  const tracing = activeTracing();
+  return tracing === undefined
+    ? runHandler(plan, exchange, context)
+    : tracing.span(
+        `handler ${route.controller}.${route.field}`,
+        { attributes: { 'code.function.name': `${route.controller}.${route.field}` } },
+        () => runHandler(plan, exchange, context),
+      );
+}
+
+function runHandler({ route }: RoutePlan, exchange: Exchange, context: Handling): unknown {
   const { blocking } = exchange.host;
   return blocking.isOn ? blocking.run(route, () => route.route.handler(context)) : route.route.handler(context);
 }

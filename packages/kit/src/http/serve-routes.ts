@@ -8,6 +8,7 @@ import type { Throttle } from '../throttle/throttle.ts';
 import { clientThrottleStages, onRequestStages, refuseLongUrl, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
+import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
 import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
@@ -69,18 +70,21 @@ export class Strays {
   readonly #middleware: readonly Middleware[];
   readonly #methods: PathMethods;
   readonly #stages: readonly Stage[];
+  readonly #enclosure: Enclosure | undefined;
 
   constructor(host: Host, { routes, appMiddleware, appThrottles }: ServedRoutes) {
     this.#host = host;
     this.#middleware = appMiddleware;
     this.#plan = { onResponse: appMiddleware.filter((each) => each.onResponse !== undefined), errors: host.errors, challenges: undefined };
     this.#methods = new PathMethods(routes);
+    this.#enclosure = enclosureOf(appMiddleware);
     // Looking for addresses costs the client's budget like using them.
     this.#stages = [refuseLongUrl, ...onRequestStages(appMiddleware), ...clientThrottleStages(appThrottles)];
   }
 
   fail(request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-    fail(this.#exchange(request, reply), this.#plan, error);
+    const exchange = this.#exchange(request, reply);
+    this.#enclosed(exchange, () => fail(exchange, this.#plan, error));
   }
 
   answer(request: FastifyRequest, reply: FastifyReply, prefix: string): void {
@@ -93,18 +97,25 @@ export class Strays {
       prepareHeaders(exchange, this.#plan);
       reply.code(204).header('allow', allowed.join(', ')).send();
     };
-    try {
-      const pending = runStages(this.#stages, exchange);
-      if (pending === undefined) respond();
-      else pending.then(respond).catch((error: unknown) => fail(exchange, this.#plan, error));
-    } catch (error) {
-      fail(exchange, this.#plan, error);
-    }
+    this.#enclosed(exchange, () => {
+      try {
+        const pending = runStages(this.#stages, exchange);
+        if (pending === undefined) respond();
+        else pending.then(respond).catch((error: unknown) => fail(exchange, this.#plan, error));
+      } catch (error) {
+        fail(exchange, this.#plan, error);
+      }
+    });
+  }
+
+  #enclosed(exchange: Exchange, work: () => void): void {
+    if (this.#enclosure === undefined) work();
+    else this.#enclosure(exchange, 'admission', work);
   }
 
   #exchange(request: FastifyRequest, reply: FastifyReply): Exchange {
     const exchange = new Exchange(this.#host, null, request, reply);
-    reply.raw.once('close', () => finish(exchange, this.#middleware));
+    reply.raw.once('close', () => finish(exchange, this.#middleware, this.#enclosure));
     return exchange;
   }
 

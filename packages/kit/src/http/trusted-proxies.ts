@@ -32,6 +32,11 @@ export class TrustedProxies {
     else this.#list.addSubnet(address, length, name);
   }
 
+  /** Whether what this neighbour says about others is believed. */
+  trusts(socketAddress: string): boolean {
+    return !this.#isEmpty && this.#isTrusted(plainAddress(socketAddress));
+  }
+
   /** `forwarded` is the X-Forwarded-For header; it counts only as far as each hop that added to it is trusted. */
   clientAddress(socketAddress: string, forwarded: string | string[] | undefined): string {
     const nearest = plainAddress(socketAddress);

@@ -36,6 +36,8 @@ export const middleware = implementationOf<Middleware>('middleware, such as secu
   handle: aFunction,
   onResponse: aFunction,
   onFinish: aFunction,
+  within: aFunction,
+  onQuery: aFunction,
 });
 
 export const errorMap = objectWith('an error map: errors().on(…)', 'translate', 'ruleFor');

@@ -26,6 +26,10 @@ interface RequestRecord {
   readonly user_id: string | undefined;
   readonly scheme: string | undefined;
   readonly credential_id: string | undefined;
+  /** Once the request's tenant was asked for. */
+  readonly tenant: string | undefined;
+  /** Statements on any database, authentication's included. */
+  readonly query_count: number;
   readonly code: string | undefined;
   /** The connection died before the answer was complete. */
   readonly aborted: true | undefined;
@@ -60,6 +64,8 @@ function recordOf(exchange: Exchange): RequestRecord {
     user_id: principal?.user.id,
     scheme: principal?.scheme,
     credential_id: principal?.credentialId,
+    tenant: exchange.knownTenant ?? undefined,
+    query_count: exchange.queryCount,
     code: exchange.errorCode,
     aborted: isComplete(reply.raw) ? undefined : true,
   };
@@ -76,6 +82,8 @@ const OTEL_NAMES: Readonly<Record<Exclude<keyof RequestRecord, 'duration_ms'>, s
   user_id: 'user.id',
   scheme: 'kit.auth.scheme',
   credential_id: 'kit.auth.credential_id',
+  tenant: 'kit.tenant',
+  query_count: 'kit.query_count',
   code: 'error.type',
   aborted: 'kit.aborted',
 };
@@ -96,6 +104,8 @@ export function requestLog(options: RequestLogOptions = {}): Middleware {
   const shape = options.names === 'otel' ? otelRecord : (record: RequestRecord): object => record;
   return {
     name: 'request_log',
+    // The exchange counts statements as soon as some middleware listens.
+    onQuery: () => undefined,
     onFinish(exchange) {
       const record = recordOf(exchange);
       const message = `${record.method} ${record.route ?? record.path} ${record.status}`;

@@ -1,0 +1,47 @@
+import type { QueryEvent } from '../db/query-observer.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Middleware } from '../http/middleware.ts';
+import { readOptions, type OptionRules } from '../options/read-options.ts';
+import { oneOf, wholeNumber } from '../options/value-rule.ts';
+
+export interface NPlusOneOptions {
+  /** `warn` (default) writes to the log, `throw` fails the request (for tests), `off` does nothing. */
+  readonly mode?: 'warn' | 'throw' | 'off';
+  /** How often one statement may run in a request before it is reported; 5 unless given. */
+  readonly threshold?: number;
+}
+
+const rules: OptionRules<NPlusOneOptions> = { mode: oneOf('warn', 'throw', 'off'), threshold: wholeNumber(2) };
+
+/** Finds a statement that one request runs again and again, such as one per row of a list, and says where and what to do about it. */
+export function nPlusOne(options: NPlusOneOptions = {}): Middleware {
+  const { mode = 'warn', threshold = 5 } = readOptions('nPlusOne()', options, rules);
+  const name = 'n_plus_one';
+  if (mode === 'off') return { name, appliesTo: () => false };
+  const counts = new WeakMap<Exchange, Map<string, number>>();
+  return {
+    name,
+    onQuery(exchange, query) {
+      const texts = counts.get(exchange) ?? new Map<string, number>();
+      counts.set(exchange, texts);
+      const count = (texts.get(query.sql) ?? 0) + 1;
+      texts.set(query.sql, count);
+      if (count === threshold) report(exchange, query, threshold, mode);
+    },
+  };
+}
+
+function report(exchange: Exchange, { sql }: QueryEvent, count: number, mode: string): void {
+  const { route } = exchange;
+  const where = route === null ? 'A request without a route' : `${route.controller}.${route.field} (${route.method} ${route.path})`;
+  const table = tableOf(sql);
+  const on = table === undefined ? '' : ` on "${table}"`;
+  const message = `${where} ran the same statement${on} ${count} times in one request. Load the rows at once: \`expand\` or \`requires\` of a resource, or one statement for all \`rows\`.`;
+  exchange.log[mode === 'throw' ? 'error' : 'warn']({ operation: route?.operationId, table, count }, message);
+  if (mode === 'throw') throw new Error(message);
+}
+
+/** The first table a statement names. */
+function tableOf(sql: string): string | undefined {
+  return /\b(?:from|into|update)\s+(?:only\s+)?(?:"?\w+"?\.)?"?(\w+)"?/i.exec(sql)?.[1];
+}
