@@ -26,6 +26,12 @@ export const dbErrors = defineErrors('db', {
     detail: 'A value cannot be stored in its column.',
     remedy: 'The detail names the column and the rule: range, scale, length, characters or form.',
   },
+  invalid_where: {
+    status: 500,
+    detail: 'An internal error occurred.',
+    remedy:
+      'A condition names an unknown column or operator, or holds a value its column cannot have. The log says where; nothing was read.',
+  },
   outer_handle_in_transaction: {
     status: 500,
     detail: 'An internal error occurred.',

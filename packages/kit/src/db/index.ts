@@ -28,7 +28,6 @@ export {
   renameTable,
   sql,
   type Operation,
-  type SqlText,
 } from './migrations/operation.ts';
 export { planMigrations, type MigrationModule, type MigrationPlan } from './migrations/plan.ts';
 export { proposeMigration, proposeModuleMigration, type ProposedMigration } from './migrations/propose-migration.ts';
@@ -41,7 +40,14 @@ export { countQueries, observeQueries, type CountedQueries, type QueryEvent, typ
 export { count, find, findBy, insert, insertMany, list, remove, update, type Key, type ListOptions } from './repository.ts';
 export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
+export type { SqlText } from './sql-text.ts';
 export type { StandardIssue, StandardResult, StandardSchema } from './standard-schema.ts';
 export type { ColumnDefinition, ColumnKind, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelIndex, ModelOptions } from './table-from-columns.ts';
 export { uuidv7 } from './uuidv7.ts';
+export { compileWhere, type CompiledWhere } from './where/compile-where.ts';
+export { operatorsOf, type WhereOperator } from './where/operators.ts';
+export { whereExpression } from './where/where-expression.ts';
+export { whereSql, type WhereSql } from './where/where-sql.ts';
+export type { Where, WhereRelation, WhereRelations } from './where/where.ts';
+export { sql as sqlFragment } from 'kysely';

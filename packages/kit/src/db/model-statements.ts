@@ -2,10 +2,13 @@ import type { ColumnSettings } from './column.ts';
 import { columnEncoder, type ColumnEncoder } from './column-codec.ts';
 import type { Model } from './model.ts';
 import { quoteName } from './names.ts';
+import type { ColumnDefinition } from './table-definition.ts';
 
 export interface ModelColumn {
   readonly name: string;
   readonly settings: ColumnSettings;
+  /** References resolved: the kind is what the column holds. */
+  readonly definition: ColumnDefinition;
   readonly nullable: boolean;
   readonly encode: ColumnEncoder;
 }
@@ -35,6 +38,7 @@ export class ModelStatements {
     this.columns = Object.entries(table.columns).map(([name, definition]) => ({
       name,
       settings: model.columns[name]?.settings as ColumnSettings,
+      definition,
       nullable: definition.nullable,
       encode: columnEncoder(name, definition),
     }));

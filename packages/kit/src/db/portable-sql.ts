@@ -11,9 +11,26 @@ export function orderSql(column: string, kind: ColumnKind, dialect: Dialect, dir
 }
 
 /**
- * "Contains this text", without wildcards. Ignoring case folds A–Z only: that is what SQLite can, and what PostgreSQL does
- * under the "C" collation of our columns.
+ * A text condition without wildcards that ignores the case of A–Z and of nothing else: that is what SQLite can do, and what PostgreSQL does
+ * under the "C" collation. `folded` is SQL whose A–Z are in lower case already.
  */
+export function textSql(operator: 'contains' | 'starts' | 'ends', column: string, folded: string, dialect: Dialect): string {
+  const text = dialect === 'sqlite' ? `lower(${column})` : `lower(${column} collate "C")`;
+  const value = dialect === 'sqlite' ? folded : `${folded}::text`;
+  switch (operator) {
+    case 'contains':
+      return dialect === 'sqlite' ? `instr(${text}, ${value}) > 0` : `strpos(${text}, ${value}) > 0`;
+    case 'starts':
+      return dialect === 'sqlite' ? `substr(${text}, 1, length(${value})) = ${value}` : `starts_with(${text}, ${value})`;
+    default:
+      // Not substr(…, -length): of an empty value that is the whole text on SQLite.
+      return dialect === 'sqlite'
+        ? `substr(${text}, length(${text}) - length(${value}) + 1) = ${value}`
+        : `right(${text}, length(${value})) = ${value}`;
+  }
+}
+
+/** "Contains this text", without wildcards; A–Z match a–z unless `caseSensitive`. */
 export function containsSql(
   column: string,
   placeholder: string,
@@ -22,9 +39,7 @@ export function containsSql(
 ): string {
   if (options.caseSensitive === true)
     return dialect === 'sqlite' ? `instr(${column}, ${placeholder}) > 0` : `strpos(${column}, ${placeholder}) > 0`;
-  return dialect === 'sqlite'
-    ? `instr(lower(${column}), lower(${placeholder})) > 0`
-    : `strpos(lower(${column} collate "C"), lower(${placeholder}::text collate "C")) > 0`;
+  return textSql('contains', column, dialect === 'sqlite' ? `lower(${placeholder})` : `lower(${placeholder}::text collate "C")`, dialect);
 }
 
 export function startsWithSql(column: string, placeholder: string, dialect: Dialect): string {

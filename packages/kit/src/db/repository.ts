@@ -6,6 +6,8 @@ import { type ModelColumn, type ModelStatements, statementsOf } from './model-st
 import { quoteName } from './names.ts';
 import { orderSql } from './portable-sql.ts';
 import type { Insert, Row, Update } from './rows.ts';
+import { compileWhere } from './where/compile-where.ts';
+import type { Where } from './where/where.ts';
 
 /** A row's key: its value, or for keys of several columns an object with each of them. */
 export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
@@ -19,14 +21,14 @@ export async function find<M extends Model>(db: Db, model: M, key: Key): Promise
   return rows[0];
 }
 
-/** The first row whose columns have these values; null matches NULL. */
-export async function findBy<M extends Model>(db: Db, model: M, where: Partial<Row<M>>): Promise<Row<M> | undefined> {
+/** The first row that matches: `{ email }`, or any other tree of conditions. */
+export async function findBy<M extends Model>(db: Db, model: M, where: Where<M['columns']>): Promise<Row<M> | undefined> {
   return (await list(db, model, { where, limit: 1 }))[0];
 }
 
 export interface ListOptions<M extends Model> {
-  /** Columns and the values they must have. */
-  readonly where?: Partial<Row<M>>;
+  /** Which rows: `{ status: 'open' }`, or any other tree of conditions. */
+  readonly where?: Where<M['columns']>;
   /** Column names; a leading minus means descending. NULLs come last either way. */
   readonly orderBy?: readonly (Extract<keyof M['columns'], string> | `-${Extract<keyof M['columns'], string>}`)[];
   readonly limit?: number;
@@ -35,11 +37,11 @@ export interface ListOptions<M extends Model> {
 
 export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
   const statements = statementsOf(model);
-  const where = conditions(statements, options.where ?? {});
-  if (where === undefined) return [];
+  const values: unknown[] = [];
+  const condition = conditionOf(db, model, options.where, values);
+  if (condition === undefined) return [];
   const order = (options.orderBy ?? []).map((each) => orderTerm(db, statements, each));
-  const values = [...where.values];
-  let text = `select ${statements.list} from ${statements.table}${where.text}`;
+  let text = `select ${statements.list} from ${statements.table}${condition}`;
   if (order.length > 0) text += ` order by ${order.join(', ')}`;
   if (options.limit !== undefined || options.offset !== undefined) {
     // SQLite knows OFFSET only behind LIMIT.
@@ -49,11 +51,12 @@ export async function list<M extends Model>(db: Db, model: M, options: ListOptio
   return db.query<Row<M>>(text, values);
 }
 
-export async function count<M extends Model>(db: Db, model: M, where: Partial<Row<M>> = {}): Promise<number> {
-  const statements = statementsOf(model);
-  const condition = conditions(statements, where);
+export async function count<M extends Model>(db: Db, model: M, where?: Where<M['columns']>): Promise<number> {
+  const { table } = statementsOf(model);
+  const values: unknown[] = [];
+  const condition = conditionOf(db, model, where, values);
   if (condition === undefined) return 0;
-  const rows = await db.query<{ count: number }>(`select count(*) as count from ${statements.table}${condition.text}`, condition.values);
+  const rows = await db.query<{ count: number }>(`select count(*) as count from ${table}${condition}`, values);
   return rows[0]?.count ?? 0;
 }
 
@@ -192,26 +195,24 @@ function keyValues(statements: ModelStatements, key: Key): unknown[] | undefined
   }
 }
 
-interface Conditions {
-  readonly text: string;
-  readonly values: unknown[];
-}
-
-/** Undefined: no row can match, because a value could not be stored in its column. */
-function conditions(statements: ModelStatements, where: object): Conditions | undefined {
-  const terms: string[] = [];
-  const values: unknown[] = [];
+/** ` where …`, its values appended. Undefined: no row can match, because a value could not be stored in its column. */
+function conditionOf(db: Db, model: Model, where: Where | undefined, values: unknown[]): string | undefined {
+  if (where === undefined) return '';
   try {
-    for (const { column, value } of inColumnOrder(statements, where)) {
-      const { name } = column;
-      if (value === null) terms.push(`${quoteName(name)} is null`);
-      else terms.push(`${quoteName(name)} = $${values.push(column.encode(value))}`);
-    }
+    const compiled = compileWhere(model, where);
+    if (compiled.constant === true) return '';
+    return ` where ${compiled.append(db.dialect, quoteName(model.name), values)}`;
   } catch (error) {
-    if (hasCode(error, 'value_not_storable')) return undefined;
+    if (isEquality(where) && hasCode(error, 'invalid_where') && hasCode(error.cause, 'value_not_storable')) return undefined;
     throw error;
   }
-  return { text: terms.length === 0 ? '' : ` where ${terms.join(' and ')}`, values };
+}
+
+/** Columns and values only: a value that cannot be stored is then equal to none. */
+function isEquality(where: Where): boolean {
+  return Object.entries(where).every(
+    ([name, value]) => name !== 'not' && (typeof value !== 'object' || value === null || value instanceof Date),
+  );
 }
 
 function orderTerm(db: Db, statements: ModelStatements, each: string): string {

@@ -4,11 +4,9 @@ import type { Db } from '../db.ts';
 import { declarationFaults } from '../declaration-faults.ts';
 import { derivedName } from '../names.ts';
 import type { Columns } from '../rows.ts';
+import type { SqlText } from '../sql-text.ts';
 import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
 import { indexDefinition, type ModelIndex, type ModelOptions, primaryKeyOf, tableDefinition } from '../table-from-columns.ts';
-
-/** SQL that both databases read, or one text for each. */
-export type SqlText = string | { readonly sqlite: string; readonly postgres: string };
 
 /** One step of a migration: plain data (but for `code`), so that it can be frozen, compared and summed up. */
 export type Operation =

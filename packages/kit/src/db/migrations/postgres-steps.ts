@@ -1,7 +1,8 @@
 import { columnCheck, columnCheckName, columnSql, columnType, createIndexSql, defaultSql, referenceSql, tableStatements } from '../ddl.ts';
 import { derivedName, quoteName as q } from '../names.ts';
 import { columnOf, type ColumnDefinition } from '../table-definition.ts';
-import type { Operation, SqlText } from './operation.ts';
+import type { SqlText } from '../sql-text.ts';
+import type { Operation } from './operation.ts';
 import { type SchemaState, tableIn } from './schema-state.ts';
 
 /** The statements of one operation on PostgreSQL, where ALTER TABLE can do it all. */

@@ -1,6 +1,7 @@
 import { derivedName } from '../names.ts';
 import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
-import type { Operation, SqlText } from './operation.ts';
+import type { SqlText } from '../sql-text.ts';
+import type { Operation } from './operation.ts';
 
 /** The TypeScript that makes an operation, for the source of a migration. */
 export function printOperation(operation: Operation): string {

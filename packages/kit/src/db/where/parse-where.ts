@@ -1,0 +1,176 @@
+import { dbErrors } from '../errors.ts';
+import type { Model } from '../model.ts';
+import { type ModelColumn, statementsOf } from '../model-statements.ts';
+import { isStorableText } from '../storable-text.ts';
+import { suggestion } from '../table-definition.ts';
+import { operatorsOf, type WhereOperator } from './operators.ts';
+import {
+  allOf,
+  anyOf,
+  type CompareOperator,
+  type Edge,
+  FALSE,
+  foldCase,
+  notOf,
+  TRUE,
+  type WhereNode,
+  type WhereValue,
+} from './where-node.ts';
+import { SqlCondition, sqlNames } from './where-sql.ts';
+import type { WhereRelation, WhereRelations } from './where.ts';
+
+/** Deeper trees are a mistake: policies of relations that lead to each other, usually. */
+const DEPTH_MAX = 32;
+
+/** Where in a tree we are. */
+interface Place {
+  readonly model: Model;
+  readonly relations: WhereRelations | undefined;
+  readonly path: string;
+  readonly depth: number;
+}
+
+/**
+ * Checks a tree against its model. Whatever it does not know (a name, an operator, a value of another kind, undefined) is refused:
+ * a condition that is skipped would show more rows than were meant.
+ */
+export function parseWhere(model: Model, where: unknown, relations?: WhereRelations): WhereNode {
+  return parseTree(where, { model, relations, path: 'where', depth: 0 });
+}
+
+function parseTree(where: unknown, place: Place): WhereNode {
+  if (place.depth > DEPTH_MAX) throw refuse(place, `is nested deeper than ${DEPTH_MAX} levels`);
+  if (typeof where === 'boolean') return where ? TRUE : FALSE;
+  if (where instanceof SqlCondition) return parseSql(where, place);
+  if (!isPlainObject(where)) throw refuse(place, 'must be an object of conditions');
+  return allOf(sortedNames(where).map((name) => parseMember(name, where[name], inside(place, `.${name}`))));
+}
+
+function parseMember(name: string, value: unknown, place: Place): WhereNode {
+  if (name === 'and') return allOf(parseList(value, place));
+  if (name === 'or') return anyOf(parseList(value, place));
+  if (name === 'not') return notOf(parseTree(value, place));
+  const { byName } = statementsOf(place.model);
+  const column = byName.get(name);
+  if (column !== undefined) return parseColumn(column, value, place);
+  const relation = place.relations?.(name, place.model);
+  if (relation !== undefined) return parseRelation(name, relation, value, place);
+  throw refuse(place, `names no column or relation of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
+}
+
+function parseList(value: unknown, place: Place): WhereNode[] {
+  if (!Array.isArray(value)) throw refuse(place, 'must be a list of conditions');
+  // Not map: it would pass over the holes of a sparse list.
+  return Array.from(value, (item: unknown, index) => parseTree(item, inside(place, `[${index}]`)));
+}
+
+function parseColumn(column: ModelColumn, value: unknown, place: Place): WhereNode {
+  if (value === null) return { node: 'null', column, isNull: true };
+  if (!isPlainObject(value)) return parseOperator(column, 'eq', value, place);
+  const names = sortedNames(value);
+  if (names.length === 0) throw refuse(place, 'has no operator');
+  return allOf(names.map((name) => parseOperator(column, name, value[name], inside(place, `.${name}`))));
+}
+
+function parseOperator(column: ModelColumn, name: string, value: unknown, place: Place): WhereNode {
+  const { kind } = column.definition;
+  const known: readonly string[] = operatorsOf(kind);
+  if (!known.includes(name)) throw refuse(place, `is no operator of a ${kind} column (${known.join(', ')})`);
+  const operator = name as WhereOperator;
+  switch (operator) {
+    case 'isnull':
+      if (typeof value !== 'boolean') throw refuse(place, 'must be true or false');
+      return { node: 'null', column, isNull: value };
+    case 'in':
+    case 'nin':
+      return parseAmong(column, operator === 'nin', value, place);
+    case 'contains':
+    case 'starts':
+    case 'ends':
+      if (typeof value !== 'string' || !isStorableText(value)) throw refuse(place, 'must be text, without U+0000 and half surrogate pairs');
+      return { node: 'text', column, operator, folded: foldCase(value) };
+    default:
+      if (value === null && (operator === 'eq' || operator === 'ne')) return { node: 'null', column, isNull: operator === 'eq' };
+      return { node: 'compare', column, operator: operator satisfies CompareOperator, value: encode(column, value, place) };
+  }
+}
+
+function parseAmong(column: ModelColumn, negated: boolean, list: unknown, place: Place): WhereNode {
+  if (!Array.isArray(list)) throw refuse(place, 'must be a list of values');
+  const values = Array.from(list, (item: unknown, index) => encode(column, item, inside(place, `[${index}]`)));
+  if (values.length === 0) return negated ? TRUE : FALSE;
+  return { node: 'among', column, negated, values };
+}
+
+function encode(column: ModelColumn, given: unknown, place: Place): WhereValue {
+  if (given === undefined) throw refuse(place, 'is undefined');
+  if (given === null) throw refuse(place, 'cannot be null: ask with isnull');
+  try {
+    return { given, encoded: column.encode(given) };
+  } catch (error) {
+    throw refuse(place, `cannot be compared with "${column.name}": ${(error as Error).message}`, error);
+  }
+}
+
+const QUANTIFIERS: Readonly<Record<WhereRelation['kind'], readonly string[]>> = { one: ['is'], many: ['some', 'none'] };
+
+function parseRelation(name: string, relation: WhereRelation, value: unknown, place: Place): WhereNode {
+  const known = QUANTIFIERS[relation.kind];
+  const [quantifier, ...more] = isPlainObject(value) ? Object.keys(value) : [];
+  if (!isPlainObject(value) || quantifier === undefined || more.length > 0 || !known.includes(quantifier))
+    throw refuse(place, `must have one member, ${known.join(' or ')}`);
+  const target = { ...inside(place, `.${quantifier}`), model: relation.model };
+  const visible = parseTree(relation.where ?? true, { ...target, path: `${target.path} (its rows)` });
+  return {
+    node: 'exists',
+    name,
+    edge: edgeOf(relation, place),
+    negated: quantifier === 'none',
+    of: allOf([visible, parseTree(value[quantifier], target)]),
+  };
+}
+
+function edgeOf({ kind, model, column, references }: WhereRelation, place: Place): Edge {
+  const referred = kind === 'one' ? model : place.model;
+  const [key = '', ...rest] = referred.primaryKey;
+  if (references === undefined && rest.length > 0) throw refuse(place, `must name the column of "${referred.name}": its key has several`);
+  const [theirColumn, myColumn] = kind === 'one' ? [references ?? key, column] : [column, references ?? key];
+  return {
+    table: model.name,
+    theirColumn: statementsOf(model).column(theirColumn).name,
+    myColumn: statementsOf(place.model).column(myColumn).name,
+  };
+}
+
+function parseSql(condition: SqlCondition, place: Place): WhereNode {
+  const { byName } = statementsOf(place.model);
+  for (const dialect of ['sqlite', 'postgres'] as const) {
+    const { placeholders, columns } = sqlNames(condition.textFor(dialect));
+    if (placeholders > condition.values.length)
+      throw refuse(place, `has a placeholder $${placeholders} and ${condition.values.length} values`);
+    for (const name of columns)
+      if (!byName.has(name))
+        throw refuse(place, `names no column "this.${name}" of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
+  }
+  if (condition.values.includes(undefined)) throw refuse(place, 'has an undefined value');
+  return { node: 'sql', condition };
+}
+
+/** In an order of our own: the order in which a caller names columns must not make another statement. */
+function sortedNames(value: object): string[] {
+  return Object.keys(value).sort();
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function inside(place: Place, step: string): Place {
+  return { ...place, path: place.path + step, depth: place.depth + 1 };
+}
+
+function refuse({ path, model }: Place, problem: string, cause?: unknown): Error {
+  return dbErrors.invalid_where({ message: `${path} (table "${model.name}") ${problem}${/[.?]$/.test(problem) ? '' : '.'}`, cause });
+}

@@ -1,0 +1,24 @@
+import { type Expression, sql, type SqlBool } from 'kysely';
+import type { Db } from '../db.ts';
+import type { Model } from '../model.ts';
+import { quoteName } from '../names.ts';
+import type { Columns } from '../rows.ts';
+import { compileWhere } from './compile-where.ts';
+import { splitAtPlaceholders } from './where-sql.ts';
+import type { Where } from './where.ts';
+
+/**
+ * A tree for Kysely: `db.selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`. `alias` is what the query
+ * calls the table; its name unless given.
+ */
+export function whereExpression<C extends Columns>(
+  db: Pick<Db, 'dialect'>,
+  model: Model<C>,
+  where: Where<C> | boolean,
+  alias: string = model.name,
+): Expression<SqlBool> {
+  const compiled = compileWhere(model, where);
+  const values = compiled.values(db.dialect);
+  const { parts, order } = splitAtPlaceholders(compiled.text(db.dialect, quoteName(alias), 1));
+  return sql<SqlBool>(Object.assign(parts, { raw: parts }), ...order.map((index) => values[index]));
+}
