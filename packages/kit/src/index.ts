@@ -46,6 +46,7 @@ export type {
   CheckFault,
   Command,
   CommandContext,
+  EventEntry,
   EventPublisher,
   Module,
   Registry,

@@ -4,7 +4,7 @@ export { readSettings, type Settings, type SettingsInput, type SettingsReading }
 export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
 export type { App, Module } from './module.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
-export type { EventPublisher, Registry, UserChangeListener } from './registry.ts';
+export type { EventEntry, EventPublisher, Registry, UserChangeListener } from './registry.ts';
 export { checkDescriptions, type CheckDescription } from './checks.ts';
 export { createApp } from './create-app.ts';
 export { StartUpError } from './start-up-error.ts';

@@ -14,11 +14,19 @@ export interface Registry {
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
 
+/** What happened, and to whom it is told: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
+export interface EventEntry {
+  readonly type: string;
+  readonly data: object;
+  readonly owner?: string;
+  readonly tenantKey?: string;
+  readonly broadcast?: true;
+  /** Events with the same key are delivered to an endpoint in the order they were published. */
+  readonly orderingKey?: string;
+}
+
+/** Where events go. The webhooks module provides one. */
 export interface EventPublisher {
-  publish(
-    tx: Db,
-    type: string,
-    data: object,
-    audience: { readonly owner?: string; readonly tenantKey?: string; readonly broadcast?: true },
-  ): Promise<unknown>;
+  /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
+  publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
 }

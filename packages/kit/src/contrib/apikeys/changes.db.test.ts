@@ -27,9 +27,10 @@ const outbox: Module = {
   name: 'outbox',
   install: ({ registry }) => {
     registry.events = {
-      async publish(tx, type, data, audience) {
+      async publish(tx, events) {
         if (!tx.isTransaction) throw new Error('not in the transaction of the change');
-        await tx.query('insert into outbox (event) values ($1)', [JSON.stringify({ type, data, audience })]);
+        for (const { type, data, ...audience } of events)
+          await tx.query('insert into outbox (event) values ($1)', [JSON.stringify({ type, data, audience })]);
       },
     };
   },

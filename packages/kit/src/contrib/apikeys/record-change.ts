@@ -37,7 +37,8 @@ export async function recordChange(
       metadata: { owner_id: after.owner_id, ...metadata },
     },
   ]);
-  await registry.events?.publish(tx, action, { id: after.id, ...apiKeyFacts(after), ...metadata }, { owner: after.owner_id });
+  const data = { id: after.id, ...apiKeyFacts(after), ...metadata };
+  await registry.events?.publish(tx, [{ type: action, data, owner: after.owner_id }]);
   // Nobody can have cached a key that did not exist.
   if (change !== 'created') await keyChanged(tx, after.prefix);
 }

@@ -26,7 +26,7 @@ export { OnCommitTaskQueue } from './publishing/on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
 export { PING_EVENT } from './endpoints/ping-event.ts';
 export { pingEndpoint } from './endpoints/ping.ts';
-export { publish, publishSync, type PublishedEvent, type PublishOptions } from './publishing/publish.ts';
+export { publish, publishMany, publishSync, type EventToPublish, type PublishedEvent, type PublishOptions } from './publishing/publish.ts';
 export { recoverEndpoint, type Recovered } from './delivery/recover.ts';
 export type { DeliverySummary } from './delivery/result-writer.ts';
 export { retryDelivery } from './delivery/retry.ts';

@@ -31,7 +31,7 @@ describeDatabases(
       expect(endpoint.secret).not.toContain(secret);
       await test.app.start();
       await database.db.transaction(async (tx) => {
-        await test.app.registry.events?.publish(tx, 'order.paid', { n: 1 }, { owner: 'ann' });
+        await test.app.registry.events?.publish(tx, [{ type: 'order.paid', data: { n: 1 }, owner: 'ann' }]);
       });
       await vi.waitUntil(() => receiver?.of('/module').length === 1, { timeout: 20_000 });
       expect(JSON.stringify(test.records)).not.toContain(secret);

@@ -7,7 +7,7 @@ import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
 import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
-import { publish } from './publishing/publish.ts';
+import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
@@ -32,7 +32,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     admin: webhooksAdmin(given.databases, () => users),
     install({ registry, users: directory }) {
       users = directory;
-      registry.events = { publish: (tx, type, data, audience) => publish(tx, type, data, audience) };
+      registry.events = { publish: publishMany };
     },
     setup({ databases, settings: app, clock, log, registry }) {
       const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);

@@ -144,8 +144,127 @@ function audienceColumns(audience: Audience): { readonly owner: string; readonly
   return { owner: 'owner' in audience ? audience.owner : '', tenant: 'tenantKey' in audience ? audience.tenantKey : '' };
 }
 
+// Many events as one document. The branches of the lateral query are the audiences: each reads the index of subscriptions by its own columns, and
+// those of other audiences are never begun. Owners outside a tenant have an empty tenant key, so both kinds of owner are one branch.
+const MANY_COLUMNS = [
+  'place',
+  'id',
+  'type',
+  'data',
+  'timestamp',
+  'audience',
+  'owner',
+  'tenant',
+  'ordering_key',
+  'idempotency_key',
+] as const;
+const MANY_TYPES: Readonly<Partial<Record<(typeof MANY_COLUMNS)[number], string>>> = {
+  place: 'integer',
+  id: 'uuid',
+  timestamp: 'timestamptz',
+};
+
+function matchingMany(patterns: string): string {
+  const subscribers = (audiences: string, members: string): string =>
+    `select s.endpoint_id from webhook_subscriptions s where i.audience in (${audiences}) and s.pattern ${patterns}${members}`;
+  return `${subscribers(`'owner', 'owner_in_tenant'`, ' and s.tenant_key = i.tenant and s.owner_id = i.owner')}
+    union ${subscribers(`'tenant'`, ' and s.tenant_key = i.tenant')}
+    union ${subscribers(`'broadcast'`, '')}`;
+}
+
+const MEMBER = `p.is_active and (i.audience = 'broadcast' or (p.tenant_key = i.tenant and (i.audience = 'tenant' or p.owner_id = i.owner)))`;
+
+function publishManyPostgres(isOpen: string): string {
+  const columns = MANY_COLUMNS.map((name) => `${name} ${MANY_TYPES[name] ?? 'text'}`).join(', ');
+  return `with input as (select * from json_to_recordset(cast($1 as json)) as i(${columns}, patterns text[])), event as (
+  ${INSERT_EVENT}
+  select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key
+  from input i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id
+), delivery as (
+  ${INSERT_DELIVERIES}
+  select cast(left(cast(i.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid), i.id, p.id, i.type, 'pending', 0,
+    i.timestamp, i.ordering_key, i.timestamp
+  from event e join input i on i.id = e.id cross join lateral (${matchingMany('= any(i.patterns)')}) m
+  join webhook_endpoints p on p.id = m.endpoint_id and ${MEMBER}
+  returning event_id
+), notified as (select pg_notify('${WAKE_CHANNEL}', '') from (select 1 from delivery limit 1) d)
+select cast(i.place as integer) as place, e.id is not null as created, cast(count(d.event_id) as integer) as deliveries,
+  ${isOpen} as open, (select count(*) from notified) as notified
+from input i left join event e on e.id = i.id left join delivery d on d.event_id = i.id group by i.place, e.id order by i.place`;
+}
+
+const PUBLISH_MANY_POSTGRES = publishManyPostgres('true');
+const PUBLISH_MANY_POSTGRES_GUARDED = publishManyPostgres(transactionIsOpen('postgres', 'cast($2 as text)'));
+
+const MANY_SQLITE = `(select ${[...MANY_COLUMNS, 'patterns'].map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each($1))`;
+const publishManySqlite = (isOpen: string) => ({
+  events: `${INSERT_EVENT} select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key
+  from ${MANY_SQLITE} i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id`,
+  // Only of events that this call has written.
+  deliveries: `${INSERT_DELIVERIES}
+  select ${DELIVERY_ID.sqlite.replace('$1', 'i.id')}, i.id, p.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
+  from ${MANY_SQLITE} i join webhook_events e on e.id = i.id
+  join webhook_subscriptions s on s.pattern in (select value from json_each(i.patterns))
+    and (i.audience = 'broadcast' or (s.tenant_key = i.tenant and (i.audience = 'tenant' or s.owner_id = i.owner)))
+  join webhook_endpoints p on p.id = s.endpoint_id and ${MEMBER}
+  where ${isOpen} group by i.id, p.id returning event_id`,
+});
+
+const PUBLISH_MANY_SQLITE = publishManySqlite('true');
+const PUBLISH_MANY_SQLITE_GUARDED = publishManySqlite(transactionIsOpen('sqlite'));
+
+/** Like `writeEvent` for many events, in the same number of statements. */
+export function* writeEvents(tx: SqlExecutor, events: readonly EventWithPatterns[]): SqlSteps<WrittenEvent[]> {
+  const isKnownOpen = tx.isTransaction === true;
+  const document = JSON.stringify(events.map(manyRow));
+  if (tx.dialect === 'postgres') return yield* writeManyToPostgres(document, isKnownOpen, events[0]?.event.id ?? '');
+  if (isKnownOpen) return yield* writeManyToSqlite(PUBLISH_MANY_SQLITE, document, events);
+  yield* markTransaction('sqlite', '');
+  const written = yield* writeManyToSqlite(PUBLISH_MANY_SQLITE_GUARDED, document, events);
+  if (!(yield* unmarkTransaction('sqlite'))) throw transactionEnded();
+  return written;
+}
+
+export interface EventWithPatterns {
+  readonly event: NewEvent;
+  readonly patterns: readonly string[];
+}
+
+function manyRow({ event, patterns }: EventWithPatterns, place: number): object {
+  const { id, type, data, timestamp, audience, orderingKey: ordering_key, idempotencyKey: idempotency_key } = event;
+  const row = { place, id, type, data, timestamp, audience: audience.kind, ...audienceColumns(audience), ordering_key, idempotency_key };
+  return { ...row, patterns };
+}
+
+function* writeManyToPostgres(document: string, isKnownOpen: boolean, mark: string): SqlSteps<WrittenEvent[]> {
+  const statement = isKnownOpen ? PUBLISH_MANY_POSTGRES : PUBLISH_MANY_POSTGRES_GUARDED;
+  const parameters = isKnownOpen ? [document] : [document, mark];
+  type ManyRow = WrittenEvent & { readonly open: boolean };
+  let rows = (yield [statement, parameters]) as ManyRow[];
+  if (rows[0]?.open === false) {
+    yield* markTransaction('postgres', mark);
+    rows = (yield [statement, parameters]) as ManyRow[];
+  }
+  if (rows[0]?.open === false) throw transactionEnded();
+  return rows.map(({ created, deliveries }) => ({ created, deliveries }));
+}
+
+function* writeManyToSqlite(
+  statements: ReturnType<typeof publishManySqlite>,
+  document: string,
+  events: readonly EventWithPatterns[],
+): SqlSteps<WrittenEvent[]> {
+  const created = new Set(((yield [statements.events, [document]]) as { id: string }[]).map(({ id }) => id));
+  const counts = new Map<string, number>();
+  if (created.size > 0) {
+    const rows = (yield [statements.deliveries, [document]]) as { event_id: string }[];
+    for (const { event_id: id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return events.map(({ event: { id } }) => ({ created: created.has(id), deliveries: counts.get(id) ?? 0 }));
+}
+
 /** SQLite writes an event and its deliveries in two statements: what is left when the transaction was committed between them. */
-export const REMOVE_UNDELIVERED = `delete from webhook_events where id = $1
+export const REMOVE_UNDELIVERED = `delete from webhook_events where id in (select value from json_each($1))
   and not exists (select 1 from webhook_deliveries d where d.event_id = webhook_events.id)`;
 
 /** The event that used the idempotency key first. */

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { countQueries, openDatabase } from '../../../db/index.ts';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
 import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
 import { PublishRefused } from '../errors.ts';
-import { publish } from './publish.ts';
+import { publish, publishMany } from './publish.ts';
 import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
 import { changeEndpoint, findEvent } from '../store.ts';
 import { useWebhooks, unbindWebhooks } from '../webhooks.ts';
@@ -367,6 +367,108 @@ describeOutbox('publish', (outbox) => {
     const foreign = { dialect: database.db.dialect, query: database.db.query.bind(database.db) };
     await expect(publish(foreign, 'order.paid', {}, { owner: mine })).rejects.toMatchObject({ code: 'no_transaction' });
     expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
+  });
+
+  describe('many events at once', () => {
+    test('reach the endpoints that publish reaches, each event its own', async () => {
+      const [ada, bob, tenant] = [owner(), owner(), `tenant-${owner()}`];
+      const ofAda = await endpoint({ owner: ada, events: ['order.*', 'order.paid'] });
+      const ofBob = await endpoint({ owner: bob, events: ['*'] });
+      const inTenant = await endpoint({ owner: ada, tenantKey: tenant, events: ['invoice.sent', 'order.item.*'] });
+      const events = [
+        { type: 'order.paid', data: { n: 0 }, owner: ada },
+        { type: 'order.item.added', data: { n: 1 }, owner: ada },
+        { type: 'order.paid', data: { n: 2 }, owner: bob },
+        { type: 'invoice.sent', data: { n: 3 }, tenantKey: tenant },
+        { type: 'order.item.added', data: { n: 4 }, owner: ada, tenantKey: tenant },
+        { type: 'invoice.sent', data: { n: 5 }, owner: bob, tenantKey: tenant },
+        { type: 'unheard.of', data: { n: 6 }, owner: ada },
+      ];
+      const together = await database.db.transaction((tx) => publishMany(tx, events));
+      expect(together.map(({ created, deliveries: count }) => [created, count])).toEqual(
+        [1, 1, 1, 1, 1, 0, 0].map((count) => [true, count]),
+      );
+      const alone = await database.db.transaction(async (tx) => {
+        const published = [];
+        for (const { type, data, ...audience } of events) published.push(await publish(tx, type, data, audience));
+        return published;
+      });
+      expect(alone.map(({ deliveries: count }) => count)).toEqual(together.map(({ deliveries: count }) => count));
+      const reached = async (id: string) => (await deliveries({ event: id })).map(({ endpoint_id }) => endpoint_id);
+      expect(await Promise.all(together.map(({ id }) => reached(id)))).toEqual([
+        [ofAda.id],
+        [ofAda.id],
+        [ofBob.id],
+        [inTenant.id],
+        [inTenant.id],
+        [],
+        [],
+      ]);
+      expect(await Promise.all(alone.map(({ id }) => reached(id)))).toEqual(await Promise.all(together.map(({ id }) => reached(id))));
+    });
+
+    test('a broadcast reaches everybody once', async () => {
+      const mine = owner();
+      const target = await endpoint({ owner: mine, events: ['many.sent', 'many.*'] });
+      const events = [1, 2, 3].map((n) => ({ type: 'many.sent', data: { n }, broadcast: true }));
+      const published = await database.db.transaction((tx) => publishMany(tx, events));
+      const sent = await deliveries({ endpoint: target.id });
+      expect(sent.map(({ event_id }) => event_id)).toEqual(published.map(({ id }) => id));
+    });
+
+    test('cost one statement, on SQLite two', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      const events = Array.from({ length: 100 }, (_, n) => ({ type: 'order.paid', data: { n }, owner: mine }));
+      const { count, result } = await countQueries(() => database.db.transaction((tx) => publishMany(tx, events)));
+      expect(count).toBe(database.dialect === 'postgres' ? 1 : 2);
+      expect(result).toHaveLength(100);
+      expect(await database.db.transaction((tx) => publishMany(tx, []))).toEqual([]);
+    });
+
+    test('one that is refused refuses all, before anything is written', async () => {
+      const mine = owner();
+      const events = [
+        { type: 'order.paid', data: {}, owner: mine },
+        { type: 'order.paid', data: {} },
+      ];
+      await expect(database.db.transaction((tx) => publishMany(tx, events))).rejects.toMatchObject({ code: 'audience_missing' });
+      const misspelt = [{ type: 'order.paid', data: {}, owner: mine, tenant_key: 'x' }];
+      await expect(database.db.transaction((tx) => publishMany(tx, misspelt))).rejects.toMatchObject({ code: 'option_unknown' });
+      expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
+    });
+
+    test('an idempotency key counts once, among them and across calls', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      const once = { type: 'order.paid', data: { n: 1 }, owner: mine, idempotencyKey: 'k' };
+      const [first, second, other] = await database.db.transaction((tx) =>
+        publishMany(tx, [once, once, { type: 'order.paid', data: { n: 2 }, owner: mine }]),
+      );
+      expect(first).toMatchObject({ created: true, deliveries: 1 });
+      expect(second).toEqual({ id: first?.id, created: false, deliveries: 0 });
+      expect(other).toMatchObject({ created: true, deliveries: 1 });
+      expect(await database.db.transaction((tx) => publish(tx, once.type, once.data, { owner: mine, idempotencyKey: 'k' }))).toMatchObject({
+        id: first?.id,
+        created: false,
+      });
+    });
+
+    test('are rolled back with the transaction, and are refused after it', async () => {
+      const mine = owner();
+      await endpoint({ owner: mine });
+      const events = [1, 2].map((n) => ({ type: 'order.paid', data: { n }, owner: mine }));
+      const failing = database.db.transaction(async (tx) => {
+        expect(await publishMany(tx, events)).toHaveLength(2);
+        throw new Error('undo');
+      });
+      await expect(failing).rejects.toThrow('undo');
+      const outside = { dialect: database.db.dialect, query: database.db.query.bind(database.db) };
+      await expect(publishMany(outside, events)).rejects.toMatchObject({ code: 'no_transaction' });
+      expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
+      const inside = await database.db.transaction((tx) => publishMany({ dialect: tx.dialect, query: tx.query.bind(tx) }, events));
+      expect(inside).toMatchObject([{ deliveries: 1 }, { deliveries: 1 }]);
+    });
   });
 
   test('nothing is sent by publish itself', async () => {

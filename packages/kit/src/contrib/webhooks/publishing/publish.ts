@@ -4,7 +4,15 @@ import { parseAudience, type AudienceOptions } from './audience.ts';
 import { PublishRefused } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from '../models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';
-import { findByIdempotencyKey, REMOVE_UNDELIVERED, WAKE_CHANNEL, writeEvent, type NewEvent } from './publish-store.ts';
+import {
+  findByIdempotencyKey,
+  REMOVE_UNDELIVERED,
+  WAKE_CHANNEL,
+  writeEvent,
+  writeEvents,
+  type NewEvent,
+  type WrittenEvent,
+} from './publish-store.ts';
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
@@ -41,19 +49,48 @@ export async function publish(tx: SqlExecutor, type: string, data: object, optio
   return registerAfterCommit(tx, call, options, await stored(tx, call.event));
 }
 
+/** One of the events of `publishMany`. */
+export interface EventToPublish extends Omit<PublishOptions, 'using' | 'queue' | 'task'> {
+  readonly type: string;
+  readonly data: object;
+}
+
+/**
+ * `publish` for many events, in one statement (two on SQLite) however many there are. Everything that is wrong with one of them is refused before
+ * any is written. The answer is in the order of the events.
+ */
+export async function publishMany(tx: SqlExecutor, events: readonly EventToPublish[]): Promise<PublishedEvent[]> {
+  const calls = events.map(({ type, data, ...options }) => checkedCall(tx, type, data, options));
+  const [call] = calls;
+  if (call === undefined) return [];
+  const all = calls.map(({ event }) => event);
+  const published = calls.length === 1 ? [await stored(tx, call.event)] : await storedTogether(tx, all);
+  const reached = published.find(({ created, deliveries }) => created && deliveries > 0);
+  if (reached !== undefined) registerAfterCommit(tx, call, {}, reached);
+  return published;
+}
+
 async function stored(tx: SqlExecutor, event: NewEvent): Promise<PublishedEvent> {
+  return removingUndelivered(tx, [event], async () => runSteps(tx, storedOnce(tx, event)));
+}
+
+async function storedTogether(tx: SqlExecutor, events: readonly NewEvent[]): Promise<PublishedEvent[]> {
+  return removingUndelivered(tx, events, async () => runSteps(tx, storedOnceEach(tx, events)));
+}
+
+async function removingUndelivered<R>(tx: SqlExecutor, events: readonly NewEvent[], write: () => Promise<R>): Promise<R> {
   try {
-    return await runSteps(tx, storedOnce(tx, event));
+    return await write();
   } catch (error) {
-    if (tx.dialect === 'sqlite') await removeUndelivered(tx, event.id);
+    if (tx.dialect === 'sqlite') await removeUndelivered(tx, events);
     throw error;
   }
 }
 
 /** The transaction may have been committed between the two statements that SQLite needs: an event that reaches nobody must not stay. */
-async function removeUndelivered(tx: SqlExecutor, id: string): Promise<void> {
+async function removeUndelivered(tx: SqlExecutor, events: readonly NewEvent[]): Promise<void> {
   try {
-    await (tx.database ?? tx).query(REMOVE_UNDELIVERED, [id]);
+    await (tx.database ?? tx).query(REMOVE_UNDELIVERED, [JSON.stringify(events.map(({ id }) => id))]);
   } catch {
     // The error that is on its way says more.
   }
@@ -115,7 +152,21 @@ function checkedCall(tx: SqlExecutor, type: string, data: object, given: Publish
 }
 
 function* storedOnce(tx: SqlExecutor, event: NewEvent): SqlSteps<PublishedEvent> {
-  const { created, deliveries } = yield* writeEvent(tx, event, candidatePatterns(event.type));
+  return yield* firstOf(event, yield* writeEvent(tx, event, candidatePatterns(event.type)));
+}
+
+function* storedOnceEach(tx: SqlExecutor, events: readonly NewEvent[]): SqlSteps<PublishedEvent[]> {
+  const written = yield* writeEvents(
+    tx,
+    events.map((event) => ({ event, patterns: candidatePatterns(event.type) })),
+  );
+  const published: PublishedEvent[] = [];
+  for (const [index, event] of events.entries()) published.push(yield* firstOf(event, written[index] ?? { created: false, deliveries: 0 }));
+  return published;
+}
+
+/** The event, or the one that used its idempotency key before. */
+function* firstOf(event: NewEvent, { created, deliveries }: WrittenEvent): SqlSteps<PublishedEvent> {
   if (created) return { id: event.id, created, deliveries };
   const first = yield* findByIdempotencyKey(event);
   if (first?.data === event.data) return { id: first.id, created, deliveries };
