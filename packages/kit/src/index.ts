@@ -31,6 +31,7 @@ export type {
   Log,
   Middleware,
   Page,
+  RawBodyOptions,
   RawContent,
   Route,
   RouteOptions,

@@ -11,7 +11,7 @@ import { jsonSchema } from './json-schema.ts';
 import type { Middleware } from './middleware.ts';
 import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';
 import { pathParameters, pathParamsSchema } from './path-params.ts';
-import { rawMediaTypeOf } from './raw.ts';
+import { rawBodyOf, rawMediaTypeOf } from './raw.ts';
 import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from './route.ts';
 import { isSchema, jsonSchemaOf, type Schema } from './schema.ts';
@@ -173,6 +173,7 @@ class RouteCompiler implements CompiledMount {
       query: this.#schema(where, 'query', options.query, 'input'),
       headers: this.#schema(where, 'headers', options.headers, 'input'),
       body: this.#schema(where, 'body', options.body, 'input'),
+      rawBody: rawBodyOf(options.body),
       response,
       status: options.status ?? (kind === 'json' && response === undefined ? 204 : 200),
       responses: this.#responses(where, options.responses ?? {}),
@@ -184,7 +185,7 @@ class RouteCompiler implements CompiledMount {
       errors: maps,
       raises: this.#raises(where, options.raises ?? [], maps),
       middleware: [],
-      bodyBytesMax: options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
+      bodyBytesMax: rawBodyOf(options.body)?.bytesMax ?? options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
       timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
       metadata: options.metadata ?? {},
       route,
@@ -210,6 +211,13 @@ class RouteCompiler implements CompiledMount {
         id: 'E008',
         message: `${where}: GET has no request body.`,
         hint: 'Use route.query (safe, with a body) or query parameters.',
+      });
+    }
+    if (route.body !== undefined && rawMediaTypeOf(route.body.schema) !== undefined) {
+      this.faults.push({
+        id: 'E008',
+        message: `${where}: raw("…") describes a response, not a request body.`,
+        hint: `Give a list of media types: body: raw(['text/csv'], { stream: true }).`,
       });
     }
     if ((route.status === 204 || route.status === 304) && route.response !== undefined) {

@@ -2,6 +2,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
+import type { RawBody } from './raw.ts';
 import type { Deprecation, HttpMethod, Route } from './route.ts';
 import type { JsonSchema, Schema } from './schema.ts';
 
@@ -47,6 +48,8 @@ export interface CompiledRoute {
   readonly query: RouteSchema | undefined;
   readonly headers: RouteSchema | undefined;
   readonly body: RouteSchema | undefined;
+  /** Set when the body is not JSON. */
+  readonly rawBody: RawBody | undefined;
   readonly response: RouteSchema | undefined;
   readonly status: number;
   /** Answers of other statuses than `status`, and what is documented about each. */

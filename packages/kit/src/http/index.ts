@@ -14,4 +14,4 @@ export type { ServerSentEvent } from './server-sent-event.ts';
 export { TrustedProxies } from './trusted-proxies.ts';
 export type { Fault } from '../options/fault.ts';
 export { page, type Page } from './page.ts';
-export { raw, type RawContent, type RawSchema } from './raw.ts';
+export { raw, type RawBody, type RawBodyOptions, type RawBodySchema, type RawContent, type RawSchema } from './raw.ts';

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { didYouMean } from '../options/did-you-mean.ts';
 import type { Schema } from './schema.ts';
 
 export type RawContent = string | Uint8Array | Readable;
@@ -8,19 +9,79 @@ export interface RawSchema extends Schema<RawContent> {
   readonly rawMediaType: string;
 }
 
-export function raw(mediaType: string): RawSchema {
+export interface RawBodyOptions {
+  /** The handler gets a `Readable` and reads it itself; else a `Buffer`, read before the handler runs. */
+  readonly stream?: boolean;
+  /** Most bytes of the body, checked while they arrive; the route's `bodyBytesMax` unless given. */
+  readonly bytesMax?: number;
+}
+
+/** What a route takes instead of JSON. */
+export interface RawBody {
+  /** `text/csv`, `image/*` or `*\/*`, in lower case. */
+  readonly mediaTypes: readonly string[];
+  readonly stream: boolean;
+  readonly bytesMax: number | undefined;
+}
+
+/** A request body that is not JSON. */
+export interface RawBodySchema<Body extends Readable | Buffer> extends Schema<Body> {
+  readonly rawBody: RawBody;
+}
+
+/** The response is text, bytes or a stream of this media type. */
+export function raw(mediaType: string): RawSchema;
+/** The request body is one of these media types, and the handler reads it as a stream. */
+export function raw(mediaTypes: readonly string[], options: RawBodyOptions & { readonly stream: true }): RawBodySchema<Readable>;
+/** The request body is one of these media types, and the handler gets its bytes. */
+export function raw(mediaTypes: readonly string[], options?: RawBodyOptions): RawBodySchema<Buffer>;
+export function raw(
+  mediaTypes: string | readonly string[],
+  options: RawBodyOptions = {},
+): RawSchema | RawBodySchema<Readable> | RawBodySchema<Buffer> {
+  if (typeof mediaTypes === 'string') return { rawMediaType: mediaTypes, ...binarySchema<RawContent>(mediaTypes) };
+  const faults = rawBodyFaults(mediaTypes, options);
+  if (faults.length > 0) throw new TypeError(`raw(): ${faults.join(' ')}`);
+  const { stream = false, bytesMax } = options;
+  const rawBody = Object.freeze({ mediaTypes: mediaTypes.map((type) => type.toLowerCase()), stream, bytesMax });
+  return { rawBody, ...binarySchema<Readable & Buffer>(mediaTypes[0] ?? '*/*') };
+}
+
+function binarySchema<T>(mediaType: string): Schema<T> {
   const json = () => ({ type: 'string', contentMediaType: mediaType });
   return {
-    rawMediaType: mediaType,
-    '~standard': {
-      version: 1,
-      vendor: 'kit',
-      validate: (value) => ({ value: value as RawContent }),
-      jsonSchema: { input: json, output: json },
-    },
+    '~standard': { version: 1, vendor: 'kit', validate: (value) => ({ value: value as T }), jsonSchema: { input: json, output: json } },
   };
+}
+
+const MEDIA_TYPE = /^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/;
+const optionNames = ['stream', 'bytesMax'];
+
+function rawBodyFaults(mediaTypes: readonly string[], options: RawBodyOptions): string[] {
+  const faults = Object.keys(options)
+    .filter((name) => !optionNames.includes(name))
+    .map((name) => `unknown option "${name}".${didYouMean(name, optionNames)}`);
+  if (mediaTypes.length === 0) faults.push('the list of media types is empty; name at least one, such as "text/csv".');
+  for (const type of mediaTypes)
+    if (typeof type !== 'string' || !MEDIA_TYPE.test(type))
+      faults.push(`${JSON.stringify(type)} is not a media type; write "text/csv", "image/*" or "*/*".`);
+  if (options.stream !== undefined && typeof options.stream !== 'boolean') faults.push('stream is true or false.');
+  if (options.bytesMax !== undefined && !(Number.isSafeInteger(options.bytesMax) && options.bytesMax >= 1))
+    faults.push(`bytesMax is ${options.bytesMax}; use a whole number, 1 or more.`);
+  return faults;
 }
 
 export function rawMediaTypeOf(schema: Schema): string | undefined {
   return (schema as Partial<RawSchema>).rawMediaType;
+}
+
+export function rawBodyOf(schema: Schema | undefined): RawBody | undefined {
+  return (schema as Partial<RawBodySchema<Buffer>> | undefined)?.rawBody;
+}
+
+/** Whether one of the media ranges takes this `Content-Type`; its parameters do not matter. */
+export function takesMediaType(mediaTypes: readonly string[], contentType: string | undefined): boolean {
+  if (mediaTypes.includes('*/*')) return true;
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return mediaTypes.some((range) => range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1))));
 }

@@ -1,9 +1,12 @@
+import { Readable } from 'node:stream';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
 import { compileUnknownFields, FAULTS_MAX, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
+import type { RawBody } from './raw.ts';
+import { refuseMediaType } from './read-raw-body.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
 import { isRawQuery, type SchemaIssue, type SchemaResult } from './schema.ts';
 
@@ -151,6 +154,7 @@ function coerced(given: QueryValues, coercions: ReadonlyMap<string, Coercion | n
 
 function bodyReader(route: CompiledRoute): PartReader | null {
   const declared = route.body;
+  if (route.rawBody !== undefined) return rawBodyReader(route.rawBody);
   if (declared !== undefined) {
     const findUnknown = compileUnknownFields(declared.json);
     const read = (exchange: Exchange, faults: FieldError[]) => {
@@ -162,6 +166,16 @@ function bodyReader(route: CompiledRoute): PartReader | null {
   }
   // Fastify reads no body for GET; the admission has refused one already.
   return route.method === 'GET' ? null : { part: 'body', read: refuseBody, validate: undefined };
+}
+
+/** Fastify runs no parser for a request without content. */
+function rawBodyReader(rawBody: RawBody): PartReader {
+  const read = ({ request }: Exchange) => {
+    if (request.body !== undefined) return request.body;
+    refuseMediaType(rawBody, request.headers['content-type']);
+    return rawBody.stream ? Readable.from([]) : Buffer.alloc(0);
+  };
+  return { part: 'body', read, validate: (value) => ({ value }) };
 }
 
 /** Without a body schema only an empty body or an empty object passes: a misplaced field must not be ignored. */

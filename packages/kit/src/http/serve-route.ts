@@ -12,13 +12,14 @@ import { Handling } from './handling.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
 import type { Middleware } from './middleware.ts';
+import { closeUnreadBody } from './read-raw-body.ts';
 import { compileInput, type Input } from './read-input.ts';
 import { sendStream } from './send-stream.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
 /** Where a request's exchange is kept on Fastify's request object. */
 export const exchangeKey: unique symbol = Symbol('kit.exchange');
-type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
+export type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
 
 /** Everything about a route that can be decided before its first request. */
 interface RoutePlan extends AnswerPlan {
@@ -59,6 +60,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     // A stream has no HEAD: its headers depend on its first event.
     exposeHeadRoute: route.method === 'GET' && route.kind !== 'stream',
     onRequest: (request, reply, proceed) => admit(host, plan, request, reply, proceed),
+    ...(route.rawBody === undefined ? {} : { onSend: closeUnreadBody }),
     handler: handlerOf(plan),
     errorHandler: (error, request) => refuseBody(plan, request as KitRequest, error),
   };

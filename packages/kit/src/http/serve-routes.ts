@@ -14,7 +14,8 @@ import type { Host } from './host.ts';
 import { parseJson } from './json/parse-json.ts';
 import type { Middleware } from './middleware.ts';
 import { PathMethods, unmatched } from './not-found.ts';
-import { finish, serveRoute } from './serve-route.ts';
+import { readRawBody, refuseEncoding, streamsBody } from './read-raw-body.ts';
+import { exchangeKey, finish, serveRoute, type KitRequest } from './serve-route.ts';
 
 export interface ServedRoutes {
   readonly routes: readonly CompiledRoute[];
@@ -31,6 +32,7 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
   fastify.removeAllContentTypeParsers();
   const parse = (request: FastifyRequest, body: Buffer) => {
     refuseEncoding(request.headers);
+    refuseCharset(request.headers);
     return body.length === 0 ? undefined : parseJson(body, host.jsonDepthMax);
   };
   fastify.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i, { parseAs: 'buffer' }, (request, body, done) => {
@@ -40,7 +42,17 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
       done(error as Error, undefined);
     }
   });
-  for (const route of served.routes) fastify.route(serveRoute(host, route, served.middleware.get(route) ?? []));
+  const serve = (context: FastifyInstance, route: CompiledRoute) =>
+    context.route(serveRoute(host, route, served.middleware.get(route) ?? []));
+  const rawRoutes = served.routes.filter(({ rawBody }) => rawBody !== undefined);
+  for (const route of served.routes) if (route.rawBody === undefined) serve(fastify, route);
+  // A context of their own: the JSON routes keep their one parser.
+  if (rawRoutes.length > 0)
+    void fastify.register(async (context) => {
+      context.removeAllContentTypeParsers();
+      context.addContentTypeParser('*', (request, _payload, done) => readRawBody((request as KitRequest)[exchangeKey], done));
+      for (const route of rawRoutes) serve(context, route);
+    });
   const strays = new Strays(host, served);
   fastify.setErrorHandler((error, request, reply) => strays.fail(request, reply, error));
   // Inside a foreign server a plugin without a prefix has no 404s of its own: that server's stay in force.
@@ -48,16 +60,9 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
     fastify.setNotFoundHandler((request, reply) => strays.answer(request, reply, fastify.prefix));
 }
 
-/** JSON is UTF-8 (RFC 8259); compressed bodies would have to be limited twice, so they are not taken. */
-function refuseEncoding(headers: FastifyRequest['headers']): void {
-  const encoding = headers['content-encoding'];
+/** JSON is UTF-8 (RFC 8259). */
+function refuseCharset(headers: FastifyRequest['headers']): void {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers['content-type'] ?? '')?.[1];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw coreErrors.unsupported_media_type({
-      detail: 'Compressed request bodies are not supported.',
-      headers: { 'accept-encoding': 'identity' },
-    });
-  }
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
     throw coreErrors.unsupported_media_type({ detail: 'JSON bodies are UTF-8.' });
   }
@@ -121,6 +126,8 @@ export class Strays {
 
   /** Errors on the socket, before there is a request: not HTTP, headers too large, too slow. */
   refuseSocket(error: Error & { readonly code?: string }, socket: Socket): void {
+    // A large body may take longer than a request may; its reader ends it when no more bytes arrive.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streamsBody(socket)) return;
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;

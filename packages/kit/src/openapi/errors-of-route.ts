@@ -9,10 +9,11 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
     if (when) found.push(...definitions);
   };
   const open = admitsAnonymous(route);
-  const { params, query, headers, body } = route;
+  const { params, query, headers, body, rawBody } = route;
   add(true, coreErrors.malformed_url, coreErrors.malformed_body);
   add(body === undefined, coreErrors.unexpected_body);
-  add(body !== undefined, coreErrors.too_deep, coreErrors.unsupported_media_type);
+  add(body !== undefined && rawBody === undefined, coreErrors.too_deep);
+  add(body !== undefined, coreErrors.unsupported_media_type);
   add(true, coreErrors.body_too_large);
   add([params, query, headers, body].some((schema) => schema !== undefined) || query === undefined, coreErrors.validation_error);
   add(route.authenticators.length > 0, coreErrors.invalid_credentials);

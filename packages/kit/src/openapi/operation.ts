@@ -75,6 +75,10 @@ function mediaOf(schema: JsonSchema, components: SchemaComponents): object {
 
 function requestBodyOf(route: CompiledRoute, { components }: OperationContext): object {
   if (route.body === undefined) return {};
+  if (route.rawBody !== undefined) {
+    const content = Object.fromEntries(route.rawBody.mediaTypes.map((type) => [type, {}]));
+    return { requestBody: { required: true, description: `At most ${route.bodyBytesMax} bytes.`, content } };
+  }
   const schema = components.place(route.body.json, `${route.operationId}_body`);
   return { requestBody: { required: true, content: { 'application/json': mediaOf(schema, components) } } };
 }

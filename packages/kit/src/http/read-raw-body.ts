@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net';
+import { Transform, type TransformCallback } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { KitError } from '../errors/kit-error.ts';
+import type { CompiledRoute } from './compiled-route.ts';
+import type { Exchange } from './exchange.ts';
+import { takesMediaType, type RawBody } from './raw.ts';
+
+/** A client that sends nothing for this long is gone: its request ends. */
+const IDLE_MS = 30_000;
+
+/** Connections whose body is on its way to a handler. */
+const streaming = new WeakSet<Socket>();
+
+/** Whether a body is on its way over this connection, so that the limit on the length of a request does not apply. */
+export function streamsBody(socket: Socket): boolean {
+  return streaming.has(socket);
+}
+
+/** Compressed bodies would have to be limited twice, so they are refused. */
+export function refuseEncoding(headers: FastifyRequest['headers']): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw coreErrors.unsupported_media_type({
+    detail: 'Compressed request bodies are not supported.',
+    headers: { 'accept-encoding': 'identity' },
+  });
+}
+
+export function refuseMediaType({ mediaTypes }: RawBody, contentType: string | undefined): void {
+  if (takesMediaType(mediaTypes, contentType)) return;
+  throw coreErrors.unsupported_media_type({ detail: `This operation takes ${mediaTypes.join(', ')}.` });
+}
+
+/** The parser of routes with a raw body: a stream for the handler, or all bytes. The limit holds while they arrive. */
+export function readRawBody(exchange: Exchange, done: (error: Error | null, body?: unknown) => void): void {
+  const { request } = exchange;
+  const route = exchange.route as CompiledRoute;
+  const rawBody = route.rawBody as RawBody;
+  try {
+    refuseEncoding(request.headers);
+    refuseMediaType(rawBody, request.headers['content-type']);
+    // A body that says it is too large is not begun.
+    if (Number(request.headers['content-length'] ?? 0) > route.bodyBytesMax) throw tooLarge(route.bodyBytesMax);
+  } catch (error) {
+    done(error as Error);
+    return;
+  }
+  const body = limitedBody(exchange, route.bodyBytesMax);
+  if (rawBody.stream) done(null, body);
+  else collect(body, done);
+}
+
+function collect(body: Transform, done: (error: Error | null, body?: unknown) => void): void {
+  const chunks: Buffer[] = [];
+  body.on('data', (chunk: Buffer) => chunks.push(chunk));
+  body.once('error', (error) => done(error));
+  body.once('end', () => done(null, Buffer.concat(chunks)));
+}
+
+/** The request's bytes, at most so many. It fails with the error the caller is told. */
+function limitedBody({ request }: Exchange, bytesMax: number): Transform {
+  const { raw } = request;
+  const { socket } = raw;
+  const body = new LimitedBody(bytesMax);
+  const idle = setTimeout(() => body.destroy(coreErrors.request_timeout()), IDLE_MS);
+  const cut = () => {
+    if (!raw.complete) body.destroy(coreErrors.malformed_body({ detail: 'The connection ended before the body was complete.' }));
+  };
+  streaming.add(socket);
+  raw.on('data', () => idle.refresh());
+  raw.once('error', cut);
+  raw.once('close', cut);
+  body.once('close', () => {
+    clearTimeout(idle);
+    streaming.delete(socket);
+    raw.unpipe(body);
+  });
+  // Nobody may listen any more when it fails, which must not end the process.
+  body.on('error', () => undefined);
+  raw.pipe(body);
+  return body;
+}
+
+class LimitedBody extends Transform {
+  #left: number;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax: number) {
+    super();
+    this.#bytesMax = bytesMax;
+    this.#left = bytesMax;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    this.#left -= chunk.length;
+    if (this.#left < 0) callback(tooLarge(this.#bytesMax));
+    else callback(null, chunk);
+  }
+}
+
+function tooLarge(bytesMax: number): KitError {
+  return coreErrors.body_too_large({ extensions: { bytes_max: bytesMax } });
+}
+
+/** The rest of a body nobody reads is not worth receiving. */
+export function closeUnreadBody(
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+  done: (error: Error | null, payload?: unknown) => void,
+): void {
+  if (!raw.complete) void reply.header('connection', 'close');
+  done(null, payload);
+}
