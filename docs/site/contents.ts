@@ -42,6 +42,7 @@ export const groups: readonly Group[] = [
       'throttle',
       'middleware',
       'di',
+      'modules',
       'openapi',
       'cli',
       'settings',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { App } from 'kit';
-import { accountsService, changePassword, createUser, type UserManagement } from 'kit/contrib/accounts';
+import { accountsOf, changePassword, createUser, type UserManagement } from 'kit/contrib/accounts';
 import { createApiKey, revokeApiKey, rotateApiKey } from 'kit/contrib/apikeys';
 import { createEndpoint, rotateSecret } from 'kit/contrib/webhooks';
 import type { Db } from 'kit/db';
@@ -28,7 +28,7 @@ const SCOPES = ['orders:read', 'orders:write', 'webhooks:read'];
 /** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Made once; what must be shown is made anew. */
 export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {
   const password = randomBytes(12).toString('base64url');
-  const management = (await app.services.get(accountsService)).management('npm start');
+  const management = accountsOf(app.db).management('npm start');
   const access = await app.db.transaction(async (tx) => {
     const user = await staffUser(app, tx, password, management);
     const key = await demoKey(tx, user);

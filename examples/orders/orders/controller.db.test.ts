@@ -1,4 +1,4 @@
-import { AccountController, accounts, accountsService, createUser } from 'kit/contrib/accounts';
+import { AccountController, accounts, accountsOf, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { describeDatabases, testApp, type TestApp } from 'kit/testing';
@@ -26,7 +26,7 @@ describeDatabases('orders', (database) => {
       },
     });
     const { app } = test_;
-    const management = (await app.services.get(accountsService)).management(null);
+    const management = accountsOf(app.db).management(null);
     for (const [name, scopes] of [
       ['ada', ['orders:*']],
       ['bob', ['orders:*']],

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { accountsService, changeStaff } from '../../kit/src/contrib/accounts/index.ts';
+import { accountsOf, changeStaff } from '../../kit/src/contrib/accounts/index.ts';
 import { AdminBrowser, go, logIn } from './admin-browser.ts';
 import { NOW } from './shop/fill.ts';
 import { PASSWORD, Shop, STAFF } from './shop/shop.ts';
@@ -78,7 +78,7 @@ describe('getting in', () => {
     await page.goto(`${shop.address}#/users`);
     await logIn(page, 'temp');
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
-    await changeStaff(shop.db, user.id, false, (await shop.app.services.get(accountsService)).management('test'));
+    await changeStaff(shop.db, user.id, false, accountsOf(shop.app.db).management('test'));
     await page.getByRole('button', { name: 'Load the list again' }).click();
     await page.getByRole('heading', { name: 'Staff only' }).waitFor();
     expect(await page.getByText(STAFF).count()).toBe(0);

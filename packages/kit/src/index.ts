@@ -39,7 +39,7 @@ export type {
   ServerSentEvent,
   StreamOptions,
 } from './http/index.ts';
-export { createApp, migrateApp, StartUpError } from './app/index.ts';
+export { createApp, migrateApp, moduleState, StartUpError } from './app/index.ts';
 export type {
   App,
   AppOptions,
@@ -50,6 +50,7 @@ export type {
   EventEntry,
   EventPublisher,
   Module,
+  ModuleState,
   Registry,
   Settings,
   VersionMount,

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { createApp, type App, type AppOptions } from '../src/app/index.ts';
 import { accounts } from '../src/contrib/accounts/index.ts';
 import { accountsDirectory } from '../src/contrib/accounts/user-directory.ts';
-import { accountsService } from '../src/contrib/accounts/accounts.ts';
+import { accountsOf } from '../src/contrib/accounts/accounts.ts';
 import { createUser } from '../src/contrib/accounts/manage-users.ts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys, createApiKey, currentApiKey } from '../src/contrib/apikeys/index.ts';
 import type { ApiKeyOptions } from '../src/contrib/apikeys/index.ts';
@@ -108,7 +108,7 @@ export async function startKeyApp(
     ...rest,
   });
   await app.ready();
-  const management = (await app.services.get(accountsService)).management(null);
+  const management = accountsOf(app.db).management(null);
   return {
     app,
     db,

@@ -1,5 +1,5 @@
 import { createApiKey, revokeApiKey, updateApiKey } from '../../../kit/src/contrib/apikeys/index.ts';
-import { accountsService, deactivateUser } from '../../../kit/src/contrib/accounts/index.ts';
+import { accountsOf, deactivateUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { createEndpoint, deliverDue, publish, rotateSecret, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
 import { insertMany } from '../../../kit/src/db/index.ts';
 import { productTable } from './products.ts';
@@ -113,7 +113,7 @@ async function customers(shop: Shop): Promise<[Person, Person, Person, Person]> 
   ];
   await shop.newUser({ username: 'noah', email: 'noah@beanleaf.example', is_staff: true });
   const left = await shop.newUser({ username: 'felix', email: 'felix@contoso.example' });
-  const management = (await shop.app.services.get(accountsService)).management('setup');
+  const management = accountsOf(shop.app.db).management('setup');
   shop.clock.advance(HOUR_MS);
   await deactivateUser(shop.db, left.id, management);
   return people;

@@ -1,4 +1,4 @@
-import { accounts, accountsService, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
+import { accounts, accountsOf, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { admin } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
 import { audit } from '../../../kit/src/contrib/audit/index.ts';
@@ -65,7 +65,7 @@ export class Shop implements AsyncDisposable {
   }
 
   async newUser(user: Omit<NewUser, 'password'>): Promise<{ readonly id: string; readonly username: string }> {
-    const management = (await this.app.services.get(accountsService)).management('setup');
+    const management = accountsOf(this.app.db).management('setup');
     return createUser(this.db, { password: PASSWORD, ...user }, management);
   }
 

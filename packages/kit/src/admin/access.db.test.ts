@@ -187,7 +187,7 @@ describeDatabases('who gets into the admin site', (database) => {
   });
 
   test('works inside a foreign server below a prefix', async () => {
-    const inner = await new AdminApp(database.db, []).ready();
+    const inner = await new AdminApp(await database.open(), []).ready();
     const server = fastify();
     await server.register(inner.app.plugin, { prefix: '/ops' });
     try {

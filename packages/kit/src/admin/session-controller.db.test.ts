@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AdminApp, cookieOf, PASSWORD } from '../../test/admin/admin-app.ts';
-import { AccountController, deactivateUser, accountsService, changeStaff } from '../contrib/accounts/index.ts';
+import { AccountController, deactivateUser, accountsOf, changeStaff } from '../contrib/accounts/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { memoryStorage } from '../throttle/index.ts';
 
@@ -22,7 +22,7 @@ describeDatabases('the admin site', (database) => {
 
   const entries = (action: string) =>
     database.db.query<{ target_id: string; request_id: string }>('select * from audit_entries where action = $1', [action]);
-  const management = async () => (await site.app.services.get(accountsService)).management(null);
+  const management = async () => accountsOf(site.app.db).management(null);
 
   describe('logging in', () => {
     test('a member of the staff gets a session, the CSRF token and what the site shows', async () => {

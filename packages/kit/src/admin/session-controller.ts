@@ -1,4 +1,4 @@
-import { accountsService } from '../contrib/accounts/accounts.ts';
+import { accountsOf } from '../contrib/accounts/accounts.ts';
 import { loginClientThrottle, logoutClientThrottle } from '../contrib/accounts/login-throttle.ts';
 import { publicUser } from '../contrib/accounts/manage-users.ts';
 import { csrfTokenOf, endSession, logInByPassword } from '../contrib/accounts/password-login.ts';
@@ -58,7 +58,7 @@ export function sessionController(site: AdminSite): Controller {
       '/session',
       { ...facts, response: SessionAnswer, permission: isAuthenticated, auth: ['session'] },
       async (context) => {
-        const csrf_token = csrfTokenOf(context, await context.services.get(accountsService)) ?? '';
+        const csrf_token = csrfTokenOf(context, accountsOf(context.db)) ?? '';
         // Whoever is refused can still log out, which needs the token.
         if (!context.user.is_staff)
           throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });

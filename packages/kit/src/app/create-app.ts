@@ -12,6 +12,7 @@ import type { Host } from '../http/host.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
+import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { InFlight } from './in-flight.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -40,7 +41,7 @@ class Application implements App {
   readonly title: string;
   readonly version: string;
   readonly description: string | undefined;
-  readonly registry: Registry = { audit: null, events: null, metrics: null, userChanges: [] };
+  readonly registry: Registry;
   readonly plugin: FastifyPluginAsync;
   readonly resources: readonly ResourceDeclaration[];
   readonly hasTenants: boolean;
@@ -67,6 +68,9 @@ class Application implements App {
     const found = [...this.#plan.faults, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
+    const { registry, faults: conflicts } = collectRegistry(this.#plan.modules, this);
+    if (conflicts.length > 0) throw new StartUpError(conflicts);
+    this.registry = registry;
     this.#host = this.#createHost(options);
     this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
     this.plugin = (fastify) => this.#serve(fastify, 'foreign');
@@ -80,7 +84,6 @@ class Application implements App {
   #createHost(options: AppOptions): Host {
     const { databases, services, clock, log, settings, trustedProxies, throttleStorage } = this.#plan;
     const { tenant } = options;
-    const { registry } = this;
     return {
       get db() {
         return databases.get('default');
@@ -89,9 +92,7 @@ class Application implements App {
         return databases.all;
       },
       services,
-      get audit() {
-        return registry.audit;
-      },
+      audit: this.registry.audit,
       clock,
       log,
       errorFormat: settings.errorFormat,

@@ -3,6 +3,7 @@ export type { Command, CommandContext } from './command.ts';
 export { readSettings, type Settings, type SettingsInput, type SettingsReading } from './config.ts';
 export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-modules.ts';
 export type { App, Module } from './module.ts';
+export { moduleState, type ModuleState } from './module-state.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
 export type { EventEntry, EventPublisher, Registry, UserChangeListener } from './registry.ts';
 export { checkDescriptions, type CheckDescription } from './checks.ts';

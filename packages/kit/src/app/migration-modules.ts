@@ -15,7 +15,7 @@ const core: MigrationModule = { name: 'kit', models: [throttleModel], migrations
 
 /** Everything that has tables, whatever the database, the core first. */
 export function migrationModules(app: App): readonly MigrationModule[] {
-  return [core, ...(app.modules as readonly MigrationModule[])];
+  return [core, ...app.modules];
 }
 
 /** A database and what has tables in it. */
@@ -30,7 +30,7 @@ function targetsOf(app: App): readonly Target[] {
   const aliases = ['default', ...Object.keys(app.databases).filter((alias) => alias !== 'default')];
   return aliases.flatMap((alias) => {
     const database = app.databases[alias];
-    const inIt = app.modules.filter((module) => databasesOf(module).includes(alias)) as readonly MigrationModule[];
+    const inIt = app.modules.filter((module) => databasesOf(module).includes(alias));
     const modules = alias === 'default' ? [core, ...inIt] : inIt;
     return database === undefined || modules.length === 0 ? [] : [{ alias, database, modules }];
   });

@@ -9,7 +9,7 @@ const registry: MetricRegistry = {
   histogram: ({ name }) => (declared.push(name), { observe: () => undefined }),
   gauge: ({ name }) => void declared.push(name),
 };
-const provider: Module = { name: 'provider', install: (app) => void (app.registry.metrics = registry) };
+const provider: Module = { name: 'provider', provides: () => ({ metrics: registry }) };
 const user: Module = {
   name: 'user',
   install: () => void declared.push('installed'),

@@ -3,6 +3,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { UserDirectory } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
+import type { Migration } from '../db/migrations/migration.ts';
 import type { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import type { ErrorCatalog } from '../errors/catalog.ts';
@@ -26,8 +27,8 @@ export interface Module {
   readonly name: string;
   /** Names of modules that must be installed too; they are set up and started first. */
   readonly requires?: readonly string[];
-  readonly models?: readonly ModelLike[];
-  readonly migrations?: readonly MigrationLike[];
+  readonly models?: readonly Model[];
+  readonly migrations?: readonly Migration[];
   /** Aliases of the databases its tables are in; `default` alone unless said. */
   readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
@@ -47,7 +48,12 @@ export interface Module {
   readonly admin?: AdminDeclaration;
   /** Looks at every route of the app while it is created; throwing is a fault of the route. */
   onRoute?(route: CompiledRoute): void;
-  /** Synchronous wiring while the app is created: registries, throttle storages. No I/O; the databases are not open yet. */
+  /**
+   * What the module provides for others: the audit sink, the event publisher, a listener for user changes. Called once while the app is
+   * created, before `install`; `app.registry` does not exist yet. Two modules that provide the same thing fail the start.
+   */
+  provides?(app: App): Partial<Registry>;
+  /** Synchronous wiring while the app is created. No I/O; the databases are not open yet. */
   install?(app: App): void;
   /**
    * Declares the module's metrics. Called once, after every module is installed, and only when metrics() is among the modules: without it
@@ -63,9 +69,6 @@ export interface Module {
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
   stop?(): void | Promise<void>;
 }
-
-export type ModelLike = object;
-export type MigrationLike = object;
 
 /** A policy on a model: which of its rows and fields a caller may see and change. Declared with `resource(…)` of `kit/crud`. */
 export interface ResourceDeclaration {

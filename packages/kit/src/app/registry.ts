@@ -2,14 +2,16 @@ import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Db } from '../db/db.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 
-/** Where modules meet without importing one another: each slot is filled by the module that provides it, or stays null (then nobody records). */
+/** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
 export interface Registry {
-  audit: AuditSink | null;
-  events: EventPublisher | null;
+  /** Null: nothing is recorded. */
+  readonly audit: AuditSink | null;
+  /** Null: nothing is published. */
+  readonly events: EventPublisher | null;
   /** Where the modules declare their metrics; see `metrics` of Module. */
-  metrics: MetricRegistry | null;
-  /** Whoever changes users (activates, deactivates, deletes) calls these in the transaction; whoever remembers users adds one. */
-  readonly userChanges: UserChangeListener[];
+  readonly metrics: MetricRegistry | null;
+  /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
+  readonly userChanges: readonly UserChangeListener[];
 }
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
@@ -30,3 +32,5 @@ export interface EventPublisher {
   /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
 }
+
+export const emptyRegistry: Registry = Object.freeze({ audit: null, events: null, metrics: null, userChanges: [] });

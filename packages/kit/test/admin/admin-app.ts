@@ -8,7 +8,7 @@ import { admin } from '../../src/admin/index.ts';
 import type { App, AppOptions, Module } from '../../src/app/index.ts';
 import { createApp } from '../../src/app/create-app.ts';
 import { migrateApp } from '../../src/app/migration-modules.ts';
-import { accounts, accountsService, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
+import { accounts, accountsOf, createUser, type NewUser } from '../../src/contrib/accounts/index.ts';
 import { audit } from '../../src/contrib/audit/index.ts';
 import type { Database } from '../../src/db/db.ts';
 import { fakeClock, type FakeClock } from '../../src/testing/fake-clock.ts';
@@ -85,7 +85,7 @@ export class AdminApp {
 
   async newUser(given: Partial<NewUser> = {}) {
     this.#people += 1;
-    const installed = await this.app.services.get(accountsService);
+    const installed = accountsOf(this.app.db);
     return createUser(this.app.db, { username: `user${this.#people}`, password: PASSWORD, ...given }, installed.management(null));
   }
 

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import type { Database, Db } from '../../src/db/db.ts';
-import { migrate, type MigrationModule } from '../../src/db/index.ts';
+import { migrate } from '../../src/db/index.ts';
 import { uuidv7 } from '../../src/db/uuidv7.ts';
 import { sampleModules } from './modules.ts';
 import type { Order, OrderInput } from './schemas.ts';
@@ -15,7 +15,7 @@ interface StoredOrder extends Omit<OrderRow, 'document'> {
 
 /** The same tables on both databases. Lines are unique per order, so a hostile payload can fail in the middle of a write. */
 export async function createTables(db: Database): Promise<void> {
-  await migrate(db, sampleModules as readonly MigrationModule[]);
+  await migrate(db, sampleModules);
   await db.query(
     'create table orders (id text primary key, owner_id text not null, title text not null, total text not null, priority integer not null, document text not null)',
   );

@@ -1,51 +1,38 @@
-import type { App } from '../../app/index.ts';
+import { moduleState, type App } from '../../app/index.ts';
 import type { Clock } from '../../db/clock.ts';
-import { service } from '../../di/index.ts';
+import type { Db } from '../../db/db.ts';
 import type { Log } from '../../http/index.ts';
 import type { ThrottleStorage } from '../../throttle/index.ts';
 import type { UserManagement } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
 
-/** The module at run time: its settings, and what it uses of the app it is installed in. */
-export class Accounts {
+/** The module at run time: its settings, and what it uses of the app. */
+export interface Accounts {
   readonly settings: AccountsSettings;
-  #app: App | undefined;
-
-  constructor(settings: AccountsSettings) {
-    this.settings = settings;
-  }
-
-  installIn(app: App): void {
-    this.#app = app;
-  }
-
-  get clock(): Clock {
-    return this.#installed.clock;
-  }
-
-  get log(): Log {
-    return this.#installed.log;
-  }
-
-  get throttleStorage(): ThrottleStorage {
-    return this.#installed.throttleStorage;
-  }
-
-  get throttleRates(): App['settings']['throttleRates'] {
-    return this.#installed.settings.throttleRates;
-  }
-
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly throttleStorage: ThrottleStorage;
+  readonly throttleRates: App['settings']['throttleRates'];
   /** For the verbs that change users. */
-  management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
-    const { audit, userChanges } = this.#installed.registry;
-    return { clock: this.clock, passwordCost: this.settings.passwordCost, audit, userChanges, actor: actor ?? null, requestId };
-  }
-
-  get #installed(): App {
-    if (this.#app === undefined) throw new Error('accounts() is not installed: add it to the modules of createApp.');
-    return this.#app;
-  }
+  management(actor: UserManagement['actor'], requestId?: string | null): UserManagement;
 }
 
-/** Found by AccountController and by modules that log users in another way. */
-export const accountsService = service<Accounts>('accounts');
+export const accountsState = moduleState<Accounts>({ name: 'Accounts', setUp: 'add accounts() to the modules of createApp' });
+
+/** The accounts module of an application, found from its database or a transaction on it. */
+export const accountsOf = (db: Db): Accounts => accountsState.of(db);
+
+export function accountsIn(app: App, settings: AccountsSettings): Accounts {
+  const { clock, log, throttleStorage, registry } = app;
+  return Object.freeze({
+    settings,
+    clock,
+    log,
+    throttleStorage,
+    throttleRates: app.settings.throttleRates,
+    management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
+      const { audit, userChanges } = registry;
+      return { clock, passwordCost: settings.passwordCost, audit, userChanges, actor: actor ?? null, requestId };
+    },
+  });
+}

@@ -12,7 +12,7 @@ import {
 import type { AdminColumn, AdminRow, AdminState } from '../../app/admin-shapes.ts';
 import type { User } from '../../auth/index.ts';
 import type { Db } from '../../db/db.ts';
-import type { Accounts } from './accounts.ts';
+import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { activateUser, changeStaff, deactivateUser, type UserManagement } from './manage-users.ts';
 import { countSessionsOf, findUserById, holdUser, type UserRow } from './store.ts';
@@ -33,11 +33,11 @@ const yesNo = [
 ];
 
 /** The admin site's list of users. */
-export function accountsAdmin(accounts: Accounts): AdminDeclaration {
-  return { resources: [usersResource(accounts)] };
+export function accountsAdmin(): AdminDeclaration {
+  return { resources: [usersResource()] };
 }
 
-function usersResource(accounts: Accounts): AdminResource {
+function usersResource(): AdminResource {
   return {
     name: 'users',
     label: 'Users',
@@ -57,28 +57,28 @@ function usersResource(accounts: Accounts): AdminResource {
     editable: false,
     removable: false,
     actions: [
-      userAction(accounts, activateUser, {
+      userAction(activateUser, {
         name: 'activate',
         label: 'Activate',
         tone: 'neutral',
         participle: 'activated',
         confirm: 'They can log in again and their API keys work again. Sessions from before stay ended.',
       }),
-      userAction(accounts, deactivateUser, {
+      userAction(deactivateUser, {
         name: 'deactivate',
         label: 'Deactivate',
         tone: 'bad',
         participle: 'deactivated',
         confirm: 'All their sessions end and their API keys stop working, at once.',
       }),
-      userAction(accounts, (db, id, management) => changeStaff(db, id, true, management), {
+      userAction((db, id, management) => changeStaff(db, id, true, management), {
         name: 'make-staff',
         label: 'Make staff',
         tone: 'neutral',
         participle: 'made staff',
         confirm: 'They can use this site, and whatever else the application keeps for staff.',
       }),
-      userAction(accounts, (db, id, management) => changeStaff(db, id, false, management), {
+      userAction((db, id, management) => changeStaff(db, id, false, management), {
         name: 'remove-staff',
         label: 'Remove staff',
         tone: 'bad',
@@ -153,7 +153,6 @@ interface UserActionFacts {
 }
 
 function userAction(
-  accounts: Accounts,
   change: (db: Db, id: string, management: UserManagement) => Promise<unknown>,
   { participle, ...shape }: UserActionFacts,
 ): AdminAction {
@@ -161,7 +160,7 @@ function userAction(
     ...shape,
     on: 'selection',
     async run(context, ids) {
-      const management = accounts.management(context.principal, context.requestId);
+      const management = accountsOf(context.db).management(context.principal, context.requestId);
       const result = await adminEach(context, ids, (id) =>
         context.db.transaction(async (tx) => {
           await requireChangeable(tx, context, id, shape.tone === 'bad');

@@ -1,6 +1,6 @@
 import type { Command as CommanderCommand } from 'commander';
 import type { App, Command, CommandContext } from '../../app/index.ts';
-import type { Accounts } from './accounts.ts';
+import { accountsOf } from './accounts.ts';
 import { activateUser, changePassword, createUser, deactivateUser, publicUser, requireUser } from './manage-users.ts';
 import { generatePassword } from './password-policy.ts';
 import { listUsers, type UserRow } from './store.ts';
@@ -14,32 +14,30 @@ interface PasswordChoice {
 }
 
 /** `kit user create|deactivate|activate|password|list`. */
-export function userCommand(accounts: Accounts): Command<App> {
-  return {
-    name: 'user',
-    summary: 'create, deactivate and list users, set passwords',
-    configure(command, context) {
-      addCreate(command, context, accounts);
-      addPassword(command, context, accounts);
-      for (const [name, change, done] of [
-        ['deactivate', deactivateUser, 'is deactivated; all sessions ended'],
-        ['activate', activateUser, 'is active'],
-      ] as const) {
-        command
-          .command(`${name} <user>`)
-          .description(name === 'deactivate' ? 'refuse all credentials of a user and end all sessions, at once' : 'let a user in again')
-          .action(async (login: string) => {
-            const { db } = await context.app();
-            const user = await change(db, (await requireUser(db, login)).id, accounts.management(ACTOR));
-            show(context, user, `${user.username} ${done}.`);
-          });
-      }
-      addList(command, context);
-    },
-  };
-}
+export const userCommand: Command<App> = {
+  name: 'user',
+  summary: 'create, deactivate and list users, set passwords',
+  configure(command, context) {
+    addCreate(command, context);
+    addPassword(command, context);
+    for (const [name, change, done] of [
+      ['deactivate', deactivateUser, 'is deactivated; all sessions ended'],
+      ['activate', activateUser, 'is active'],
+    ] as const) {
+      command
+        .command(`${name} <user>`)
+        .description(name === 'deactivate' ? 'refuse all credentials of a user and end all sessions, at once' : 'let a user in again')
+        .action(async (login: string) => {
+          const { db } = await context.app();
+          const user = await change(db, (await requireUser(db, login)).id, accountsOf(db).management(ACTOR));
+          show(context, user, `${user.username} ${done}.`);
+        });
+    }
+    addList(command, context);
+  },
+};
 
-function addCreate(command: CommanderCommand, context: CommandContext<App>, accounts: Accounts): void {
+function addCreate(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('create <username>')
     .description('create a user')
@@ -53,12 +51,12 @@ function addCreate(command: CommanderCommand, context: CommandContext<App>, acco
       const { db } = await context.app();
       const password = options.password === false ? null : await choosePassword(context, options);
       const flags = { is_staff: options.staff === true, is_superuser: options.superuser === true };
-      const user = await createUser(db, { username, email: options.email ?? null, password, ...flags }, accounts.management(ACTOR));
+      const user = await createUser(db, { username, email: options.email ?? null, password, ...flags }, accountsOf(db).management(ACTOR));
       show(context, user, `User ${user.username} created (id ${user.id}).`, options.generate === true ? password : null);
     });
 }
 
-function addPassword(command: CommanderCommand, context: CommandContext<App>, accounts: Accounts): void {
+function addPassword(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('password <user>')
     .description("set a user's password and end all of the user's sessions")
@@ -68,7 +66,7 @@ function addPassword(command: CommanderCommand, context: CommandContext<App>, ac
       const { db } = await context.app();
       const user = await requireUser(db, login);
       const password = await choosePassword(context, options);
-      await changePassword(db, user, password, accounts.management(ACTOR));
+      await changePassword(db, user, password, accountsOf(db).management(ACTOR));
       show(context, user, `The password of ${user.username} is changed; all sessions ended.`, options.generate === true ? password : null);
     });
 }

@@ -6,7 +6,7 @@ import { isAuthenticated } from '../../permissions/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { memoryStorage, type ThrottleStorage } from '../../throttle/index.ts';
-import { accountsService, type Accounts } from './accounts.ts';
+import { accountsOf, type Accounts } from './accounts.ts';
 import { AccountController } from './controller.ts';
 import { activateUser, changePassword, createUser, deactivateUser, requireUser } from './manage-users.ts';
 import { initial } from './migrations/0001_initial.ts';
@@ -55,7 +55,7 @@ describeDatabases(
         clock,
       });
       await app.ready();
-      installed = await app.services.get(accountsService);
+      installed = accountsOf(app.db);
     });
     beforeEach(() => {
       budgets = memoryStorage();

@@ -1,7 +1,7 @@
 import { coreErrors } from '../../errors/index.ts';
 import { Controller, route } from '../../http/index.ts';
 import { allowAny, isAuthenticated } from '../../permissions/index.ts';
-import { accountsService } from './accounts.ts';
+import { accountsOf } from './accounts.ts';
 import { accountErrors, loginFailed } from './errors.ts';
 import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';
 import { hashNewPassword, publicUser, replacePassword } from './manage-users.ts';
@@ -45,7 +45,7 @@ export class AccountController extends Controller {
     '/me',
     { response: SessionAnswer, permission: isAuthenticated, summary: 'The user behind the request' },
     async (context) => {
-      const accounts = await context.services.get(accountsService);
+      const accounts = accountsOf(context.db);
       void context.reply.header('cache-control', 'no-store');
       return { user: publicUser(context.user), csrf_token: csrfTokenOf(context, accounts) };
     },
@@ -63,7 +63,7 @@ export class AccountController extends Controller {
       description: 'Every session of the user ends; the answer sets the cookie of a new one.',
     },
     async (context) => {
-      const accounts = await context.services.get(accountsService);
+      const accounts = accountsOf(context.db);
       const { current_password, new_password } = context.body;
       const { username } = context.user;
       const giveBack = await takeLoginAttempt(username, accounts.throttleStorage, accounts.throttleRates, context.clock.now());

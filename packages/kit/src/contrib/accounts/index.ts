@@ -1,4 +1,4 @@
-export { accountsService, type Accounts } from './accounts.ts';
+export { accountsOf, type Accounts } from './accounts.ts';
 export { AccountController } from './controller.ts';
 export { accountErrors } from './errors.ts';
 export {

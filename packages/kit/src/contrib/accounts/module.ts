@@ -1,6 +1,6 @@
 import type { Module } from '../../app/index.ts';
-import { value } from '../../di/index.ts';
-import { Accounts, accountsService } from './accounts.ts';
+import type { Database } from '../../db/db.ts';
+import { accountsIn, accountsState } from './accounts.ts';
 import { accountsAdmin } from './admin.ts';
 import { userCommand } from './commands.ts';
 import { accountsEnvironment } from './config.ts';
@@ -13,17 +13,23 @@ import { accountsDirectory } from './user-directory.ts';
 
 /** Users, passwords and browser sessions. Mount AccountController to log in over HTTP. */
 export function accounts(options: AccountsOptions = {}): Module {
-  const installed = new Accounts(readAccountsOptions(options, accountsEnvironment()));
+  const settings = readAccountsOptions(options, accountsEnvironment());
+  let database: Database | undefined;
   return {
     name: 'accounts',
     models: [users, sessions],
     migrations: [initial],
-    authenticators: [sessionAuthenticator({ settings: installed.settings, clock: () => installed.clock, log: () => installed.log })],
+    authenticators: [sessionAuthenticator(settings)],
     users: accountsDirectory,
-    services: [value(accountsService, installed)],
     errors: accountErrors,
-    commands: [userCommand(installed)],
-    admin: accountsAdmin(installed),
-    install: (app) => installed.installIn(app),
+    commands: [userCommand],
+    admin: accountsAdmin(),
+    setup(app) {
+      accountsState.bind(app.db, accountsIn(app, settings));
+      database = app.db;
+    },
+    stop() {
+      if (database !== undefined) accountsState.release(database);
+    },
   };
 }

@@ -1,7 +1,7 @@
 import type { User } from '../../auth/index.ts';
 import { coreErrors } from '../../errors/index.ts';
 import type { HandlerContext } from '../../http/index.ts';
-import { accountsService, type Accounts } from './accounts.ts';
+import { accountsOf, type Accounts } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
 import { takeLoginAttempt } from './login-throttle.ts';
 import { publicUser } from './manage-users.ts';
@@ -10,7 +10,7 @@ import { sessionTokenOf } from './session-authenticator.ts';
 import { csrfToken } from './session-token.ts';
 import { logIn, logOut, type LoginAttempt, type NewSession } from './sessions.ts';
 
-type LoginContext = Pick<HandlerContext, 'request' | 'reply' | 'services' | 'db' | 'clock'>;
+type LoginContext = Pick<HandlerContext, 'request' | 'reply' | 'db' | 'clock'>;
 
 /** What a login route does with its body: own origin, the account's budget, the password, the cookie. The route brings `loginClientThrottle`. */
 export async function logInByPassword(
@@ -18,7 +18,7 @@ export async function logInByPassword(
   { login, password }: { readonly login: string; readonly password: string },
   admit?: LoginAttempt['admit'],
 ): Promise<{ user: User; csrf_token: string }> {
-  const accounts = await context.services.get(accountsService);
+  const accounts = accountsOf(context.db);
   requireOwnOrigin(context, accounts);
   const giveBack = await takeLoginAttempt(login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
   const previousToken = sessionTokenOf(context.request.headers, accounts.settings);
@@ -29,7 +29,7 @@ export async function logInByPassword(
 
 /** Ends the session whose CSRF token the request proved, and clears the cookie in any case. */
 export async function endSession(context: LoginContext & Pick<HandlerContext, 'principal'>): Promise<void> {
-  const accounts = await context.services.get(accountsService);
+  const accounts = accountsOf(context.db);
   const token = sessionTokenOf(context.request.headers, accounts.settings);
   // Only a principal of kind `session` has proved its CSRF token; anyone else has no live session to end.
   if (token !== null && context.principal?.scheme === 'session') await logOut(context.db, token);

@@ -1,7 +1,6 @@
 import type { Authenticator, AuthRequest } from '../../auth/index.ts';
-import type { Clock } from '../../db/clock.ts';
 import { coreErrors } from '../../errors/index.ts';
-import type { Log } from '../../http/index.ts';
+import { accountsOf } from './accounts.ts';
 import { readCookie, sessionCookieName } from './cookie.ts';
 import { publicUser } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
@@ -14,17 +13,11 @@ export const CSRF_HEADER = 'x-csrf-token';
 /** Idle time is measured this exactly, at most: a busy session is written once a minute, not once a request. */
 const SEEN_EVERY_MS = 60_000;
 
-interface SessionAuthenticatorOptions {
-  readonly settings: AccountsSettings;
-  readonly clock: () => Clock;
-  readonly log: () => Log;
-}
-
 /**
  * Authenticates by session cookie. A cookie that names no live session makes the request anonymous, not bad: browsers
  * send it by themselves, and it must not lock its owner out of the login form.
  */
-export function sessionAuthenticator({ settings, clock, log }: SessionAuthenticatorOptions): Authenticator {
+export function sessionAuthenticator(settings: AccountsSettings): Authenticator {
   const cookieName = sessionCookieName({ secure: settings.secureCookies });
   const origins = { trustedOrigins: settings.trustedOrigins, secure: settings.secureCookies };
   const seenEveryMs = Math.min(SEEN_EVERY_MS, settings.sessionIdleMs / 10);
@@ -34,13 +27,14 @@ export function sessionAuthenticator({ settings, clock, log }: SessionAuthentica
     async authenticate(request) {
       const token = sessionTokenOf(request.headers, settings);
       if (token === null) return null;
-      const now = clock().now();
+      const { clock, log } = accountsOf(request.db);
+      const now = clock.now();
       const session = await findSession(request.db, sessionDigest(token), now, new Date(now.getTime() - settings.sessionIdleMs));
       if (session === null) return null;
       if (now.getTime() - session.seen_at.getTime() >= seenEveryMs) {
         // Being seen is worth a log line when it cannot be written, not the request.
         await markSeen(request.db, session.session_id, now).catch((error: unknown) =>
-          log().warn({ err: error }, 'A session could not be marked as seen.'),
+          log.warn({ err: error }, 'A session could not be marked as seen.'),
         );
       }
       return { user: publicUser(session), scheme: 'session', scopes: null, credentialId: session.session_id };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
-import { accountsService } from '../accounts/accounts.ts';
+import { accountsOf } from '../accounts/accounts.ts';
 import { activateUser, deactivateUser } from '../accounts/manage-users.ts';
 import type { User } from '../../auth/principal.ts';
 import { countQueries } from '../../db/query-observer.ts';
@@ -44,7 +44,7 @@ describeDatabases(
         const expired = await kit.key(ada, { expiresAt: inDays(1) });
         const inactive = await kit.user(`inactive-${header.name}`);
         const ownerInactive = await kit.key(inactive);
-        const management = (await kit.app.services.get(accountsService)).management(null);
+        const management = accountsOf(kit.app.db).management(null);
         await deactivateUser(kit.db, inactive.id, management);
         const good = await kit.key(ada);
         const rotated = await kit.key(ada);
@@ -117,7 +117,7 @@ describeDatabases(
       });
 
       test('owner deactivated: unusable, and resumes only when the owner is reactivated', async () => {
-        const management = (await kit.app.services.get(accountsService)).management(null);
+        const management = accountsOf(kit.app.db).management(null);
         const bob = await kit.user('bob');
         const { raw } = await kit.key(bob);
         await deactivateUser(kit.db, bob.id, management);

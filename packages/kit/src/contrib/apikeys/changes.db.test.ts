@@ -25,15 +25,15 @@ interface Published {
 /** Stands where the webhook module does: writes a row in the transaction it is given. */
 const outbox: Module = {
   name: 'outbox',
-  install: ({ registry }) => {
-    registry.events = {
+  provides: () => ({
+    events: {
       async publish(tx, events) {
         if (!tx.isTransaction) throw new Error('not in the transaction of the change');
         for (const { type, data, ...audience } of events)
           await tx.query('insert into outbox (event) values ($1)', [JSON.stringify({ type, data, audience })]);
       },
-    };
-  },
+    },
+  }),
 };
 
 describeDatabases(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type Called, type KeyApp } from '../../../test/key-app.ts';
-import { accountsService } from '../accounts/accounts.ts';
+import { accountsOf } from '../accounts/accounts.ts';
 import { deactivateUser } from '../accounts/manage-users.ts';
 import type { User } from '../../auth/principal.ts';
 import { countQueries } from '../../db/query-observer.ts';
@@ -344,7 +344,7 @@ describeDatabases(
       });
 
       test('a deactivated user is out', async () => {
-        const management = (await kit.app.services.get(accountsService)).management(null);
+        const management = accountsOf(kit.app.db).management(null);
         await deactivateUser(kit.db, user.id, management);
         expect((await call('GET')).status).toBe(401);
       });

@@ -1,7 +1,8 @@
+import { moduleState } from '../../app/module-state.ts';
 import type { Registry } from '../../app/registry.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database, Db } from '../../db/db.ts';
+import type { Db } from '../../db/db.ts';
 import type { KeyCache } from './cache.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { LastUsed } from './last-used.ts';
@@ -23,25 +24,10 @@ export interface Keyring {
   readonly routeScopes: () => readonly string[];
 }
 
-const keyrings = new WeakMap<Database, Keyring>();
+/** One keyring per database: verbs find it from the handle or transaction they are given. */
+export const keyrings = moduleState<Keyring>({
+  name: 'API keys',
+  setUp: 'add apiKeys() to the modules of createApp, or call useApiKeys(database, { users })',
+});
 
-/** One keyring per database: verbs find it from whatever handle or transaction they are given. */
-export function bindKeyring(database: Database, keyring: Keyring): void {
-  if (keyrings.has(database))
-    throw new Error('API keys are already set up for this database: install apiKeys() or call useApiKeys() once.');
-  keyrings.set(database, keyring);
-}
-
-export function unbindKeyring(database: Database): void {
-  keyrings.delete(database);
-}
-
-export function keyringOf(db: Db): Keyring {
-  const keyring = keyrings.get(db.database);
-  if (keyring === undefined) {
-    throw new Error(
-      `API keys are not set up for the database "${db.using}": add apiKeys() to the modules of createApp, or call useApiKeys(database, { users }).`,
-    );
-  }
-  return keyring;
-}
+export const keyringOf = (db: Db): Keyring => keyrings.of(db);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp } from '../../../test/key-app.ts';
 import { createApp } from '../../app/create-app.ts';
-import { accountsService } from '../accounts/accounts.ts';
+import { accountsOf } from '../accounts/accounts.ts';
 import { deactivateUser } from '../accounts/manage-users.ts';
 import { countQueries } from '../../db/query-observer.ts';
 import { openApiDocument } from '../../openapi/index.ts';
@@ -36,7 +36,7 @@ describeDatabases(
       const ask = () => countQueries(() => kit.call('GET', '/v1/whoami', { 'x-api-key': raw }));
       expect((await ask()).result.status).toBe(200);
       expect((await ask()).count).toBe(0);
-      await deactivateUser(db, bob.id, (await kit.app.services.get(accountsService)).management(null));
+      await deactivateUser(db, bob.id, accountsOf(kit.app.db).management(null));
       expect((await ask()).result.status).toBe(401);
       await kit.app.close();
     });

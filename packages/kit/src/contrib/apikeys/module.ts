@@ -22,7 +22,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     errors: apiKeyErrors,
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
-    install: ({ registry }) => void registry.userChanges.push(ownerChanged),
+    provides: () => ({ userChanges: [ownerChanged] }),
     async setup(app) {
       if (app.users === null) {
         throw new StartUpError([

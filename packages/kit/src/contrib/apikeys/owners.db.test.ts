@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
-import { accountsService } from '../accounts/accounts.ts';
+import { accountsOf } from '../accounts/accounts.ts';
 import { deactivateUser } from '../accounts/manage-users.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { createApiKey } from './create.ts';
@@ -54,7 +54,7 @@ describeDatabases(
         code: 'key_limit_reached',
       });
       expect((await verifyApiKey(kit.db, raw))?.user).toMatchObject({ id: ada.id });
-      await deactivateUser(kit.db, ada.id, (await kit.app.services.get(accountsService)).management(null));
+      await deactivateUser(kit.db, ada.id, accountsOf(kit.app.db).management(null));
       expect(await verifyApiKey(kit.db, raw), 'not even from the cache').toBeNull();
     });
   },

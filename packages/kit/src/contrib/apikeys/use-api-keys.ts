@@ -1,4 +1,4 @@
-import type { Registry } from '../../app/registry.ts';
+import { emptyRegistry, type Registry } from '../../app/registry.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/db.ts';
@@ -6,7 +6,7 @@ import { type DbLog, silentLog } from '../../db/log.ts';
 import { KeyCache } from './cache.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { followChanges } from './invalidation.ts';
-import { bindKeyring, unbindKeyring } from './keyring.ts';
+import { keyrings } from './keyring.ts';
 import { LastUsed } from './last-used.ts';
 import { pepperFault, readApiKeyOptions, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
 import { keyStatements } from './store.ts';
@@ -16,8 +16,8 @@ export interface UseApiKeysOptions extends ApiKeyOptions {
   readonly users: UserDirectory;
   readonly clock?: Clock;
   readonly log?: DbLog;
-  /** Who records changes; nobody unless given. */
-  readonly registry?: Registry;
+  /** What records and publishes changes; nothing unless given. */
+  readonly registry?: Partial<Registry>;
 }
 
 /** Keys of a database that are in use: stop writes what is left to write and ends the listener. */
@@ -29,14 +29,15 @@ export interface ApiKeysInUse {
 
 /** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
 export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
-  const {
+  const { users, clock = database.clock, log = silentLog, registry, ...rest } = options;
+  return startKeyring(database, readApiKeyOptions(rest), {
     users,
-    clock = database.clock,
-    log = silentLog,
-    registry = { audit: null, events: null, metrics: null, userChanges: [] },
-    ...rest
-  } = options;
-  return startKeyring(database, readApiKeyOptions(rest), { users, clock, log, registry, pepper: null, routeScopes: () => [] });
+    clock,
+    log,
+    registry: { ...emptyRegistry, ...registry },
+    pepper: null,
+    routeScopes: () => [],
+  });
 }
 
 export interface KeyringSurroundings {
@@ -59,7 +60,7 @@ export async function startKeyring(
   if (fault !== null) throw new TypeError(fault);
   const lastUsed = new LastUsed(database, log);
   const cache = settings.cache === null ? null : new KeyCache(settings.cache);
-  bindKeyring(database, {
+  keyrings.bind(database, {
     tag: settings.tag,
     pepper,
     maxKeysPerOwner: settings.maxKeysPerOwner,
@@ -79,11 +80,11 @@ export async function startKeyring(
       async stop() {
         await unfollow();
         await lastUsed.stop();
-        unbindKeyring(database);
+        keyrings.release(database);
       },
     };
   } catch (error) {
-    unbindKeyring(database);
+    keyrings.release(database);
     throw error;
   }
 }

@@ -1,5 +1,4 @@
 import type { App, Module } from '../../app/module.ts';
-import type { Model } from '../../db/model.ts';
 import { auditAdmin } from './admin.ts';
 import { auditCommand } from './commands.ts';
 import { initial } from './migrations/index.ts';
@@ -35,16 +34,16 @@ export function audit(options: AuditOptions = {}): Module {
     databases,
     commands: [auditCommand(() => sink)],
     admin: auditAdmin(() => installed().users),
-    install(created) {
+    provides(created) {
       app = created;
-      created.registry.audit = sink;
+      return { audit: sink };
     },
   };
 }
 
 /** Columns that some model marks as sensitive are masked in every entry, wherever the name appears. */
 function sensitiveColumns({ modules }: App): ReadonlySet<string> {
-  const models = modules.flatMap((module) => (module.models ?? []) as readonly Model[]);
+  const models = modules.flatMap((module) => module.models ?? []);
   return new Set(
     models.flatMap(({ columns }) =>
       Object.entries(columns)

@@ -30,9 +30,9 @@ export function webhooks(options: WebhookOptions = {}): Module {
     errors: webhookErrors,
     commands: [webhooksCommand],
     admin: webhooksAdmin(given.databases, () => users),
-    install({ registry, users: directory }) {
+    provides: () => ({ events: { publish: publishMany } }),
+    install({ users: directory }) {
       users = directory;
-      registry.events = { publish: publishMany };
     },
     setup({ databases, settings: app, clock, log, registry }) {
       const secretKeys = given.secretKeys ?? splitSecretKeys(app.webhookSecretKeys);

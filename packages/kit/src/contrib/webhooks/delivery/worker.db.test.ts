@@ -397,7 +397,7 @@ describeOutbox(
         if (broken) throw new Error('the audit log cannot be written');
       };
       const handle = await outbox.database.open({ clock });
-      useWebhooks(handle, { urlPolicy: LOOPBACK, registry: { audit: { record }, events: null, metrics: null, userChanges: [] } });
+      useWebhooks(handle, { urlPolicy: LOOPBACK, registry: { audit: { record } } });
       try {
         await publishMany(outbox, gone, 1);
         await publishMany(outbox, fine, 1);

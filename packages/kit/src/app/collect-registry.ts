@@ -1,0 +1,27 @@
+import type { Fault } from '../options/fault.ts';
+import type { App, Module } from './module.ts';
+import { emptyRegistry, type Registry, type UserChangeListener } from './registry.ts';
+
+/** Collects what the modules provide. All may listen to user changes; everything else has one provider at most. */
+export function collectRegistry(modules: readonly Module[], app: App): { readonly registry: Registry; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const providers = new Map<string, string>();
+  const provided: Partial<Registry> = {};
+  const userChanges: UserChangeListener[] = [];
+  for (const module of modules) {
+    const { name } = module;
+    const { userChanges: listeners = [], ...single } = module.provides?.(app) ?? {};
+    for (const [slot, value] of Object.entries(single)) {
+      const other = providers.get(slot);
+      if (!(slot in emptyRegistry)) {
+        const known = Object.keys(emptyRegistry).join(', ');
+        faults.push({ id: 'E006', message: `The module "${name}" provides "${slot}", which is unknown.`, hint: `Known: ${known}.` });
+      } else if (other !== undefined) {
+        faults.push({ id: 'E006', message: `The modules "${other}" and "${name}" both provide ${slot}.`, hint: 'Install one of them.' });
+      } else if (value !== null && value !== undefined) providers.set(slot, name);
+    }
+    Object.assign(provided, single);
+    userChanges.push(...listeners);
+  }
+  return { registry: Object.freeze({ ...emptyRegistry, ...provided, userChanges: Object.freeze(userChanges) }), faults };
+}
