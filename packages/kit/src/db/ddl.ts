@@ -2,7 +2,7 @@ import { parseDecimal } from './decimal.ts';
 import type { Dialect } from './dialect.ts';
 import { derivedName, quoteName, quoteText } from './names.ts';
 import { encodePostgres } from './postgres/codec.ts';
-import type { ColumnDefinition, ColumnKind, IndexDefinition, TableDefinition } from './table-definition.ts';
+import { type ColumnDefinition, type ColumnKind, columnOf, type IndexDefinition, type TableDefinition } from './table-definition.ts';
 
 type TypeOf = (column: ColumnDefinition) => string;
 
@@ -125,13 +125,21 @@ export function createTableSql(table: TableDefinition, dialect: Dialect, as = ta
   return `create table ${quoteName(as)} (\n  ${lines.join(',\n  ')}\n)`;
 }
 
-export function createIndexSql(table: string, index: IndexDefinition): string {
-  const columns = index.columns.map((column) => (column.startsWith('-') ? `${quoteName(column.slice(1))} desc` : quoteName(column)));
+/** `table` as it is when the index is made: descending indexes put NULLs where ORDER BY has them, last. */
+export function createIndexSql(table: TableDefinition, index: IndexDefinition, dialect: Dialect): string {
+  const columns = index.columns.map((column) => indexColumnSql(table, column, dialect));
   const where = index.where === undefined ? '' : ` where ${index.where}`;
-  return `create ${index.unique ? 'unique ' : ''}index ${quoteName(index.name)} on ${quoteName(table)} (${columns.join(', ')})${where}`;
+  return `create ${index.unique ? 'unique ' : ''}index ${quoteName(index.name)} on ${quoteName(table.name)} (${columns.join(', ')})${where}`;
+}
+
+function indexColumnSql(table: TableDefinition, column: string, dialect: Dialect): string {
+  if (!column.startsWith('-')) return quoteName(column);
+  const name = column.slice(1);
+  // SQLite has NULLs last when descending, and no words for it in an index.
+  return `${quoteName(name)} desc${dialect === 'postgres' && columnOf(table, name).nullable ? ' nulls last' : ''}`;
 }
 
 /** Everything that makes a table, in order. */
 export function tableStatements(table: TableDefinition, dialect: Dialect): string[] {
-  return [createTableSql(table, dialect), ...table.indexes.map((index) => createIndexSql(table.name, index))];
+  return [createTableSql(table, dialect), ...table.indexes.map((index) => createIndexSql(table, index, dialect))];
 }

@@ -217,6 +217,6 @@ function isEquality(where: Where): boolean {
 
 function orderTerm(db: Db, statements: ModelStatements, each: string): string {
   const descending = each.startsWith('-');
-  const { name, settings } = statements.column(descending ? each.slice(1) : each);
-  return orderSql(quoteName(name), settings.kind, db.dialect, descending ? 'desc' : 'asc');
+  const { name, definition } = statements.column(descending ? each.slice(1) : each);
+  return orderSql(quoteName(name), definition, db.dialect, descending ? 'desc' : 'asc');
 }

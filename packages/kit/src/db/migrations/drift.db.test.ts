@@ -104,6 +104,37 @@ describeDatabases('drift', (database) => {
     ]);
   });
 
+  test('a descending index of an older version, with NULLs first, is named and made again by a migration', async () => {
+    const { migration: next, createIndex, createTable, dropIndex, alterColumn } = { migration, ...operations };
+    const columns = { id: t.int().pk(), due_at: t.timestamp().nullable(), at: t.timestamp() };
+    const index = { columns: ['-due_at', '-at', '-id'] };
+    const name = 'drift_nulls_due_at_at_id_index';
+    const first = [createTable('drift_nulls', columns, { indexes: [index] })];
+    const modules = [{ name: 'nulls', models: [model('drift_nulls', columns, { indexes: [index] })], migrations: [next('0001_a', first)] }];
+    await migrate(database.db, modules);
+    expect(await checkDrift(modules, database.db)).toEqual({ models: [], database: [] });
+    await database.db.query(`drop index ${name}`);
+    await database.db.query(`create index ${name} on drift_nulls (due_at desc, at desc, id desc)`);
+    // SQLite has NULLs last when descending and nothing to choose.
+    const faults = database.dialect === 'sqlite' ? [] : [`Index "${name}" of "drift_nulls" has NULLs at another end`];
+    expect((await checkDrift(modules, database.db)).database.map((each) => each.slice(0, faults[0]?.length))).toEqual(faults);
+    const again = next('0002_b', [dropIndex('drift_nulls', name), createIndex('drift_nulls', index)]);
+    const mended = [{ ...modules[0], name: 'nulls', migrations: [next('0001_a', first), again] }];
+    await migrate(database.db, mended);
+    expect(await checkDrift(mended, database.db)).toEqual({ models: [], database: [] });
+    // A column that can no longer be NULL, and one that now can, take their indexes along.
+    const changed = { id: t.int().pk(), due_at: t.timestamp(), at: t.timestamp().nullable() };
+    const turn = next('0003_c', [
+      alterColumn('drift_nulls', 'due_at', changed.due_at, { backfill: { sqlite: `'2026-01-01T00:00:00.000Z'`, postgres: 'now()' } }),
+      alterColumn('drift_nulls', 'at', changed.at),
+    ]);
+    const turned = [
+      { name: 'nulls', models: [model('drift_nulls', changed, { indexes: [index] })], migrations: [next('0001_a', first), again, turn] },
+    ];
+    await migrate(database.db, turned);
+    expect(await checkDrift(turned, database.db)).toEqual({ models: [], database: [] });
+  });
+
   test('what was changed by hand in the database is named', async () => {
     const table = model(
       'drift_hands',

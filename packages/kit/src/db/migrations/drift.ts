@@ -1,7 +1,7 @@
 import type { Database } from '../db.ts';
 import { columnCheck, columnCheckName, columnType } from '../ddl.ts';
 import type { Dialect } from '../dialect.ts';
-import type { TableDefinition } from '../table-definition.ts';
+import { columnOf, type IndexDefinition, type TableDefinition } from '../table-definition.ts';
 import { findTable, type FoundTable } from './found-schema.ts';
 import { compareHistory, readHistory } from './history.ts';
 import type { Operation } from './operation.ts';
@@ -139,10 +139,21 @@ function indexFaults(table: TableDefinition, found: FoundTable): string[] {
       actual?.unique === index.unique && actual.partial === (index.where !== undefined) && actual.columns.join() === index.columns.join();
     if (!isSame)
       faults.push(`Index "${index.name}" of "${table.name}" is ${actual === undefined ? 'missing from' : 'different in'} the database.`);
+    else if (actual.nullsFirst !== undefined && actual.nullsFirst.join() !== nullsFirst(table, index).join())
+      faults.push(
+        `Index "${index.name}" of "${table.name}" has NULLs at another end in the database than lists have them, so that no list reads it: write a migration with dropIndex and createIndex.`,
+      );
   }
   for (const [name, index] of found.indexes) {
     if (index.unique && !table.indexes.some((each) => each.name === name))
       faults.push(`Unique index "${name}" of "${table.name}" is in the database but in no migration.`);
   }
   return faults;
+}
+
+/** On PostgreSQL a descending column has NULLs first unless told, and is told where there can be any. */
+function nullsFirst(table: TableDefinition, index: IndexDefinition): string[] {
+  return index.columns
+    .filter((column) => column.startsWith('-') && !columnOf(table, column.slice(1)).nullable)
+    .map((column) => column.slice(1));
 }

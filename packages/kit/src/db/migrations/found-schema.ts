@@ -13,6 +13,8 @@ export interface FoundIndex {
   readonly partial: boolean;
   /** A leading minus means descending. */
   readonly columns: readonly string[];
+  /** Descending columns that have NULLs first; undefined where the database has only one order. */
+  readonly nullsFirst: readonly string[] | undefined;
 }
 
 /** A table as the database has it. */
@@ -36,8 +38,8 @@ async function findSqliteTable(db: Db, table: string): Promise<FoundTable | unde
     'select name, type, "notnull", dflt_value, pk from pragma_table_info($1)',
     [table],
   );
-  const parts = await db.query<{ name: string; unique: number; partial: number; column: string; desc: number }>(
-    `select list.name, list."unique", list.partial, info.name as "column", info."desc" from pragma_index_list($1) list, pragma_index_xinfo(list.name) info
+  const parts = await db.query<IndexPart>(
+    `select list.name, list."unique", list.partial, info.name as "column", info."desc", null as nulls_first from pragma_index_list($1) list, pragma_index_xinfo(list.name) info
      where list.origin = 'c' and info.key = 1 order by list.name, info.seqno`,
     [table],
   );
@@ -72,9 +74,10 @@ async function findPostgresTable(db: Db, table: string): Promise<FoundTable | un
   );
   if (columns.length === 0) return undefined;
   // A column's own name, as pg_get_indexdef would quote a keyword such as "timestamp"; only expressions have none.
-  const parts = await db.query<{ name: string; unique: boolean; partial: boolean; primary: boolean; column: string; desc: boolean }>(
+  const parts = await db.query<IndexPart & { readonly primary: boolean }>(
     `select c.relname as name, i.indisunique as unique, i.indpred is not null as partial, i.indisprimary as primary,
-            coalesce(a.attname::text, pg_get_indexdef(i.indexrelid, k.n::int, true)) as column, i.indoption[k.n - 1] & 1 = 1 as desc
+            coalesce(a.attname::text, pg_get_indexdef(i.indexrelid, k.n::int, true)) as column, i.indoption[k.n - 1] & 1 = 1 as desc,
+            i.indoption[k.n - 1] & 3 = 3 as nulls_first
      from pg_index i join pg_class c on c.oid = i.indexrelid cross join generate_series(1, i.indnkeyatts) as k(n)
      left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[k.n - 1] and a.attnum > 0
      where i.indrelid = to_regclass(quote_ident($1)) order by c.relname, k.n`,
@@ -120,13 +123,19 @@ interface IndexPart {
   readonly partial: boolean | number;
   readonly column: string;
   readonly desc: boolean | number;
+  readonly nulls_first: boolean | null;
 }
 
 function collectIndexes(parts: readonly IndexPart[]): Map<string, FoundIndex> {
   const indexes = new Map<string, FoundIndex>();
-  for (const { name, unique, partial, column, desc } of parts) {
-    const columns = indexes.get(name)?.columns ?? [];
-    indexes.set(name, { unique: Boolean(unique), partial: Boolean(partial), columns: [...columns, desc ? `-${column}` : column] });
+  for (const { name, unique, partial, column, desc, nulls_first: nullsFirst } of parts) {
+    const known = indexes.get(name);
+    indexes.set(name, {
+      unique: Boolean(unique),
+      partial: Boolean(partial),
+      columns: [...(known?.columns ?? []), desc ? `-${column}` : column],
+      nullsFirst: nullsFirst === null ? undefined : [...(known?.nullsFirst ?? []), ...(nullsFirst ? [column] : [])],
+    });
   }
   return indexes;
 }

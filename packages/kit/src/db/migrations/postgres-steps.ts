@@ -1,6 +1,6 @@
 import { columnCheck, columnCheckName, columnSql, columnType, createIndexSql, defaultSql, referenceSql, tableStatements } from '../ddl.ts';
 import { derivedName, quoteName as q } from '../names.ts';
-import { columnOf, type ColumnDefinition } from '../table-definition.ts';
+import { columnOf, type ColumnDefinition, type TableDefinition } from '../table-definition.ts';
 import type { SqlText } from '../sql-text.ts';
 import type { Operation } from './operation.ts';
 import { type SchemaState, tableIn } from './schema-state.ts';
@@ -17,13 +17,13 @@ export function postgresStatements(operation: Exclude<Operation, { op: 'code' }>
     case 'add_column':
       return addColumn(operation);
     case 'alter_column':
-      return alterColumn(operation, columnOf(tableIn(before, operation.table), operation.column));
+      return alterColumn(operation, tableIn(before, operation.table));
     case 'drop_column':
       return [`alter table ${q(operation.table)} drop column ${q(operation.column)}`];
     case 'rename_column':
       return renameColumn(before, operation.table, operation.column, operation.to);
     case 'create_index':
-      return [createIndexSql(operation.table, operation.index)];
+      return [createIndexSql(tableIn(before, operation.table), operation.index, 'postgres')];
     case 'drop_index':
       return [`drop index ${q(operation.name)}`];
     case 'add_check':
@@ -48,8 +48,9 @@ function addColumn({ table, column, definition, backfill }: Extract<Operation, {
   ];
 }
 
-function alterColumn(operation: Extract<Operation, { op: 'alter_column' }>, old: ColumnDefinition): string[] {
+function alterColumn(operation: Extract<Operation, { op: 'alter_column' }>, before: TableDefinition): string[] {
   const { table, column, definition, backfill, using } = operation;
+  const old = columnOf(before, column);
   const alter = `alter table ${q(table)}`;
   const statements: string[] = [];
   const [oldCheck, newCheck] = [columnCheck(column, old, 'postgres'), columnCheck(column, definition, 'postgres')];
@@ -81,7 +82,16 @@ function alterColumn(operation: Extract<Operation, { op: 'alter_column' }>, old:
   if (newReference !== undefined && oldReference !== newReference) {
     statements.push(`${alter} add constraint ${q(foreignKeyName(table, column))} foreign key (${q(column)}) ${newReference}`);
   }
+  if (old.nullable !== definition.nullable) statements.push(...rebuildDescending(before, column, definition));
   return statements;
+}
+
+/** Where a descending index has NULLs depends on whether its column can hold them. */
+function rebuildDescending(before: TableDefinition, column: string, definition: ColumnDefinition): string[] {
+  const after = { ...before, columns: { ...before.columns, [column]: definition } };
+  return before.indexes.flatMap((index) =>
+    index.columns.includes(`-${column}`) ? [`drop index ${q(index.name)}`, createIndexSql(after, index, 'postgres')] : [],
+  );
 }
 
 /** PostgreSQL names an inline reference so. */

@@ -31,7 +31,7 @@ export function sqliteSteps(operation: Exclude<Operation, { op: 'code' }>, befor
     case 'rename_column':
       return { statements: [`alter table ${q(operation.table)} rename column ${q(operation.column)} to ${q(operation.to)}`] };
     case 'create_index':
-      return { statements: [createIndexSql(operation.table, operation.index)] };
+      return { statements: [createIndexSql(tableIn(before, operation.table), operation.index, 'sqlite')] };
     case 'drop_index':
       return { statements: [`drop index ${q(operation.name)}`] };
     case 'sql':
@@ -107,6 +107,6 @@ export function rebuildStatements({ after, copy }: Rebuild): {
     fill: `insert into ${q(temporary)} (${names.map(q).join(', ')}) select ${names.map((name) => copy[name]).join(', ')} from ${q(after.name)} order by rowid`,
     drop: `drop table ${q(after.name)}`,
     rename: `alter table ${q(temporary)} rename to ${q(after.name)}`,
-    indexes: after.indexes.map((index) => createIndexSql(after.name, index)),
+    indexes: after.indexes.map((index) => createIndexSql(after, index, 'sqlite')),
   };
 }
