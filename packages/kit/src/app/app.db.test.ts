@@ -67,10 +67,20 @@ describeDatabases('an app', (database) => {
       log: { level: 'silent' },
     });
     await app.openDatabases();
-    expect(await pendingOf(app)).toEqual(['kit/0001_throttles', 'notes/0001_initial', 'notes/0001_initial (database archive)']);
+    expect(await pendingOf(app)).toEqual([
+      'kit/0001_throttles',
+      'kit/0002_secrets_and_idempotency',
+      'notes/0001_initial',
+      'notes/0001_initial (database archive)',
+    ]);
     expect((await migrateApp(app, { dryRun: true })).statements['notes/0001_initial (database archive)']?.join()).toContain('create table');
     const report = await migrateApp(app);
-    expect(report.applied).toEqual(['kit/0001_throttles', 'notes/0001_initial', 'notes/0001_initial (database archive)']);
+    expect(report.applied).toEqual([
+      'kit/0001_throttles',
+      'kit/0002_secrets_and_idempotency',
+      'notes/0001_initial',
+      'notes/0001_initial (database archive)',
+    ]);
     expect(await pendingOf(app)).toEqual([]);
     for (const alias of ['default', 'archive']) await insert(app.databases[alias] as Database, notes, { title: alias });
     await app.db.query('delete from notes');

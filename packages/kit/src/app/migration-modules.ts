@@ -7,11 +7,17 @@ import {
   type MigrationModule,
   type MigrationReport,
 } from '../db/index.ts';
+import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
+import { idempotency, secrets } from '../db/core/models.ts';
 import { throttleMigration, throttleModel } from '../throttle/index.ts';
 import type { App, Module } from './module.ts';
 
 /** Tables of the toolkit itself, under the module name `kit`. */
-const core: MigrationModule = { name: 'kit', models: [throttleModel], migrations: [throttleMigration] };
+const core: MigrationModule = {
+  name: 'kit',
+  models: [throttleModel, secrets, idempotency],
+  migrations: [throttleMigration, secretsAndIdempotency],
+};
 
 /** Everything that has tables, whatever the database, the core first. */
 export function migrationModules(app: App): readonly MigrationModule[] {

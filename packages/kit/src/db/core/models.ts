@@ -1,0 +1,35 @@
+import { t } from '../column.ts';
+import { model } from '../model.ts';
+
+/** Secrets that an installation makes for itself, once: keys of cursors and the like. */
+export const secrets = model('kit_secrets', {
+  name: t.text(64).pk(),
+  value: t.bytes().sensitive(),
+  created_at: t.timestamp(),
+});
+
+/** One row per idempotency key: claimed before the work, completed in the transaction of the change. */
+export const idempotency = model(
+  'kit_idempotency',
+  {
+    /** SHA-256 over credential, tenant, operation, path and key, in hex. */
+    scope_hash: t.text(64).pk(),
+    key: t.text(255),
+    /** Who sent the request: for `kit idempotency list`. */
+    caller: t.text(400),
+    operation: t.text(200),
+    /** SHA-256 over the request, in hex: another request with the same key is refused. */
+    fingerprint: t.text(64),
+    /** Changes with every claim: a worker that lost its lease cannot complete. */
+    token: t.uuid(),
+    state: t.enum(['running', 'complete']),
+    lease_until: t.timestamp(),
+    status: t.int().nullable(),
+    headers: t.json<Readonly<Record<string, string>>>().nullable(),
+    /** The response as it was sent; NULL when it was too large or must not be stored. */
+    body: t.bytes().nullable(),
+    created_at: t.timestamp(),
+    expires_at: t.timestamp(),
+  },
+  { indexes: [{ columns: ['expires_at'] }] },
+);
