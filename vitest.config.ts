@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 // Packages are tested from their sources: the `source` export condition, in Vite's resolver and in Node's own.
-const resolve = { conditions: ['source', 'node', 'module', 'development|production'] };
+// Not `module`: Node does not know that condition, and what packages offer under it is for bundlers.
+const resolve = { conditions: ['source', 'node', 'development|production'] };
 const ssr = { resolve: { ...resolve, externalConditions: ['source', 'node'] } };
 const execArgv = ['--conditions=source'];
 

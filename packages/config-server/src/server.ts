@@ -18,6 +18,8 @@ import { oneLine } from './one-line.ts';
 import { LiveRoster } from './roster/live-roster.ts';
 import { Limiter } from './section/limiter.ts';
 import type { TlsMaterial } from './tls/tls-material.ts';
+import { openTracing } from './tracing/open-tracing.ts';
+import type { RecordSpan } from './tracing/record-span.ts';
 
 export interface ServerOptions {
   /** Receives every audit entry; standard error by default. */
@@ -46,6 +48,7 @@ const LISTEN_REMEDIES: Readonly<Record<string, string>> = {
 export class ConfigServer implements Service {
   readonly audit: AuditRecorder;
   readonly streams: StreamHub;
+  readonly recordSpan: RecordSpan | undefined;
   readonly #config: ServerConfig;
   readonly #log: (line: string) => void;
   readonly #clock: Clock;
@@ -59,8 +62,9 @@ export class ConfigServer implements Service {
   #healthSocket: Server | undefined;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(config: ServerConfig, options: ServerOptions) {
+  private constructor(config: ServerConfig, options: ServerOptions, recordSpan: RecordSpan | undefined) {
     this.#config = config;
+    this.recordSpan = recordSpan;
     this.#clock = options.clock ?? systemClock;
     const log = options.log ?? logToStandardOutput();
     this.#log = (line) => log(oneLine(line));
@@ -71,7 +75,9 @@ export class ConfigServer implements Service {
 
   /** Loads every section and starts watching; opens no socket. Mount it with `createListener(server)`. */
   static async open(config: ServerConfig, options: ServerOptions = {}): Promise<ConfigServer> {
-    const server = new ConfigServer(config, options);
+    const tracing = await openTracing(config);
+    if ('problem' in tracing) throw new StartRefusal(config.path, [tracing.problem]);
+    const server = new ConfigServer(config, options, tracing.recordSpan);
     server.#live = await LiveRoster.open(config, server.#clock, {
       log: server.#log,
       onInstall: (section) => server.streams.publish(section),
@@ -224,6 +230,7 @@ function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] 
   if (differ(running.bind, after.bind)) keys.push('server.bind');
   if (differ(running.healthBind, after.healthBind)) keys.push('server.health_bind');
   if (running.watchDebounceMs !== after.watchDebounceMs) keys.push('server.watch_debounce_ms');
+  if (running.tracing !== after.tracing) keys.push('server.tracing');
   if ((running.tls === undefined) !== (after.tls === undefined)) keys.push('server.tls');
   return keys;
 }

@@ -65,6 +65,7 @@ test('every problem, metric, audit field and error code of the client is on the 
     endpoint: 'none',
     outcome: 'served',
     generation: null,
+    trace_id: '',
   } as const;
   expect(missing(Object.keys(JSON.parse(formatEntry(entry)) as object).map((field) => `\`${field}\``))).toEqual([]);
   expect(

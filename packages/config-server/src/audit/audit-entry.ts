@@ -2,16 +2,31 @@ export type Endpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | '
 
 export type Outcome = 'served' | 'not-modified' | 'unauthenticated' | 'not-found' | 'malformed' | 'method-not-allowed' | 'unavailable';
 
-/** What is recorded of one request. No field could hold a configuration value. */
+/** What is recorded about one request. No field can hold a configuration value. */
 export interface AuditEntry {
   readonly time: string;
   readonly caller: string | null;
-  /** Set only after the request's shape was checked: until then a path segment is an attacker's text. */
+  /** Set only after the shape check: until then a path segment is text of an attacker's choice. */
   readonly application: string | null;
   readonly profile: string | null;
   readonly endpoint: Endpoint;
   readonly outcome: Outcome;
   readonly generation: number | null;
+  /**
+   * The trace the request belongs to: 32 hex digits. Absent unless an authenticated caller sent a valid `traceparent`, or the
+   * server makes spans itself (`server.tracing`).
+   */
+  readonly trace_id?: string;
+}
+
+/** One request as the server describes it to the audit log. What is left out becomes null. */
+export interface AuditRecord {
+  readonly endpoint: Endpoint;
+  readonly outcome: Outcome;
+  readonly caller?: string | undefined;
+  readonly application?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly generation?: number | undefined;
 }
 
 /**

@@ -115,7 +115,7 @@ test('no answer leaves before the lines of its turn are flushed, also when the f
       () => 0,
     );
     for (const answer of ['first', 'second']) {
-      recorder.record('document', 'served');
+      recorder.record({ endpoint: 'document', outcome: 'served' });
       recorder.thenAnswer(() => void order.push(answer));
     }
     await new Promise(setImmediate);

@@ -23,7 +23,9 @@ function quoteSegment(segment: string | null): string {
 /** One JSON object on one line. Assembled by hand because it is on the path of every request. */
 export function formatEntry(entry: AuditEntry): string {
   const caller = entry.caller === null ? 'null' : quoteCaller(entry.caller);
-  return `{"time":"${entry.time}","caller":${caller},"application":${quoteSegment(entry.application)},"profile":${quoteSegment(entry.profile)},"endpoint":"${entry.endpoint}","outcome":"${entry.outcome}","generation":${entry.generation}}`;
+  // Hex digits only, as far as the server makes it; a program that formats entries of its own may have put anything there.
+  const trace = entry.trace_id === undefined ? '' : `,"trace_id":${JSON.stringify(entry.trace_id)}`;
+  return `{"time":"${entry.time}","caller":${caller},"application":${quoteSegment(entry.application)},"profile":${quoteSegment(entry.profile)},"endpoint":"${entry.endpoint}","outcome":"${entry.outcome}","generation":${entry.generation}${trace}}`;
 }
 
 /** The default sink: JSON lines to a descriptor. */

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditSink, Endpoint, Outcome } from './audit-entry.ts';
+import type { AuditEntry, AuditRecord, AuditSink } from './audit-entry.ts';
 
 /**
  * Orders audit and answer: entries recorded during one event-loop turn are flushed together at its end, and only then do the
@@ -18,23 +18,10 @@ export class AuditRecorder {
     this.#now = now;
   }
 
-  record(
-    endpoint: Endpoint,
-    outcome: Outcome,
-    caller: string | null = null,
-    application: string | null = null,
-    profile: string | null = null,
-    generation: number | null = null,
-  ): void {
+  record(record: AuditRecord, traceId?: string): void {
+    const { endpoint, outcome, caller = null, application = null, profile = null, generation = null } = record;
     const entry: AuditEntry = { time: this.#time(), caller, application, profile, endpoint, outcome, generation };
-    try {
-      const returned: unknown = this.#sink(entry);
-      // A sink written as an async function rejects later; that must not take the process down either.
-      if (returned instanceof Promise) returned.catch(() => undefined);
-    } catch {
-      // A failing sink never fails a request.
-    }
-    this.#schedule();
+    this.#hand(traceId === undefined ? entry : { ...entry, trace_id: traceId });
   }
 
   /** Runs `answer` after everything recorded so far was flushed. */
@@ -50,6 +37,17 @@ export class AuditRecorder {
   close(): void {
     this.flush();
     attempt(() => this.#sink.close?.());
+  }
+
+  #hand(entry: AuditEntry): void {
+    try {
+      const returned: unknown = this.#sink(entry);
+      // A sink written as an async function rejects later; that must not take the process down either.
+      if (returned instanceof Promise) returned.catch(() => undefined);
+    } catch {
+      // A failing sink never fails a request.
+    }
+    this.#schedule();
   }
 
   #schedule(): void {

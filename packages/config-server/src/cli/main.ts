@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
-import { StartRefusal } from '../config/problem.ts';
+import { StartRefusal, type Problem } from '../config/problem.ts';
 import { atOnce } from '../file-access.ts';
+import { packageVersion } from '../package-version.ts';
 import { prepareSections } from '../section/prepare-sections.ts';
 import { ConfigServer } from '../server.ts';
+import { openTracing } from '../tracing/open-tracing.ts';
 
 const USAGE = `usage: config-server <server.toml>
        config-server --check <server.toml>   validate everything a start would, open no socket
@@ -18,15 +19,11 @@ const EXIT_CLEAN = 0;
 const EXIT_REFUSED = 1;
 const EXIT_USAGE = 2;
 
-function version(): string {
-  return (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version;
-}
-
 /** Runs the command line; resolves to the exit code, when there is one before a signal ends the server. */
 async function main(parameters: readonly string[]): Promise<number | undefined> {
   const [first, second] = parameters;
   if (parameters.length === 1 && first === '--help') return print(USAGE);
-  if (parameters.length === 1 && first === '--version') return print(`${version()}\n`);
+  if (parameters.length === 1 && first === '--version') return print(`${packageVersion()}\n`);
   try {
     if (parameters.length === 2 && first === '--check' && second !== '') return await check(second!);
     if (parameters.length === 1 && first !== '' && !first!.startsWith('-')) return await serve(first!);
@@ -56,9 +53,15 @@ async function validate(path: string, load: boolean): Promise<ServerConfig> {
   const { config, problems } = readServerConfig(path);
   if (config !== undefined && problems.length === 0 && !load) return config;
   const sections = config?.sections.filter((section) => section.files.length > 0) ?? [];
-  const found = config === undefined ? [] : (await prepareSections(config, sections, atOnce)).problems;
+  const found =
+    config === undefined ? [] : [...(await prepareSections(config, sections, atOnce)).problems, ...(await tracingProblems(config))];
   if (config === undefined || problems.length + found.length > 0) throw new StartRefusal(resolve(path), [...problems, ...found]);
   return config;
+}
+
+async function tracingProblems(config: ServerConfig): Promise<Problem[]> {
+  const tracing = await openTracing(config);
+  return 'problem' in tracing ? [tracing.problem] : [];
 }
 
 async function serve(path: string): Promise<undefined> {
@@ -68,7 +71,7 @@ async function serve(path: string): Promise<undefined> {
   onSignals(server);
   const address = server.address!;
   const real = formatAddress({ host: address.address, port: address.port });
-  print(`config-server ${version()} listening on ${real} (${posture(config)})\n`);
+  print(`config-server ${packageVersion()} listening on ${real} (${posture(config)})\n`);
   if (config.tls === undefined && !isLoopback(address.address)) {
     print(
       `config-server: WARNING: ${real} is reachable from other machines and serves secrets in plaintext; configure [server.tls] or bind to 127.0.0.1\n`,

@@ -26,6 +26,8 @@ export interface ServerConfig {
   readonly watchDebounceMs: number;
   /** 0: the stream endpoint does not exist. */
   readonly maxStreamConnections: number;
+  /** Whether requests make OpenTelemetry spans. */
+  readonly tracing: boolean;
   readonly sections: readonly SectionDefinition[];
   /** Where server.toml defines each section, such as `server.sections[2]`. Sections with a problem are left out of `sections`. */
   readonly sectionTables: ReadonlyMap<SectionDefinition, string>;
@@ -89,6 +91,7 @@ function readServer(server: TableReader, file: string, environment: Environment)
     healthBind: readBind(server, 'health_bind'),
     watchDebounceMs: server.integer('watch_debounce_ms', WATCH_DEBOUNCE_MS, WATCH_DEBOUNCE_MS_MAX),
     maxStreamConnections: server.integer('max_stream_connections', STREAM_CONNECTIONS, STREAM_CONNECTIONS_MAX),
+    tracing: server.boolean('tracing', false),
     sections,
     sectionTables,
     clients,

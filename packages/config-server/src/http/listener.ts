@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Endpoint, Outcome } from '../audit/audit-entry.ts';
+import type { AuditRecord, Endpoint } from '../audit/audit-entry.ts';
 import { isGranted } from '../config/grant.ts';
 import { sectionKey } from '../section/definition.ts';
 import type { Section } from '../section/section.ts';
+import type { AnsweredRequest, RecordSpan } from '../tracing/record-span.ts';
+import { parseTraceparent } from '../tracing/traceparent.ts';
 import { answerWith, json, sendAnswer, type Answer } from './answer.ts';
 import { documentAnswer } from './document-answer.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
@@ -56,38 +58,40 @@ class Exchange {
   readonly #service: Service;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  readonly #startedAt: number;
 
   constructor(service: Service, request: IncomingMessage, response: ServerResponse) {
+    this.#startedAt = service.recordSpan === undefined ? 0 : performance.now();
     this.#service = service;
     this.#request = request;
     this.#response = response;
   }
 
   handle(url: string): void {
-    if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, 'none', 'malformed');
+    if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const route = routeOf(url);
     if (route === undefined || (route.endpoint === 'stream' && this.#service.roster.maxStreamConnections === 0)) {
-      return this.#answer(NOT_FOUND, 'none', 'not-found');
+      return this.#answer(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
     }
-    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, route.endpoint, 'method-not-allowed');
+    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, { endpoint: route.endpoint, outcome: 'method-not-allowed' });
     if (route.endpoint === 'healthz' || route.endpoint === 'readyz') return this.#probe(route.endpoint);
     const credential = this.#service.roster.tokens.find(this.#request.headers.authorization, this.#request.socket);
-    if (credential === undefined) return this.#answer(UNAUTHENTICATED, route.endpoint, 'unauthenticated');
+    if (credential === undefined) return this.#answer(UNAUTHENTICATED, { endpoint: route.endpoint, outcome: 'unauthenticated' });
     if (route.endpoint === 'metrics') return this.#metrics(credential);
     return this.#section(route as SectionRoute, credential);
   }
 
   handleHealthOnly(url: string): void {
-    if (url.length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, 'none', 'malformed');
+    if (url.length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const endpoint = routeOf(url)?.endpoint;
-    if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#answer(NOT_FOUND, 'none', 'not-found');
-    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, endpoint, 'method-not-allowed');
+    if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#answer(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
+    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, { endpoint, outcome: 'method-not-allowed' });
     return this.#probe(endpoint);
   }
 
   /** Something that should not happen did: the caller learns that and nothing more. */
   fail(): void {
-    this.#answer(INTERNAL_ERROR, 'none', 'unavailable');
+    this.#answer(INTERNAL_ERROR, { endpoint: 'none', outcome: 'unavailable' });
   }
 
   get #isRead(): boolean {
@@ -95,9 +99,9 @@ class Exchange {
   }
 
   #probe(endpoint: 'healthz' | 'readyz'): void {
-    if (endpoint === 'healthz') return this.#answer(ALIVE, endpoint, 'served');
+    if (endpoint === 'healthz') return this.#answer(ALIVE, { endpoint, outcome: 'served' });
     const { ready } = this.#service;
-    return this.#answer(ready ? READY : NOT_READY, endpoint, ready ? 'served' : 'unavailable');
+    return this.#answer(ready ? READY : NOT_READY, { endpoint, outcome: ready ? 'served' : 'unavailable' });
   }
 
   #metrics(credential: Credential): void {
@@ -105,7 +109,7 @@ class Exchange {
       isGranted(credential.applications, section.definition.application, section.key),
     );
     const body = Buffer.from(renderMetrics(readable));
-    this.#answer(answerWith(200, METRICS_CONTENT_TYPE, body), 'metrics', 'served', credential);
+    this.#answer(answerWith(200, METRICS_CONTENT_TYPE, body), { endpoint: 'metrics', outcome: 'served', caller: credential.name });
   }
 
   /** Shape, then grant and section. Whatever fails, the section map was consulted and the answer is the same 404. */
@@ -116,10 +120,14 @@ class Exchange {
     const wellFormed = application !== undefined && profile !== undefined && path !== undefined;
     const key = wellFormed ? sectionKey(application, profile) : '/';
     const section = this.#service.roster.sections.get(key);
-    if (!wellFormed) return this.#answer(NOT_FOUND, route.endpoint, 'malformed', credential);
+    const { endpoint } = route;
+    const caller = credential.name;
+    if (!wellFormed) return this.#answer(NOT_FOUND, { endpoint, outcome: 'malformed', caller });
     const granted = isGranted(credential.applications, application, key);
-    if (!granted || section === undefined) return this.#answer(NOT_FOUND, route.endpoint, 'not-found', credential, application, profile);
-    return this.#serve(route.endpoint, section, credential, path);
+    if (!granted || section === undefined) {
+      return this.#answer(NOT_FOUND, { endpoint, outcome: 'not-found', caller, application, profile });
+    }
+    return this.#serve(endpoint, section, credential, path);
   }
 
   #serve(endpoint: SectionEndpoint, section: Section, credential: Credential, path: string): void {
@@ -156,11 +164,12 @@ class Exchange {
   #stream(section: Section, credential: Credential): void {
     const { application, profile } = section.definition;
     const { roster, audit, streams, stopping } = this.#service;
+    const record = { endpoint: 'stream', caller: credential.name, application, profile, generation: section.installed.generation } as const;
     // A stream opened now would outlive the ending of streams and hold the stop up to its deadline.
     if (stopping || streams.open >= roster.maxStreamConnections) {
-      return this.#answer(STREAMS_EXHAUSTED, 'stream', 'unavailable', credential, application, profile, section.installed.generation);
+      return this.#answer(STREAMS_EXHAUSTED, { ...record, outcome: 'unavailable' });
     }
-    audit.record('stream', 'served', credential.name, application, profile, section.installed.generation);
+    this.#record({ ...record, outcome: 'served' }, 200);
     if (this.#request.method === 'HEAD') {
       return audit.thenAnswer(() =>
         sendAnswer(this.#response, { status: 200, headers: STREAM_HEADERS, body: Buffer.alloc(0) }, true, true),
@@ -171,7 +180,8 @@ class Exchange {
 
   #served(endpoint: Endpoint, section: Section, credential: Credential, answer: Answer, generation = section.installed.generation): void {
     const { application, profile } = section.definition;
-    this.#answer(answer, endpoint, answer.status === 304 ? 'not-modified' : 'served', credential, application, profile, generation);
+    const outcome = answer.status === 304 ? 'not-modified' : 'served';
+    this.#answer(answer, { endpoint, outcome, caller: credential.name, application, profile, generation });
   }
 
   #later(endpoint: Endpoint, section: Section, credential: Credential, answer: Promise<Answer>, generation?: number): void {
@@ -181,17 +191,26 @@ class Exchange {
     );
   }
 
-  #answer(
-    answer: Answer,
-    endpoint: Endpoint,
-    outcome: Outcome,
-    credential?: Credential,
-    application: string | null = null,
-    profile: string | null = null,
-    generation: number | null = null,
-  ): void {
-    const { audit } = this.#service;
-    audit.record(endpoint, outcome, credential?.name ?? null, application, profile, generation);
-    audit.thenAnswer(() => sendAnswer(this.#response, answer, this.#request.method === 'HEAD', !this.#service.stopping));
+  #answer(answer: Answer, record: AuditRecord): void {
+    this.#record(record, answer.status);
+    this.#service.audit.thenAnswer(() => sendAnswer(this.#response, answer, this.#request.method === 'HEAD', !this.#service.stopping));
+  }
+
+  /** The audit line, and the span when there are any. A trace id is taken from authenticated callers only: strangers are not logged by it. */
+  #record(record: AuditRecord, status: number): void {
+    const { audit, recordSpan } = this.#service;
+    const parent = record.caller === undefined ? undefined : parseTraceparent(this.#request.headers['traceparent']);
+    if (recordSpan === undefined) return audit.record(record, parent?.traceId);
+    const method = this.#request.method ?? '';
+    return audit.record(record, attemptSpan(recordSpan, { method, startedAt: this.#startedAt, status, parent, record }) ?? parent?.traceId);
+  }
+}
+
+/** An exporter or SDK that fails must not fail a request. */
+function attemptSpan(recordSpan: RecordSpan, request: AnsweredRequest): string | undefined {
+  try {
+    return recordSpan(request);
+  } catch {
+    return undefined;
   }
 }

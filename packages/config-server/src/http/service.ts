@@ -1,5 +1,6 @@
 import type { AuditRecorder } from '../audit/recorder.ts';
 import type { Section } from '../section/section.ts';
+import type { RecordSpan } from '../tracing/record-span.ts';
 import type { StreamHub } from './stream-hub.ts';
 import type { TokenTable } from './token-table.ts';
 
@@ -17,6 +18,8 @@ export interface Service {
   readonly streams: StreamHub;
   readonly ready: boolean;
   readonly stopping: boolean;
+  /** Makes a span of an answered request; absent without `server.tracing`. */
+  readonly recordSpan: RecordSpan | undefined;
   now(): number;
   /** Runs a re-read of a section's sources when its turn comes. */
   rehearse<Result>(work: () => Promise<Result>): Promise<Result>;

@@ -47,7 +47,7 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   server.on('connect', (_request, socket) => {
     // Node lets go of such a socket: without this listener a peer's reset would be an uncaught error.
     socket.on('error', () => undefined);
-    audit.record('none', 'not-found');
+    audit.record({ endpoint: 'none', outcome: 'not-found' });
     audit.thenAnswer(() => dismiss(socket, NOT_FOUND));
   });
   const refused = new WeakSet<Duplex>();
@@ -55,7 +55,7 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
     if (refused.has(socket)) return;
     refused.add(socket);
-    audit.record('tls', 'unauthenticated');
+    audit.record({ endpoint: 'tls', outcome: 'unauthenticated' });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (refused.has(socket)) socket.destroy();
@@ -75,7 +75,7 @@ function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
     return;
   }
   const answer = answerTo(error);
-  audit.record('none', 'malformed');
+  audit.record({ endpoint: 'none', outcome: 'malformed' });
   audit.thenAnswer(() => {
     // In the middle of another answer, a stream for one, it would be read as a part of that.
     if (isAnswering(socket)) socket.destroy();
