@@ -52,6 +52,7 @@ export const groups: readonly Group[] = [
       'accounts',
       'apikeys',
       'audit',
+      'metrics',
       'webhooks',
       'admin',
       'config-server',

@@ -1,5 +1,6 @@
 import { authenticate, type Authentication } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { activeTracing } from '../observe/tracing.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Verdict } from '../permissions/permission.ts';
@@ -62,11 +63,26 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
 }
 
 function identify(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
-  const found = authenticate(route.authenticators, exchange);
-  return found instanceof Promise ? found.then((settled) => remember(exchange, route, settled)) : remember(exchange, route, found);
+  let found;
+  try {
+    found = authenticate(route.authenticators, exchange);
+  } catch (error) {
+    return failed(exchange, error);
+  }
+  if (!(found instanceof Promise)) return remember(exchange, route, found);
+  return found.then(
+    (settled) => remember(exchange, route, settled),
+    (error: unknown) => failed(exchange, error),
+  );
+}
+
+function failed(exchange: Exchange, error: unknown): never {
+  exchange.authentication = isKitError(error) && error.status === 401 ? 'refused' : 'failed';
+  throw error;
 }
 
 function remember(exchange: Exchange, route: CompiledRoute, found: Authentication | null): void | Promise<void> {
+  exchange.authentication = found === null ? 'anonymous' : 'accepted';
   if (found === null) return undefined;
   exchange.principal = found.principal;
   exchange.authenticator = found.authenticator;

@@ -26,6 +26,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   principal: Principal | null = null;
   /** Who authenticated the principal. */
   authenticator: Authenticator | null = null;
+  /** What authentication came to; null where the route has none, or the request did not get as far. */
+  authentication: 'accepted' | 'anonymous' | 'refused' | 'failed' | null = null;
   /** Shown to the caller and written in every log line; middleware may replace it before anything is answered. */
   requestId: string;
   /** The permission's answer so far; `unknown` until the handler calls `authorize(object)`. */

@@ -1,0 +1,2 @@
+export { metrics } from './module.ts';
+export type { MetricsOptions } from './options.ts';
