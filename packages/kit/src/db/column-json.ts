@@ -82,8 +82,14 @@ const converters: Readonly<
   },
 };
 
+/** What decides the JSON form of a value. */
+interface JsonKind {
+  readonly kind: ColumnKind;
+  readonly of?: JsonKind;
+}
+
 /** A checked JSON value as code holds it. */
-export function fromJson(settings: ColumnSettings, value: unknown): unknown {
+export function fromJson(settings: JsonKind, value: unknown): unknown {
   if (value === null) return null;
   if (settings.kind === 'array')
     return (value as unknown[]).map((item) => (settings.of === undefined ? item : fromJson(settings.of, item)));
@@ -92,7 +98,7 @@ export function fromJson(settings: ColumnSettings, value: unknown): unknown {
 }
 
 /** A value of code as JSON holds it. */
-export function toJson(settings: ColumnSettings, value: unknown): unknown {
+export function toJson(settings: JsonKind, value: unknown): unknown {
   if (value === null || value === undefined) return null;
   if (settings.kind === 'array') return (value as unknown[]).map((item) => (settings.of === undefined ? item : toJson(settings.of, item)));
   const converter = converters[settings.kind];

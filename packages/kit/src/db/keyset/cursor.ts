@@ -1,0 +1,88 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
+import type { KeysetPosition } from './keyset.ts';
+
+/** What a cursor carries. */
+export interface CursorContent {
+  readonly position: KeysetPosition;
+  /** Towards the start of the list. */
+  readonly backwards: boolean;
+  /** The count of the first page, so that later pages need not count; null when unknown. */
+  readonly count: number | null;
+}
+
+export const CURSOR_LENGTH_MAX = 1_000;
+export const CURSOR_KEY_BYTES = 32;
+
+const VERSION = 1;
+const KEY_ID_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + KEY_ID_BYTES;
+
+interface Key {
+  readonly id: Buffer;
+  readonly encryption: Buffer;
+  readonly nonce: Buffer;
+}
+
+/**
+ * Writes and reads cursors: opaque, and good only for what they were made for. AES-256-GCM over the content, with everything the caller
+ * binds it to (user, tenant, operation, filters, ordering) as associated data. The nonce is an HMAC of the content: equal pages have equal
+ * cursors, so that a list's ETag stays the same. The first key writes, all read.
+ */
+export class Cursors {
+  readonly #keys: readonly [Key, ...Key[]];
+
+  constructor(keys: readonly Uint8Array[]) {
+    const [first, ...rest] = keys.map(keyOf);
+    if (first === undefined) throw new TypeError('Cursors need at least one key.');
+    this.#keys = [first, ...rest];
+  }
+
+  /** `bound`: whoever opens it must say the same. */
+  write({ position, backwards, count }: CursorContent, bound: string): string {
+    const [key] = this.#keys;
+    const head = Buffer.concat([Buffer.from([VERSION]), key.id]);
+    const content = Buffer.from(JSON.stringify([position, backwards ? 1 : 0, count]));
+    const associated = associatedData(head, bound);
+    const nonce = createHmac('sha256', key.nonce).update(associated).update(content).digest().subarray(0, NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associated);
+    const cursor = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    if (cursor.length > CURSOR_LENGTH_MAX)
+      throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
+    return cursor;
+  }
+
+  /** Undefined for whatever these keys did not write for `bound`. */
+  read(cursor: string, bound: string): CursorContent | undefined {
+    if (cursor.length > CURSOR_LENGTH_MAX || !/^[\w-]+$/.test(cursor)) return undefined;
+    const bytes = Buffer.from(cursor, 'base64url');
+    // One spelling only: the last character may have bits that do not count.
+    if (bytes.length <= HEAD_BYTES + NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== cursor) return undefined;
+    const head = bytes.subarray(0, HEAD_BYTES);
+    if (head[0] !== VERSION) return undefined;
+    const key = this.#keys.find(({ id }) => id.equals(head.subarray(1)));
+    if (key === undefined) return undefined;
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      });
+      decipher.setAAD(associatedData(head, bound)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      const content = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      const [position, backwards, count] = JSON.parse(content.toString('utf8')) as [KeysetPosition, 0 | 1, number | null];
+      return { position, backwards: backwards === 1, count };
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function keyOf(secret: Uint8Array): Key {
+  if (secret.length !== CURSOR_KEY_BYTES) throw new TypeError(`A cursor key has ${CURSOR_KEY_BYTES} bytes, not ${secret.length}.`);
+  const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `kit cursor ${purpose}`, CURSOR_KEY_BYTES));
+  return { id: derive('id').subarray(0, KEY_ID_BYTES), encryption: derive('encryption'), nonce: derive('nonce') };
+}
+
+function associatedData(head: Buffer, bound: string): Buffer {
+  return Buffer.concat([head, createHash('sha256').update(bound).digest()]);
+}

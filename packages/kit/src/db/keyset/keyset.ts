@@ -1,0 +1,193 @@
+import { fromJson, toJson } from '../column-json.ts';
+import { columnEncoder, type ColumnEncoder } from '../column-codec.ts';
+import { comparableParameters, comparableSql } from '../comparable.ts';
+import type { Dialect } from '../dialect.ts';
+import type { Model } from '../model.ts';
+import { statementsOf } from '../model-statements.ts';
+import { quoteName } from '../names.ts';
+import type { ColumnDefinition } from '../table-definition.ts';
+
+/** One column of an ordering. */
+export interface KeysetColumn {
+  /** The row's member that holds the value. */
+  readonly name: string;
+  /** The column in the statement: `o."created_at"`. */
+  readonly sql: string;
+  readonly definition: ColumnDefinition;
+  readonly descending: boolean;
+}
+
+/** Where a page begins: the values of the ordering's columns in the row before it, in their JSON form. */
+export type KeysetPosition = readonly unknown[];
+
+/**
+ * A complete order of rows and the condition that continues it from a row: pages cost the same however far they are, and neither repeat
+ * nor skip a row when others come and go. The columns must end with a key, so that no two rows are equal. NULLs are last.
+ */
+export class Keyset {
+  readonly columns: readonly KeysetColumn[];
+  readonly #encoders: readonly ColumnEncoder[];
+  /** All NOT NULL and one direction: one comparison of rows, which both databases read from an index. */
+  readonly #isRowComparison: boolean;
+
+  constructor(columns: readonly KeysetColumn[]) {
+    this.columns = columns;
+    this.#encoders = columns.map(({ name, definition }) => columnEncoder(name, definition));
+    this.#isRowComparison = columns.every(({ definition, descending }) => !definition.nullable && descending === columns[0]?.descending);
+  }
+
+  /** Names the ordering: `-created_at,-id`. */
+  get shape(): string {
+    return this.columns.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join();
+  }
+
+  /** What follows ORDER BY. Backwards pages are read in the opposite order. */
+  orderSql(dialect: Dialect, backwards = false): string {
+    const terms = this.columns.flatMap(({ sql, definition, descending }) => {
+      const nulls = definition.nullable ? ` nulls ${backwards ? 'first' : 'last'}` : '';
+      return comparableSql(sql, definition, dialect).map((term) => `${term} ${descending === backwards ? 'asc' : 'desc'}${nulls}`);
+    });
+    return terms.join(', ');
+  }
+
+  /** The place of a row, as code has it. */
+  positionOf(row: object): KeysetPosition {
+    return this.columns.map(({ name, definition }) => toJson(definition, (row as Readonly<Record<string, unknown>>)[name]));
+  }
+
+  /** The place of a row in its wire form. */
+  positionOfWire(row: object): KeysetPosition {
+    return this.columns.map(({ name }) => (row as Readonly<Record<string, unknown>>)[name]);
+  }
+
+  /** Whether the values are some that the columns can hold: a cursor may be older than the columns. */
+  accepts(position: KeysetPosition): boolean {
+    try {
+      this.#encode(position);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Positions of one shape have the same {@link text}: which of the values are NULL. */
+  positionShape(position: KeysetPosition): string {
+    return this.#isRowComparison ? '' : position.map((value) => (value === null ? '0' : '1')).join('');
+  }
+
+  /** "Comes after the position", or before it when backwards; placeholders are counted from `first`. */
+  text(dialect: Dialect, position: KeysetPosition, backwards: boolean, first: number): string {
+    const terms = this.columns.map(({ sql, definition }) => comparableSql(sql, definition, dialect));
+    let next = first;
+    const values = terms.map((each, index) => (position[index] === null ? [] : each.map(() => `$${next++}`)));
+    if (this.#isRowComparison) {
+      const sign = this.columns[0]?.descending === backwards ? '>' : '<';
+      return `${tuple(terms.flat())} ${sign} ${tuple(values.flat())}`;
+    }
+    const alternatives: string[] = [];
+    const equal: string[] = [];
+    for (const [index, { sql, definition, descending }] of this.columns.entries()) {
+      const [mine, theirs] = [tuple(terms[index] ?? []), tuple(values[index] ?? [])];
+      const beyond = beyondSql({
+        sql,
+        mine,
+        theirs,
+        backwards,
+        nullable: definition.nullable,
+        descending,
+        isNull: position[index] === null,
+      });
+      if (beyond !== undefined) alternatives.push([...equal, beyond].join(' and '));
+      equal.push(position[index] === null ? `${sql} is null` : `${mine} = ${theirs}`);
+    }
+    if (alternatives.length === 0) return '1 = 0';
+    const any = `(${alternatives.map((each) => `(${each})`).join(' or ')})`;
+    const [leading] = this.columns;
+    if (leading === undefined || leading.definition.nullable) return any;
+    // Implied by the alternatives, but only this is a range that an index can be read in.
+    return `(${tuple(terms[0] ?? [])} ${leading.descending === backwards ? '>=' : '<='} ${tuple(values[0] ?? [])} and ${any})`;
+  }
+
+  /** The values for {@link text}, in the order of its placeholders. */
+  values(dialect: Dialect, position: KeysetPosition): unknown[] {
+    return this.#encode(position).flatMap((encoded, index) =>
+      encoded === null ? [] : comparableParameters(encoded, (this.columns[index] as KeysetColumn).definition, dialect),
+    );
+  }
+
+  /** The condition, with its values appended to the parameters of a statement. */
+  append(dialect: Dialect, position: KeysetPosition, backwards: boolean, parameters: unknown[]): string {
+    const text = this.text(dialect, position, backwards, parameters.length + 1);
+    parameters.push(...this.values(dialect, position));
+    return text;
+  }
+
+  #encode(position: KeysetPosition): unknown[] {
+    if (position.length !== this.columns.length) throw new TypeError('The position is one of another ordering.');
+    return this.columns.map(({ definition }, index) => this.#encoders[index]?.(fromJson(definition, position[index])));
+  }
+}
+
+interface Beyond {
+  readonly sql: string;
+  readonly mine: string;
+  readonly theirs: string;
+  readonly backwards: boolean;
+  readonly nullable: boolean;
+  readonly descending: boolean;
+  readonly isNull: boolean;
+}
+
+/** One column beyond a value; undefined when none is. NULLs come after every value. */
+function beyondSql({ sql, mine, theirs, backwards, nullable, descending, isNull }: Beyond): string | undefined {
+  if (isNull) return backwards ? `${sql} is not null` : undefined;
+  const beyond = `${mine} ${descending === backwards ? '>' : '<'} ${theirs}`;
+  return nullable && !backwards ? `(${beyond} or ${sql} is null)` : beyond;
+}
+
+function tuple(terms: readonly string[]): string {
+  return terms.length === 1 ? (terms[0] as string) : `(${terms.join(', ')})`;
+}
+
+/**
+ * An ordering of a model's rows: `['-created_at', 'title']`, the primary key appended in the direction of the last column. `alias` is what
+ * the statement calls the table (SQL, as it stands there).
+ */
+export function keysetOf(model: Model, order: readonly string[], alias: string): Keyset {
+  const statements = statementsOf(model);
+  const columns: KeysetColumn[] = [];
+  const add = (name: string, descending: boolean): void => {
+    if (columns.some((each) => each.name === name)) return;
+    columns.push({ name, sql: `${alias}.${quoteName(name)}`, definition: statements.column(name).definition, descending });
+  };
+  for (const each of order) {
+    add(each.replace(/^-/, ''), each.startsWith('-'));
+    // What follows a whole key decides nothing.
+    if (model.primaryKey.every((name) => columns.some((column) => column.name === name))) break;
+  }
+  const descending = columns.at(-1)?.descending ?? false;
+  for (const name of model.primaryKey) add(name, descending);
+  return new Keyset(columns);
+}
+
+export interface KeysetPage<R> {
+  /** At most `limit`, in the order of the list. */
+  readonly rows: readonly R[];
+  /** The row to continue from; undefined when there is no further page. */
+  readonly next: R | undefined;
+  /** The row to go back from; undefined on the first page. */
+  readonly previous: R | undefined;
+}
+
+/** Cuts what a statement with `limit + 1` found into a page. `hasPosition`: it did not begin at the start. */
+export function keysetPage<R>(
+  found: readonly R[],
+  limit: number,
+  { backwards = false, hasPosition = false }: { readonly backwards?: boolean; readonly hasPosition?: boolean } = {},
+): KeysetPage<R> {
+  const hasMore = found.length > limit;
+  const kept = hasMore ? found.slice(0, limit) : found;
+  const rows = backwards ? kept.toReversed() : kept;
+  const [hasNext, hasPrevious] = backwards ? [true, hasMore] : [hasMore, hasPosition];
+  return { rows, next: hasNext ? rows.at(-1) : undefined, previous: hasPrevious ? rows[0] : undefined };
+}
