@@ -50,6 +50,6 @@ describeDatabases('changes in several databases', (database) => {
 
   test('options that are none, or no database at all, are refused', () => {
     expect(() => audit({ databases: [] })).toThrow('databases is empty');
-    expect(() => audit({ database: 'shop' } as never)).toThrow('database is not an option');
+    expect(() => audit({ database: 'shop' } as never)).toThrow('Did you mean "databases"?');
   });
 });

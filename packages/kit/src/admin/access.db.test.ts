@@ -230,7 +230,7 @@ describe('admin() at start-up', () => {
 
   test('faulty options are named with the remedy', () => {
     expect(() => admin({ prefix: '/admin/' })).toThrow(/without a slash at its end/);
-    expect(() => admin({ prefx: '/x' } as never)).toThrow(/prefx is not an option/);
+    expect(() => admin({ prefx: '/x' } as never)).toThrow(/unknown option "prefx". Did you mean "prefix"/);
   });
 
   test('a missing browser application stops the start with the remedy', async () => {

@@ -19,6 +19,8 @@ import {
 } from './model-columns.ts';
 import { writeFault } from './model-write-fault.ts';
 import { referenceTitles, type ReferenceTitles } from './reference-titles.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { filledText, flag, listOf, objectWith, text } from '../options/value-rule.ts';
 
 export interface ModelResourceOptions {
   /** In the navigation; the table's name in words unless given. */
@@ -47,6 +49,22 @@ export interface ModelResourceOptions {
   readonly using?: string;
 }
 
+const rules: OptionRules<ModelResourceOptions> = {
+  label: filledText,
+  singular: filledText,
+  name: filledText,
+  group: filledText,
+  description: text,
+  title: filledText,
+  columns: listOf(filledText),
+  search: listOf(filledText),
+  filters: listOf(filledText),
+  edit: listOf(filledText),
+  actions: listOf(objectWith('an action: { name, label, run }', 'run')),
+  readOnly: flag,
+  using: filledText,
+};
+
 const LISTED_COLUMNS = 8;
 const MAIN_COLUMNS = 4;
 const SEARCHED_LENGTH_MAX = 255;
@@ -54,6 +72,7 @@ const DELETED = 'deleted_at';
 
 /** List, search, filter, create, edit and remove for a table of your own: `admin: { resources: [modelResource(orders)] }`. */
 export function modelResource(model: Model, options: ModelResourceOptions = {}): AdminResource {
+  readOptions(`modelResource("${model.name}")`, options, rules);
   const plan = planOf(model, options);
   const { using = 'default', readOnly = false } = options;
   const database = ({ databases }: AdminContext): Db => {

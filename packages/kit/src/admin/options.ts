@@ -1,3 +1,6 @@
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { rule, text } from '../options/value-rule.ts';
+
 export interface AdminOptions {
   /** Where the site is; `/admin` unless given. */
   readonly prefix?: `/${string}`;
@@ -13,17 +16,17 @@ export interface AdminSettings {
   readonly site: URL;
 }
 
-const KNOWN: readonly (keyof AdminOptions)[] = ['prefix', 'title', 'site'];
+const rules: OptionRules<AdminOptions> = {
+  prefix: rule(
+    'a path such as "/admin", without a slash at its end',
+    (value) => typeof value === 'string' && /^(?:\/[A-Za-z0-9._~-]+)+$/.test(value),
+  ),
+  title: text,
+  site: rule('the URL of a folder, which ends with "/"', (value) => value instanceof URL && value.pathname.endsWith('/')),
+};
 
 /** Complete and frozen; every fault is reported at once. */
 export function readAdminOptions(options: AdminOptions): AdminSettings {
-  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url) } = options;
-  const faults = Object.keys(options)
-    .filter((name) => !(KNOWN as readonly string[]).includes(name))
-    .map((name) => `${name} is not an option; the options are ${KNOWN.join(', ')}.`);
-  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix))
-    faults.push(`prefix is ${JSON.stringify(prefix)}; use a path such as "/admin", without a slash at its end.`);
-  if (!site.pathname.endsWith('/')) faults.push('site is no folder: its address ends with "/".');
-  if (faults.length > 0) throw new TypeError(`admin(): ${faults.join(' ')}`);
+  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url) } = readOptions('admin()', options, rules);
   return Object.freeze({ prefix, title, site });
 }

@@ -3,6 +3,7 @@ import type { Dialect } from '../db/dialect.ts';
 import { containsSql } from '../db/portable-sql.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { AdminListQuery } from './admin-declaration.ts';
+import { refuseUnknownNames } from '../options/read-options.ts';
 
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
@@ -39,6 +40,19 @@ export interface AdminSelect {
   /** Tables that only columns need are left out of the count. */
   readonly countFrom?: string;
 }
+
+const SELECT: ReadonlySet<string> = new Set(
+  Object.keys({
+    columns: true,
+    from: true,
+    key: true,
+    keyKind: true,
+    conditions: true,
+    parameters: true,
+    orders: true,
+    countFrom: true,
+  } satisfies Record<keyof AdminSelect, true>),
+);
 
 export interface AdminRows<R> {
   readonly rows: readonly R[];
@@ -81,6 +95,7 @@ export class AdminConditions {
 
 /** One page by keyset: the hundredth page costs what the first does. */
 export async function adminRows<R extends object>(db: Db, select: AdminSelect, query: AdminListQuery): Promise<AdminRows<R>> {
+  refuseUnknownNames('adminRows()', select, SELECT);
   const { columns, from, key, keyKind = 'uuid', conditions } = select;
   const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
   const descending = order === undefined ? query.sort?.descending !== false : (query.sort?.descending ?? false);

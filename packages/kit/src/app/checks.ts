@@ -8,7 +8,8 @@ export interface CheckDescription {
 export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E001: {
     title: 'Unknown option',
-    explanation: 'A route, controller, version mount, setting or the app was given an option nobody reads. It would be ignored silently.',
+    explanation:
+      'A route, controller, version mount, module, middleware, factory, setting or the app was given an option nobody reads. It would be ignored silently.',
     remedy: 'Correct the spelling; the message names the nearest known option.',
   },
   E002: {

@@ -1,4 +1,6 @@
 import type { Database, Db } from '../db/db.ts';
+import { readOptions } from '../options/read-options.ts';
+import { filledText, required } from '../options/value-rule.ts';
 
 /** How a module's state is named in messages. */
 export interface ModuleStateNames {
@@ -28,7 +30,8 @@ export interface ModuleState<S> {
   named(using: string): S;
 }
 
-export function moduleState<S>({ name, setUp }: ModuleStateNames): ModuleState<S> {
+export function moduleState<S>(names: ModuleStateNames): ModuleState<S> {
+  const { name, setUp } = readOptions('moduleState()', names, { name: required(filledText), setUp: required(filledText) });
   const bound = new Map<Database, S>();
   const find = (db: Db) => bound.get(db.database);
   return {

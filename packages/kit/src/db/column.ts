@@ -2,6 +2,8 @@ import type { StandardSchema } from './standard-schema.ts';
 import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
 import { uuidv7 } from './uuidv7.ts';
 import type { Clock } from './clock.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { filledText, instanceOf, oneOf, rule, sentenceRule, wholeNumber } from '../options/value-rule.ts';
 
 /** The table a reference points to: a model (as a function, so that declarations may be in any order) or a table's name. */
 export interface ReferenceTarget {
@@ -147,19 +149,46 @@ function jsonColumn(schema: StandardSchema | Readonly<Record<string, unknown>> =
   return column('json', { schema });
 }
 
+const aNumber = rule('a number', (value) => typeof value === 'number' && !Number.isNaN(value));
+const boundsRules: OptionRules<Bounds> = { min: aNumber, max: aNumber };
+const textRules: OptionRules<TextOptions> = {
+  min: wholeNumber(0),
+  max: wholeNumber(1),
+  pattern: sentenceRule<string>(patternFault),
+  format: filledText,
+};
+const refRules: OptionRules<RefOptions<unknown>> = {
+  onDelete: oneOf('restrict', 'cascade', 'set null'),
+  column: filledText,
+  type: instanceOf(Column, 'a column, such as t.int()'),
+};
+
+function textSettings(options: number | TextOptions): TextOptions {
+  return typeof options === 'number' ? { max: options } : readOptions('t.text()', options, textRules);
+}
+
+function patternFault(pattern: unknown): string | null {
+  try {
+    if (typeof pattern === 'string' && new RegExp(pattern, 'u').test('')) return null;
+    return typeof pattern === 'string' ? null : 'use the text of a regular expression.';
+  } catch (error) {
+    return `${(error as Error).message}.`;
+  }
+}
+
 /** Column kinds. Property name = column name = JSON name. */
 export const t = {
   /** A key made by the toolkit, sortable by creation time. */
   uuidv7: (): Column<string, true> => new Column({ ...column('uuid').settings, default: (clock) => uuidv7(clock) }),
   uuid: (): Column<string> => column('uuid'),
-  text: (options: number | TextOptions = {}): Column<string> => column('text', typeof options === 'number' ? { max: options } : options),
+  text: (options: number | TextOptions = {}): Column<string> => column('text', textSettings(options)),
   /** 32 bits. */
-  int: (bounds: Bounds = {}): Column<number> => column('int', bounds),
+  int: (bounds: Bounds = {}): Column<number> => column('int', readOptions('t.int()', bounds, boundsRules)),
   /** 64 bits: `bigint` in code, a string in JSON. */
   bigint: (): Column<bigint> => column('bigint'),
   /** Exact: a string with `scale` decimals in code and in JSON. */
   decimal: (precision: number, scale: number): Column<string> => column('decimal', { precision, scale }),
-  float: (bounds: Bounds = {}): Column<number> => column('float', bounds),
+  float: (bounds: Bounds = {}): Column<number> => column('float', readOptions('t.float()', bounds, boundsRules)),
   bool: (): Column<boolean> => column('bool'),
   /** A `Date` with milliseconds. */
   timestamp: (): Column<Date> => column('timestamp'),
@@ -172,7 +201,7 @@ export const t = {
   array: <S>(of: Column<S, boolean, boolean>): Column<S[]> => column('array', { of: of.settings }),
   ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<NoInfer<S>> =>
     new Column({
-      ...(options.type ?? column<S>('uuid')).settings,
+      ...(readOptions('t.ref()', options, refRules as OptionRules<RefOptions<S>>).type ?? column<S>('uuid')).settings,
       reference: {
         target,
         onDelete: options.onDelete ?? 'restrict',

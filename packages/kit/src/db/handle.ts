@@ -3,15 +3,23 @@ import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambi
 import type { Clock } from './clock.ts';
 import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
-import type { Engine, EngineTransaction, QueryOptions, TransactionOptions } from './engine.ts';
+import type { Engine, EngineTransaction, EngineTransactionOptions, QueryOptions, TransactionOptions } from './engine.ts';
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly, reorder, toPositional } from './sqlite/statement-text.ts';
+import { refuseUnknownNames } from '../options/read-options.ts';
 
 const BUILDERS = ['selectFrom', 'selectNoFrom', 'insertInto', 'updateTable', 'deleteFrom', 'with', 'withRecursive', 'case'] as const;
 const STREAM_CHUNK = 200;
+
+const TRANSACTION_OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ isolation: true, readOnly: true, retries: true, withoutForeignKeys: true, waitMsMax: true } satisfies Record<
+    keyof EngineTransactionOptions,
+    true
+  >),
+);
 
 /** What every handle on one database shares. */
 export interface HandleContext {
@@ -100,6 +108,7 @@ export class Handle {
 
   async transaction<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
     if (this.#scope !== undefined) return innermost(this.#scope).savepoint(work);
+    refuseUnknownNames('transaction()', options, TRANSACTION_OPTIONS);
     for (let retriesLeft = options.retries ?? 0; ; retriesLeft--) {
       try {
         return await this.#attempt(work, options);

@@ -3,7 +3,8 @@ import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
 import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
 import type { StandardSchema } from './standard-schema.ts';
 import type { TableDefinition } from './table-definition.ts';
-import { type ModelOptions, primaryKeyOf, tableDefinition } from './table-from-columns.ts';
+import { modelRules, type ModelOptions, primaryKeyOf, tableDefinition } from './table-from-columns.ts';
+import { readOptions } from '../options/read-options.ts';
 
 /** One declaration: the table, the types of its rows, and the schemas of what clients send and get. */
 export interface Model<C extends Columns = Columns> {
@@ -22,6 +23,7 @@ export interface Model<C extends Columns = Columns> {
 
 /** Declares a table. Every fault of the declaration is reported at once, at start-up. */
 export function model<const C extends Columns>(name: string, columns: C, options: ModelOptions = {}): Model<C> {
+  readOptions(`model("${name}")`, options, modelRules);
   const primaryKey = primaryKeyOf(columns, options);
   const faults = declarationFaults(name, columns, primaryKey, options);
   if (faults.length > 0) throw new Error(`Model "${name}": ${faults.join('; ')}.`);

@@ -11,6 +11,8 @@ import { ObservedRunner } from './observed-runner.ts';
 import { PostgresEngine } from './postgres/engine.ts';
 import type { QueryObserver } from './query-observer.ts';
 import { SqliteEngine } from './sqlite/engine.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../options/value-rule.ts';
 
 export interface DatabaseOptions {
   /** The alias under which code finds it: `currentTransaction('reports')`. */
@@ -31,6 +33,17 @@ export interface DatabaseOptions {
   readonly log?: DbLog;
 }
 
+const rules: OptionRules<DatabaseOptions> = {
+  name: filledText,
+  poolMax: wholeNumber(1),
+  durability: oneOf('normal', 'full'),
+  prepare: flag,
+  waitMsMax: milliseconds(0),
+  clock,
+  onQuery: aFunction,
+  log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
+};
+
 const WAIT_MS_MAX = 10_000;
 const POOL_MAX = 10;
 const PAYLOAD_BYTES_MAX = 7999;
@@ -39,6 +52,8 @@ const UNREADABLE_URL =
 
 /** Opens `sqlite:./data/app.db`, `sqlite::memory:` or `postgres://…`. Rejects when the database cannot be reached. */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<Database> {
+  if (typeof url !== 'string') throw new TypeError('openDatabase(): the first argument is the URL, such as "sqlite:./data/app.db".');
+  readOptions('openDatabase()', options, rules);
   const engine = await openEngine(url, options);
   return new OpenedDatabase(url, engine, options) as unknown as Database;
 }
@@ -97,6 +112,7 @@ class OpenedDatabase extends Handle {
   }
 
   listen(channel: string, listener: NotificationListener, options: ListenOptions = {}): Promise<() => Promise<void>> {
+    readOptions('listen()', options, { onDisconnect: aFunction, onReconnect: aFunction });
     return this.context.engine.listen(channel, listener, options);
   }
 

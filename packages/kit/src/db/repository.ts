@@ -8,6 +8,7 @@ import { orderSql } from './portable-sql.ts';
 import type { Insert, Row, Update } from './rows.ts';
 import { compileWhere } from './where/compile-where.ts';
 import type { Where } from './where/where.ts';
+import { refuseUnknownNames } from '../options/read-options.ts';
 
 /** A row's key: its value, or for keys of several columns an object with each of them. */
 export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
@@ -35,7 +36,12 @@ export interface ListOptions<M extends Model> {
   readonly offset?: number;
 }
 
+const LIST_OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ where: true, orderBy: true, limit: true, offset: true } satisfies Record<keyof ListOptions<Model>, true>),
+);
+
 export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
+  refuseUnknownNames('list()', options, LIST_OPTIONS);
   const statements = statementsOf(model);
   const values: unknown[] = [];
   const condition = conditionOf(db, model, options.where, values);

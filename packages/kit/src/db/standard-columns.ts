@@ -1,5 +1,7 @@
 import { Column, type ReferenceTarget, t } from './column.ts';
 import type { ModelIndex } from './table-from-columns.ts';
+import { readOptions } from '../options/read-options.ts';
+import { rule } from '../options/value-rule.ts';
 
 /** A column the toolkit sets: an insert may leave it out, a client may not send it. */
 type KeptColumn<S> = Column<S, true, false>;
@@ -9,6 +11,11 @@ type Users = string | (() => ReferenceTarget);
 
 /** Ids of users that live elsewhere. */
 const USER_ID_LENGTH_MAX = 64;
+
+const users = rule(
+  "true, the name of the users' table, or a function that returns its model",
+  (value) => value === true || typeof value === 'string' || typeof value === 'function',
+);
 
 /** `created_at` and `updated_at`, set by every insert and update. */
 export function timestamps(): { readonly created_at: KeptColumn<Date>; readonly updated_at: KeptColumn<Date> } {
@@ -40,9 +47,10 @@ interface DeletedColumns {
 /** `deleted_at` and `deletion_id`; with `by` also `deleted_by`, the id of the user (`true`) or a reference to the user's row. */
 export function softDelete(): DeletedColumns;
 export function softDelete(options: { readonly by: true | Users }): DeletedColumns & { readonly deleted_by: KeptColumn<string | null> };
-export function softDelete({ by }: { readonly by?: true | Users } = {}): DeletedColumns & {
+export function softDelete(options: { readonly by?: true | Users } = {}): DeletedColumns & {
   readonly deleted_by?: KeptColumn<string | null>;
 } {
+  const { by } = readOptions('softDelete()', options, { by: users });
   const columns = { deleted_at: t.timestamp().nullable().readOnly(), deletion_id: t.uuid().nullable().internal() };
   return by === undefined ? columns : { ...columns, deleted_by: stamp('deleted_by', by === true ? undefined : by) };
 }

@@ -2,6 +2,8 @@ import { type AnyColumn, columnDefinition } from './column.ts';
 import { derivedName } from './names.ts';
 import type { Columns } from './rows.ts';
 import type { ColumnDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
+import { objectOf, type OptionRules } from '../options/read-options.ts';
+import { filledText, flag, listOf, recordOf, required } from '../options/value-rule.ts';
 
 export interface ModelIndex {
   /** Column names; a leading minus means descending. */
@@ -19,6 +21,19 @@ export interface ModelOptions {
   /** Conditions every row satisfies, by short name, in SQL that both databases read. */
   readonly checks?: Readonly<Record<string, string>>;
 }
+
+export const indexRules: OptionRules<ModelIndex> = {
+  columns: required(listOf(filledText, { min: 1 })),
+  unique: flag,
+  where: filledText,
+  name: filledText,
+};
+
+export const modelRules: OptionRules<ModelOptions> = {
+  indexes: listOf(objectOf<ModelIndex>(indexRules)),
+  primaryKey: listOf(filledText),
+  checks: recordOf(filledText),
+};
 
 export function primaryKeyOf(columns: Columns, options: ModelOptions): readonly string[] {
   // Whatever is no column is reported with the other faults of the declaration, not here.

@@ -1,4 +1,6 @@
 import type { Service, ServiceType } from './service.ts';
+import { readOptions } from '../options/read-options.ts';
+import { aFunction } from '../options/value-rule.ts';
 
 /** `singleton`: one per application. `scoped`: one per request. `transient`: a new one each time. */
 export type Lifetime = 'singleton' | 'scoped' | 'transient';
@@ -30,8 +32,10 @@ type Declare = <T, const D extends Dependencies>(
 
 const declare =
   (lifetime: Lifetime): Declare =>
-  (service, dependencies, create, options = {}) =>
-    Object.freeze({ service, lifetime, dependencies, create, ...options }) as Registration;
+  (service, dependencies, create, options = {}) => {
+    readOptions(`${lifetime}()`, options, { dispose: aFunction });
+    return Object.freeze({ service, lifetime, dependencies, create, ...options }) as Registration;
+  };
 
 /** One instance for the life of the application, built at start in dependency order. */
 export const singleton: Declare = declare('singleton');

@@ -30,5 +30,5 @@ test('every declared catalog is listed, each module once', () => {
 
 test('a code that is not snake_case, or a status that is not an error, is refused when declared', () => {
   expect(() => defineErrors('bad', { OutOfStock: { status: 409, detail: 'x' } })).toThrow('must be snake_case');
-  expect(() => defineErrors('bad', { fine: { status: 200, detail: 'x' } })).toThrow('between 400 and 599');
+  expect(() => defineErrors('bad', { fine: { status: 200, detail: 'x' } })).toThrow('from 400 to 599');
 });

@@ -1,4 +1,6 @@
 import { KitError, type FieldError } from './kit-error.ts';
+import { type OptionRules, readOptions, refuseUnknownNames } from '../options/read-options.ts';
+import { filledText, required, text, wholeNumber } from '../options/value-rule.ts';
 
 export interface ErrorEntry {
   readonly status: number;
@@ -17,6 +19,23 @@ export interface ErrorDetails {
   readonly message?: string | undefined;
   readonly cause?: unknown;
 }
+
+const entryRules: OptionRules<ErrorEntry> = {
+  status: required(wholeNumber(400, 599)),
+  detail: required(filledText),
+  title: text,
+  remedy: text,
+};
+const detailNames: ReadonlySet<string> = new Set(
+  Object.keys({
+    detail: true,
+    errors: true,
+    extensions: true,
+    headers: true,
+    message: true,
+    cause: true,
+  } satisfies Record<keyof ErrorDetails, true>),
+);
 
 /** A row of a catalog, callable: `throw coreErrors.not_found({ detail: 'No such order.' })`. */
 export interface ErrorDefinition {
@@ -60,12 +79,12 @@ export function isErrorDefinition(value: unknown): value is ErrorDefinition {
 
 function define(module: string, code: string, entry: ErrorEntry): ErrorDefinition {
   if (!codeGrammar.test(code)) throw new TypeError(`error code "${code}" of module "${module}" must be snake_case, at most 64 characters`);
-  if (!Number.isInteger(entry.status) || entry.status < 400 || entry.status > 599) {
-    throw new TypeError(`error "${code}" of module "${module}" needs a status between 400 and 599, got ${entry.status}`);
-  }
+  readOptions(`defineErrors("${module}"), ${code}`, entry, entryRules);
   const title = entry.title ?? titleOf(code);
-  const create = (details: ErrorDetails = {}): KitError =>
-    new KitError({ ...details, code, status: entry.status, title, detail: details.detail ?? entry.detail });
+  const create = (details: ErrorDetails = {}): KitError => {
+    refuseUnknownNames(`${code}()`, details, detailNames);
+    return new KitError({ ...details, code, status: entry.status, title, detail: details.detail ?? entry.detail });
+  };
   const facts = { isErrorDefinition: true, module, code, status: entry.status, detail: entry.detail, title, remedy: entry.remedy } as const;
   return Object.freeze(Object.assign(create, facts));
 }

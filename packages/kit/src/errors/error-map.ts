@@ -1,5 +1,7 @@
 import { isErrorDefinition, type ErrorDefinition } from './catalog.ts';
 import { KitError } from './kit-error.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, either, filledText, objectWith, required, text, wholeNumber } from '../options/value-rule.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any argument list: only identity and instanceof are used
 export type ErrorClass<E extends Error = Error> = abstract new (...args: any[]) => E;
@@ -14,6 +16,16 @@ export interface ErrorRule<E extends Error = Error> {
   readonly body?: Readonly<Record<string, unknown>> | ((error: E) => Readonly<Record<string, unknown>>);
   readonly headers?: Readonly<Record<string, string>> | ((error: E) => Readonly<Record<string, string>>);
 }
+
+const textOrFunction = either('a text, or a function that makes one', text, aFunction);
+const objectOrFunction = either('an object, or a function that makes one', objectWith('an object'), aFunction);
+const ruleRules: OptionRules<ErrorRule> = {
+  status: required(wholeNumber(400, 599)),
+  code: required(filledText),
+  detail: textOrFunction,
+  body: objectOrFunction,
+  headers: objectOrFunction,
+};
 
 interface MapEntry {
   readonly type: ErrorClass;
@@ -30,10 +42,8 @@ export class ErrorMap {
 
   on<E extends Error>(type: ErrorClass<E>, rule: ErrorRule<E> | ErrorDefinition): ErrorMap {
     const plain: ErrorRule<E> = isErrorDefinition(rule) ? { status: rule.status, code: rule.code, detail: rule.detail } : rule;
-    if (!Number.isInteger(plain.status) || plain.status < 400 || plain.status > 599) {
-      throw new TypeError(`errors().on(${type.name}, …): status must be between 400 and 599, got ${plain.status}`);
-    }
-    if (typeof plain.code !== 'string' || plain.code === '') throw new TypeError(`errors().on(${type.name}, …): code is missing`);
+    if (typeof type !== 'function') throw new TypeError('errors().on(): the first argument is an error class.');
+    readOptions(`errors().on(${type.name})`, plain as ErrorRule, ruleRules);
     return new ErrorMap([...this.entries, { type, rule: plain as unknown as ErrorRule }]);
   }
 

@@ -1,3 +1,5 @@
+import { refuseUnknownNames } from '../options/read-options.ts';
+
 /** One validation fault. `location` starts with `body`, `query`, `params` or `headers`. */
 export interface FieldError {
   readonly location: readonly (string | number)[];
@@ -21,6 +23,20 @@ export interface KitErrorOptions {
   readonly cause?: unknown;
 }
 
+const optionNames: ReadonlySet<string> = new Set(
+  Object.keys({
+    code: true,
+    status: true,
+    detail: true,
+    title: true,
+    errors: true,
+    extensions: true,
+    headers: true,
+    message: true,
+    cause: true,
+  } satisfies Record<keyof KitErrorOptions, true>),
+);
+
 /**
  * The one error class. `code`, `status`, `detail`, `errors`, `extensions` and `headers` are public; `message` and `cause` are logged and never sent.
  * Recognise it with {@link isKitError}: two copies of the package in one process have two classes but one mark.
@@ -36,6 +52,7 @@ export class KitError extends Error {
   readonly isKitError = true;
 
   constructor(options: KitErrorOptions) {
+    refuseUnknownNames('new KitError()', options, optionNames);
     super(options.message ?? options.detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'KitError';
     this.code = options.code;

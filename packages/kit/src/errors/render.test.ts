@@ -132,6 +132,6 @@ describe('error maps', () => {
   });
 
   test('a status that is not an error is refused when the map is written', () => {
-    expect(() => errors().on(OutOfStock, { status: 200, code: 'fine' })).toThrow('between 400 and 599');
+    expect(() => errors().on(OutOfStock, { status: 200, code: 'fine' })).toThrow('from 400 to 599');
   });
 });

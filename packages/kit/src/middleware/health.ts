@@ -4,6 +4,8 @@ import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import type { JsonSchema } from '../http/schema.ts';
 import { allowAny } from '../permissions/built-ins.ts';
+import { readOptions } from '../options/read-options.ts';
+import { aFunction, milliseconds, recordOf } from '../options/value-rule.ts';
 
 export interface HealthContext {
   /** Aborted at the deadline: pass it on, so that a stuck check stops using what it waits for. */
@@ -87,8 +89,12 @@ export class HealthController extends Controller {
 
   constructor(options: HealthOptions = {}) {
     super();
-    this.#checks = options.checks ?? {};
-    this.#deadlineMs = options.deadlineMs ?? 2000;
+    const { checks = {}, deadlineMs = 2000 } = readOptions('new HealthController()', options, {
+      checks: recordOf(aFunction),
+      deadlineMs: milliseconds(1),
+    });
+    this.#checks = checks;
+    this.#deadlineMs = deadlineMs;
   }
 
   live = route.get(

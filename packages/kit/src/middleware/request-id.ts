@@ -1,6 +1,8 @@
 import { withoutKeys } from '../auth/without-keys.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
+import { readOptions } from '../options/read-options.ts';
+import { flag, headerName } from '../options/value-rule.ts';
 
 export interface RequestIdOptions {
   /** The header it is read from and echoed in. */
@@ -22,8 +24,8 @@ export function acceptableRequestId(value: string | readonly string[] | undefine
 
 /** Takes over a valid incoming `X-Request-ID`, so one id follows a call through several services; echoes it on every answer. */
 export function requestId(options: RequestIdOptions = {}): Middleware {
-  const header = (options.header ?? 'X-Request-ID').toLowerCase();
-  const accept = options.accept ?? true;
+  const { header: name = 'X-Request-ID', accept = true } = readOptions('requestId()', options, { header: headerName, accept: flag });
+  const header = name.toLowerCase();
   return {
     name: 'request_id',
     onRequest(exchange: Exchange) {

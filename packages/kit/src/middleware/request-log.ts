@@ -3,6 +3,8 @@ import { withoutKeys } from '../auth/without-keys.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { declaredQueryNames, maskedPath } from './masking.ts';
+import { readOptions } from '../options/read-options.ts';
+import { listOf, oneOf, text } from '../options/value-rule.ts';
 
 export interface RequestLogOptions {
   /** `flat` (default): short names. `otel`: the names of OpenTelemetry's semantic conventions. */
@@ -100,8 +102,12 @@ function otelRecord(record: RequestRecord): Record<string, unknown> {
 
 /** One record per request, when it is over. Its id is on every other record of the request as well. */
 export function requestLog(options: RequestLogOptions = {}): Middleware {
-  const quiet = new Set(options.quiet ?? []);
-  const shape = options.names === 'otel' ? otelRecord : (record: RequestRecord): object => record;
+  const { quiet: paths = [], names = 'flat' } = readOptions('requestLog()', options, {
+    names: oneOf('flat', 'otel'),
+    quiet: listOf(text),
+  });
+  const quiet = new Set(paths);
+  const shape = names === 'otel' ? otelRecord : (record: RequestRecord): object => record;
   return {
     name: 'request_log',
     // The exchange counts statements as soon as some middleware listens.

@@ -1,4 +1,6 @@
 import type { Middleware } from '../http/middleware.ts';
+import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
+import { flag, nullable, recordOf, text, wholeNumber } from '../options/value-rule.ts';
 
 export interface SecurityHeadersOptions {
   /**
@@ -24,8 +26,19 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 /** One year, what browsers' preload lists ask for. */
 const HSTS_SECONDS = 31_536_000;
 
+const transportRule = objectOf<Exclude<SecurityHeadersOptions['strictTransport'], false | undefined>>({
+  maxAgeSeconds: wholeNumber(0),
+  includeSubDomains: flag,
+  always: flag,
+});
+const rules: OptionRules<SecurityHeadersOptions> = {
+  strictTransport: (value, place, name) => (value === false ? [] : transportRule(value, place, name)),
+  headers: recordOf(nullable(text)),
+};
+
 /** Sets safe headers on every answer, errors included. A header the handler set itself is kept. */
 export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
+  readOptions('securityHeaders()', options, rules);
   const chosen: Record<string, string | null> = { ...DEFAULTS };
   for (const [name, value] of Object.entries(options.headers ?? {})) chosen[name.toLowerCase()] = value;
   const fixed = Object.entries(chosen).filter((entry): entry is [string, string] => entry[1] !== null);

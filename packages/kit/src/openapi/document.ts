@@ -5,6 +5,8 @@ import { closeObjects } from './close-objects.ts';
 import { errorResponses, errorSchemas } from './error-responses.ts';
 import { openApiPath, operationOf } from './operation.ts';
 import { SchemaComponents } from './schema-components.ts';
+import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
+import { filledText, listOf, oneOf, required, text } from '../options/value-rule.ts';
 
 export interface OpenApiOptions {
   readonly title: string;
@@ -16,6 +18,15 @@ export interface OpenApiOptions {
   /** Only the operations below this version mount, e.g. `/v1`. */
   readonly mount?: string | undefined;
 }
+
+const rules: OptionRules<OpenApiOptions> = {
+  title: required(text),
+  version: required(text),
+  description: text,
+  servers: listOf(objectOf<{ readonly url: string; readonly description?: string }>({ url: required(filledText), description: text })),
+  errorFormat: oneOf('problem+json', 'detail'),
+  mount: text,
+};
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -37,6 +48,7 @@ const before = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** What the route table says, as OpenAPI: 3.1, or 3.2 when an operation uses the QUERY method, which 3.1 has no word for. */
 export function openApiDocument(routes: readonly CompiledRoute[], options: OpenApiOptions): OpenApiDocument {
+  readOptions('openApiDocument()', options, rules);
   const shown = routes
     .filter((route) => !route.hidden && (options.mount === undefined || route.mount === options.mount))
     .map(closed)

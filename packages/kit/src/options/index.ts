@@ -20,6 +20,7 @@ export {
   either,
   filledText,
   flag,
+  headerName,
   instanceOf,
   isMembers,
   listOf,

@@ -45,6 +45,10 @@ export function secret(expected: string, accepts: (value: unknown) => boolean): 
 export const anything: ValueRule = () => [];
 export const text = rule('a text', (value) => typeof value === 'string');
 export const filledText = rule('a text that is not empty', (value) => typeof value === 'string' && value.trim() !== '');
+export const headerName = rule(
+  'the name of a header, such as "X-Request-ID"',
+  (value) => typeof value === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(value),
+);
 export const flag = rule('true or false', (value) => typeof value === 'boolean');
 export const aFunction = rule('a function', (value) => typeof value === 'function');
 export const aDate = rule('a Date', (value) => value instanceof Date && !Number.isNaN(value.getTime()));

@@ -2,6 +2,8 @@ import type { User } from '../auth/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { Permission, type PermissionContext, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { flag } from '../options/value-rule.ts';
 
 /** Methods that only read. QUERY is safe although it has a body. */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);
@@ -42,8 +44,12 @@ export interface IsOwnerOptions {
   readonly hide?: boolean;
 }
 
+const isOwnerRules: OptionRules<IsOwnerOptions> = { hide: flag };
+
 /** The loaded object belongs to the caller. Unknown until `authorize(object)`; an anonymous caller owns nothing. */
 export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permission<User> {
+  if (typeof field !== 'string') throw new TypeError('isOwner(): the first argument is the name of the column, the second the options.');
+  const { hide = false } = readOptions('isOwner()', options, isOwnerRules);
   return new Permission<User>({
     name: field === 'owner_id' ? 'isOwner' : `isOwner(${field})`,
     kind: 'is_owner',
@@ -55,7 +61,7 @@ export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permi
     },
     denial: ({ user }) => {
       if (user === null) return coreErrors.not_authenticated();
-      return options.hide === true ? coreErrors.not_found() : coreErrors.permission_denied();
+      return hide ? coreErrors.not_found() : coreErrors.permission_denied();
     },
   });
 }
@@ -65,11 +71,14 @@ export interface HasScopesOptions {
   readonly allowUnscoped?: boolean;
 }
 
+const hasScopesRules: OptionRules<HasScopesOptions> = { allowUnscoped: flag };
+
 /**
  * The credential carries the operation's `scope`. An operation without a scope accepts every credential, but never an anonymous caller.
  * A credential that carries no scopes at all is refused on a scoped operation unless `allowUnscoped`.
  */
-export function hasScopes({ allowUnscoped = false }: HasScopesOptions = {}): Permission<User> {
+export function hasScopes(options: HasScopesOptions = {}): Permission<User> {
+  const { allowUnscoped = false } = readOptions('hasScopes()', options, hasScopesRules);
   return new Permission<User>({
     name: allowUnscoped ? 'hasScopes(allowUnscoped)' : 'hasScopes',
     kind: 'has_scopes',

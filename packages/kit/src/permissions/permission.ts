@@ -2,6 +2,8 @@ import type { Principal, User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, filledText, required, text } from '../options/value-rule.ts';
 
 /** What a permission may look at. The body is not read yet when a permission runs. */
 export interface PermissionContext {
@@ -35,6 +37,14 @@ export interface PermissionDefinition {
   readonly rule?: string;
 }
 
+const definitionRules: OptionRules<PermissionDefinition> = {
+  name: required(filledText),
+  evaluate: required(aFunction),
+  denial: aFunction,
+  kind: text,
+  rule: text,
+};
+
 export type Combinator = 'all' | 'any' | 'not';
 
 /**
@@ -53,6 +63,7 @@ export class Permission<out U extends User | null = User | null> {
   readonly #denial: PermissionDefinition['denial'];
 
   constructor(definition: PermissionDefinition, combinator?: Combinator, parts: readonly Permission[] = []) {
+    readOptions('new Permission()', definition, definitionRules);
     this.name = definition.name;
     this.kind = definition.kind;
     this.rule = definition.rule;

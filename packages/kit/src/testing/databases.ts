@@ -4,6 +4,8 @@ import type { Dialect } from '../db/dialect.ts';
 import { openDatabase, type DatabaseOptions } from '../db/open-database.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, ensurePostgresTemplate, type DatabasePlace } from './test-database.ts';
+import { readOptions } from '../options/read-options.ts';
+import { aFunction, filledText, objectWith } from '../options/value-rule.ts';
 
 /** Vitest is the project's own: the rest of the testing kit works without it. */
 const vitest = await import('vitest').catch(() => undefined);
@@ -32,6 +34,11 @@ export interface DescribeDatabasesOptions {
 /** Defines the same tests on SQLite (a temporary file) and on PostgreSQL (a database of their own, dropped at the end). */
 export function describeDatabases(name: string, define: (database: TestDatabase) => void, options: DescribeDatabasesOptions = {}): void {
   if (vitest === undefined) throw new Error('describeDatabases() needs vitest: npm install --save-dev vitest');
+  readOptions('describeDatabases()', options, {
+    prepare: aFunction,
+    template: filledText,
+    database: objectWith('options of openDatabase()'),
+  });
   const { describe } = vitest;
   const server = postgresServer(vitest);
   describe(`${name} (sqlite)`, () => {

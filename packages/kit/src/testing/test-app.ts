@@ -6,6 +6,8 @@ import type { AppOptions } from '../app/options.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
+import { readOptions } from '../options/read-options.ts';
+import { aFunction, flag } from '../options/value-rule.ts';
 
 export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
   /**
@@ -40,13 +42,14 @@ export interface TestApp extends AsyncDisposable {
 /** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
   const { database = 'sqlite', migrate: migrates = true, prepare, ...rest } = options;
+  readOptions('testApp()', { migrate: migrates, prepare }, { migrate: flag, prepare: aFunction });
   const place = await placeOf(database);
   const records: LogRecord[] = [];
   const log = pino(
     { level: 'debug', base: null, serializers: { err: (error: unknown) => loggedError(error) } },
     { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) },
   );
-  const app = createApp({ ...rest, database: place?.url ?? database, log });
+  const app = await createdOr(place, () => createApp({ ...rest, database: place?.url ?? database, log }));
   let address: Promise<string> | undefined;
   const close = async (): Promise<void> => {
     await app.close();
@@ -69,6 +72,16 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** A database that was made for an app that cannot be created is removed. */
+async function createdOr(place: DatabasePlace | undefined, create: () => App): Promise<App> {
+  try {
+    return create();
+  } catch (error) {
+    await place?.remove();
+    throw error;
+  }
 }
 
 async function placeOf(database: TestAppOptions['database']): Promise<DatabasePlace | undefined> {

@@ -1,6 +1,8 @@
 import { admit, describe, gcra } from './gcra.ts';
 import type { Rate } from './rate.ts';
 import type { ThrottleDecision, ThrottleStorage } from './storage.ts';
+import { readOptions } from '../options/read-options.ts';
+import { wholeNumber } from '../options/value-rule.ts';
 
 export interface MemoryStorageOptions {
   /** Budgets kept at once (default 100,000, about 20 MB); beyond it the one unused for longest is forgotten. */
@@ -9,8 +11,7 @@ export interface MemoryStorageOptions {
 
 /** Budgets of this process only, lost on restart. Exact because nothing here waits between reading and writing. */
 export function memoryStorage(options: MemoryStorageOptions = {}): ThrottleStorage & { readonly size: number } {
-  const keysMax = options.keysMax ?? 100_000;
-  if (!Number.isInteger(keysMax) || keysMax < 1) throw new RangeError(`keysMax is a whole number of 1 or more, not ${keysMax}.`);
+  const { keysMax = 100_000 } = readOptions('memoryStorage()', options, { keysMax: wholeNumber(1) });
   // Insertion order is order of last use, because every admitted take re-inserts its key.
   const tats = new Map<string, number>();
   let takesUntilSweep = 1000;

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, gcra } from './gcra.ts';
 import type { Rate } from './rate.ts';
-import { survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
+import { storageFailureRules, survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
 import type { ThrottleDecision, ThrottleStorage } from './storage.ts';
+import { readOptions } from '../options/read-options.ts';
+import { text } from '../options/value-rule.ts';
 
 /** The one method this storage needs: `call` of ioredis, or `sendCommand` of the `redis` package. The app owns the connection. */
 export type RedisClient =
@@ -35,7 +37,8 @@ return tat
 
 /** Budgets shared by every process that talks to one Redis server (6.0 or later). */
 export function redisStorage(client: RedisClient, options: RedisStorageOptions = {}): ThrottleStorage {
-  const prefix = options.prefix ?? 'kit:throttle:';
+  const { prefix = 'kit:throttle:', ...failure } = readOptions('redisStorage()', options, { ...storageFailureRules, prefix: text });
+  redisClient(client);
   const take = script(client, TAKE);
   const giveBack = script(client, GIVE_BACK);
   const storage: ThrottleStorage = {
@@ -49,7 +52,13 @@ export function redisStorage(client: RedisClient, options: RedisStorageOptions =
       await giveBack(prefix + key, [gcra(rate, now, cost).incrementUs]);
     },
   };
-  return survivingFailure(storage, 'redis', options);
+  return survivingFailure(storage, 'redis', failure);
+}
+
+function redisClient(client: unknown): void {
+  const { call, sendCommand } = (client ?? {}) as { readonly call?: unknown; readonly sendCommand?: unknown };
+  if (typeof call === 'function' || typeof sendCommand === 'function') return;
+  throw new TypeError('redisStorage(): the first argument is a client of ioredis (`call`) or of the redis package (`sendCommand`).');
 }
 
 /** Calls a script by its digest and sends its text only to a server that does not know it (any more). */

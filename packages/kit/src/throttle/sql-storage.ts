@@ -1,7 +1,9 @@
 import { describe, gcra, SKEW_US_MAX } from './gcra.ts';
 import type { Rate } from './rate.ts';
-import { survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
+import { storageFailureRules, survivingFailure, type StorageFailureOptions } from './storage-failure.ts';
 import type { ThrottleDb, ThrottleDecision, ThrottleLog, ThrottleStorage } from './storage.ts';
+import { readOptions } from '../options/read-options.ts';
+import { objectWith } from '../options/value-rule.ts';
 
 export interface SqlStorageOptions extends StorageFailureOptions {
   /** The database that holds the budgets; the app's default one unless given. */
@@ -43,6 +45,7 @@ const PRUNE_EVERY_MS = 60_000;
 
 /** Budgets in the app's own database: shared by its processes and kept over restarts, for one write per admitted request. */
 export function sqlStorage(options: SqlStorageOptions = {}): ThrottleStorage {
+  readOptions('sqlStorage()', options, { ...storageFailureRules, db: objectWith('a database: await openDatabase(url)', 'query') });
   let db = options.db;
   let log: ThrottleLog | undefined;
   let prunedAtMs = Number.NEGATIVE_INFINITY;

@@ -2,6 +2,8 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { memoryStorage } from './memory-storage.ts';
 import type { Rate } from './rate.ts';
 import type { ThrottleDecision, ThrottleLog, ThrottleStorage, ThrottleStorageContext } from './storage.ts';
+import type { OptionRules } from '../options/read-options.ts';
+import { milliseconds, oneOf } from '../options/value-rule.ts';
 
 export interface StorageFailureOptions {
   /**
@@ -13,6 +15,11 @@ export interface StorageFailureOptions {
   /** An answer later than this counts as a failure (default 500). */
   readonly timeoutMs?: number;
 }
+
+export const storageFailureRules: OptionRules<StorageFailureOptions> = {
+  onFailure: oneOf('local', 'allow', 'refuse'),
+  timeoutMs: milliseconds(1),
+};
 
 /** After a failure the storage is left alone this long, so that requests do not queue behind its timeout. */
 const PAUSE_MS = 1000;

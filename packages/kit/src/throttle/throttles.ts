@@ -1,27 +1,32 @@
 import { clientKey } from './client-key.ts';
 import { toRate, type Rate } from './rate.ts';
 import { throttleName, type Throttle, type ThrottleContext, type ThrottleRates } from './throttle.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, text } from '../options/value-rule.ts';
 
 export interface ThrottleOptions {
   /** The policy's name, when one route carries two throttles of a kind: `burst` and `sustained`. */
   readonly name?: string;
 }
 
+const throttleRules: OptionRules<ThrottleOptions> = { name: text };
+
 /** A budget per authenticated user, whatever the credential. Anonymous requests pass. */
 export function userThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
-  return fixed(options.name ?? 'user', 'principal', rate, ({ principal }) => principal?.user.id ?? null);
+  const { name = 'user' } = readOptions('userThrottle()', options, throttleRules);
+  return fixed(name, 'principal', rate, ({ principal }) => principal?.user.id ?? null);
 }
 
 /** A budget per client address for requests without a principal. Authenticated requests pass. */
 export function anonymousThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
-  return fixed(options.name ?? 'anonymous', 'principal', rate, ({ principal, clientAddress }) =>
-    principal === null ? clientKey(clientAddress) : null,
-  );
+  const { name = 'anonymous' } = readOptions('anonymousThrottle()', options, throttleRules);
+  return fixed(name, 'principal', rate, ({ principal, clientAddress }) => (principal === null ? clientKey(clientAddress) : null));
 }
 
 /** A budget per client address for every request, decided before any credential is looked at. */
 export function clientThrottle(rate: Rate | string, options: ThrottleOptions = {}): Throttle {
-  return fixed(options.name ?? 'client', 'client', rate, ({ clientAddress }) => clientKey(clientAddress));
+  const { name = 'client' } = readOptions('clientThrottle()', options, throttleRules);
+  return fixed(name, 'client', rate, ({ clientAddress }) => clientKey(clientAddress));
 }
 
 export interface TenantThrottleOptions extends ThrottleOptions {
@@ -31,7 +36,8 @@ export interface TenantThrottleOptions extends ThrottleOptions {
 
 /** One budget shared by all callers of a tenant. Requests without a tenant pass. */
 export function tenantThrottle(rate: Rate | string, options: TenantThrottleOptions = {}): Throttle {
-  return fixed(options.name ?? 'tenant', 'principal', rate, options.tenant ?? (({ tenant }) => tenant));
+  const given = readOptions('tenantThrottle()', options, { ...throttleRules, tenant: aFunction });
+  return fixed(given.name ?? 'tenant', 'principal', rate, given.tenant ?? (({ tenant }) => tenant));
 }
 
 /** A budget whose rate is the entry `name` of THROTTLE_RATES, per user, or per client address when anonymous. */

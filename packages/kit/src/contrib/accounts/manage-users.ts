@@ -18,6 +18,7 @@ import {
   setStaff,
   type UserRow,
 } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
 export interface UserManagement {
@@ -40,6 +41,16 @@ export interface NewUser {
   readonly is_superuser?: boolean;
 }
 
+const MANAGEMENT: ReadonlySet<string> = new Set(
+  Object.keys({ clock: true, passwordCost: true, audit: true, userChanges: true, actor: true, requestId: true } satisfies Record<
+    keyof UserManagement,
+    true
+  >),
+);
+const NEW_USER: ReadonlySet<string> = new Set(
+  Object.keys({ username: true, email: true, password: true, is_staff: true, is_superuser: true } satisfies Record<keyof NewUser, true>),
+);
+
 /** By id, user name or e-mail address. */
 export async function requireUser(db: Db, login: string): Promise<UserRow> {
   const normalized = normalizeLogin(login);
@@ -49,6 +60,8 @@ export async function requireUser(db: Db, login: string): Promise<UserRow> {
 }
 
 export async function createUser(db: Db, input: NewUser, management: UserManagement): Promise<UserRow> {
+  refuseUnknownNames('createUser()', input, NEW_USER);
+  refuseUnknownNames('createUser()', management, MANAGEMENT);
   const username = normalizeUsername(input.username);
   const email = input.email === undefined || input.email === null || input.email === '' ? null : normalizeEmail(input.email);
   const fault = usernameFault(username) ?? (email === null ? null : emailFault(email));
@@ -90,6 +103,7 @@ export async function activateUser(db: Db, id: string, management: UserManagemen
 
 /** Whether `isStaff` admits the user, from the next request on. */
 export async function changeStaff(db: Db, id: string, staff: boolean, management: UserManagement): Promise<UserRow> {
+  refuseUnknownNames('changeStaff()', management, MANAGEMENT);
   return db.transaction(async (tx) => {
     const before = await holdUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
@@ -110,6 +124,7 @@ export async function changePassword(
   password: string,
   management: UserManagement,
 ): Promise<UserRow> {
+  refuseUnknownNames('changePassword()', management, MANAGEMENT);
   const hash = await hashNewPassword(password, user, management.passwordCost);
   return db.transaction((tx) => replacePassword(tx, user.id, hash, management));
 }
@@ -129,6 +144,7 @@ export function publicUser({ id, username, email, is_active, is_staff, is_superu
 }
 
 async function changeActive(db: Db, id: string, active: boolean, management: UserManagement): Promise<UserRow> {
+  refuseUnknownNames(active ? 'activateUser()' : 'deactivateUser()', management, MANAGEMENT);
   return db.transaction(async (tx) => {
     const before = await holdUser(tx, id);
     const user = await setActive(tx, id, active, management.clock.now());

@@ -1,5 +1,7 @@
 import { DEFAULT_PASSWORD_COST, isCost, type PasswordCost } from './password.ts';
 import { trustedOriginFault } from './request-origin.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { flag, isMembers, listOf, rule, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 
 export interface AccountsOptions {
   /** A session ends this long after login, however busy (default 14 days). */
@@ -16,10 +18,20 @@ export interface AccountsOptions {
 export type AccountsSettings = Required<AccountsOptions>;
 
 const HOUR_MS = 3_600_000;
-const KNOWN: readonly (keyof AccountsOptions)[] = ['sessionLifetimeMs', 'sessionIdleMs', 'secureCookies', 'trustedOrigins', 'passwordCost'];
+/** A session shorter than a minute ends while its page loads. */
+const wholeMilliseconds = wholeNumber(60_000);
+
+const rules: OptionRules<AccountsOptions> = {
+  sessionLifetimeMs: wholeMilliseconds,
+  sessionIdleMs: wholeMilliseconds,
+  secureCookies: flag,
+  trustedOrigins: listOf(sentenceRule(trustedOriginFault)),
+  passwordCost: rule('{ logN: 1…20, r: 1…32, p: 1…16 }', (value) => isMembers(value) && isCost(value as unknown as PasswordCost)),
+};
 
 /** Complete and frozen; every fault is reported at once. */
 export function readAccountsOptions(options: AccountsOptions, environment: { readonly development: boolean }): AccountsSettings {
+  readOptions('accounts()', options, rules);
   const settings: AccountsSettings = {
     sessionLifetimeMs: options.sessionLifetimeMs ?? 14 * 24 * HOUR_MS,
     sessionIdleMs: options.sessionIdleMs ?? 24 * HOUR_MS,
@@ -27,15 +39,5 @@ export function readAccountsOptions(options: AccountsOptions, environment: { rea
     trustedOrigins: Object.freeze([...(options.trustedOrigins ?? [])]),
     passwordCost: options.passwordCost ?? DEFAULT_PASSWORD_COST,
   };
-  const faults = Object.keys(options)
-    .filter((name) => !(KNOWN as readonly string[]).includes(name))
-    .map((name) => `${name} is not an option; the options are ${KNOWN.join(', ')}.`);
-  for (const name of ['sessionLifetimeMs', 'sessionIdleMs'] as const) {
-    if (!Number.isInteger(settings[name]) || settings[name] < 60_000)
-      faults.push(`${name} is ${settings[name]}; use whole milliseconds, one minute or more.`);
-  }
-  if (!isCost(settings.passwordCost)) faults.push('passwordCost is out of bounds; use { logN: 1…20, r: 1…32, p: 1…16 }.');
-  faults.push(...settings.trustedOrigins.map(trustedOriginFault).filter((fault) => fault !== null));
-  if (faults.length > 0) throw new TypeError(`accounts(): ${faults.join(' ')}`);
   return Object.freeze(settings);
 }

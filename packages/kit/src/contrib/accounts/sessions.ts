@@ -8,6 +8,7 @@ import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
 import { newSessionToken, sessionDigest } from './session-token.ts';
 import { deleteExpiredSessions, deleteSession, findUserByLogin, holdForLogin, insertSession, type UserRow } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface NewSession {
   readonly user: UserRow;
@@ -25,6 +26,10 @@ export interface LoginAttempt {
   readonly admit?: ((tx: Db, user: UserRow) => void | Promise<void>) | undefined;
 }
 
+const ATTEMPT: ReadonlySet<string> = new Set(
+  Object.keys({ login: true, password: true, previousToken: true, admit: true } satisfies Record<keyof LoginAttempt, true>),
+);
+
 type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeMs'>;
 
 /**
@@ -32,6 +37,7 @@ type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeM
  * password and get the same error.
  */
 export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSettings, clock: Clock): Promise<NewSession> {
+  refuseUnknownNames('logIn()', attempt, ATTEMPT);
   const user = await verifiedUser(db, attempt.login, attempt.password, settings);
   const verifiedHash = user.password_hash ?? '';
   // While the password is at hand: a hash made at an older cost is replaced. Before the transaction, because it is slow.

@@ -18,6 +18,9 @@ import { rotateApiKey } from './rotate.ts';
 import { type CreateFields, CreateBody, EditBody, IssuedKey, KeyId, KeyPage, KeyRecord, ListQuery, RotateBody } from './schemas.ts';
 import { findKey, listKeys } from './store.ts';
 import { updateApiKey } from './update.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
+import { flag, listOf, nullable, rule } from '../../options/value-rule.ts';
+import { isScope } from '../../permissions/scope.ts';
 
 /** Entries of a page: unless asked otherwise, and at most. */
 const PAGE_SIZE = 50;
@@ -25,6 +28,8 @@ const PAGE_SIZE_MAX = 100;
 
 /** On the class and on every route: neither a subclass nor a route taken out of its class can leave the guard behind. */
 const permission = all(notByApiKey, isAuthenticated);
+
+const scope = rule('a scope: "*", "orders:*" or "orders:read"', isScope);
 
 interface Caller {
   readonly db: Db;
@@ -40,6 +45,8 @@ interface Caller {
 export class ApiKeyController extends Controller {
   static override readonly tags: readonly string[] = ['api keys'];
   static override readonly permission: Permission = permission;
+
+  static readonly [controllerOptions] = { grantableScopes: nullable(listOf(scope)), allowRateLimit: flag };
 
   /** Scopes that may be put on a key. Unset: what mounted routes require; wildcards for staff only. */
   static readonly grantableScopes: readonly string[] | null = null;

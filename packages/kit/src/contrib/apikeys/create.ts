@@ -9,8 +9,9 @@ import { checkFields } from './field-rules.ts';
 import { formatKey, newPrefix, newSecret } from './key.ts';
 import { requireRoomForKey } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
-import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { insertKey } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface NewApiKey extends ChangeContext {
   /** The owner, or its id. */
@@ -28,8 +29,17 @@ export interface IssuedApiKey {
   readonly raw: string;
 }
 
+/** A misspelt name (`expires_at`) would be a key that never expires. */
+const OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ ...changeContextNames, user: true, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<
+    keyof NewApiKey,
+    true
+  >),
+);
+
 /** Issues a key. In the caller's transaction, if given one: then the key works once that commits. */
 export async function createApiKey(db: Db, input: NewApiKey): Promise<IssuedApiKey> {
+  refuseUnknownNames('createApiKey()', input, OPTIONS);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
   checkFields({ name: input.name ?? null, scopes: input.scopes ?? null, expiresAt: input.expiresAt, rateLimit: input.rateLimit }, now);

@@ -1,6 +1,8 @@
 import type { Rate } from '../../throttle/rate.ts';
-import { rateFault, parseRate, toRate } from '../../throttle/rate.ts';
+import { toRate } from '../../throttle/rate.ts';
 import { DEFAULT_TAG, tagFault } from './key.ts';
+import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
+import { nullable, parsedBy, required, secret, sentenceRule, wholeNumber } from '../../options/value-rule.ts';
 
 export interface ApiKeyOptions {
   /** The first word of every key: 2 to 8 lower-case letters, `kit` unless given. Choose once: keys of another tag stop working. */
@@ -31,44 +33,41 @@ export interface ApiKeySettings {
   readonly cache: Required<KeyCacheOptions> | null;
 }
 
-const KNOWN: readonly (keyof ApiKeyOptions)[] = ['tag', 'pepper', 'maxKeysPerOwner', 'failedAttempts', 'cache'];
 const CACHE_AGE_MS_MAX = 300_000;
 /** A pepper that can be guessed protects nothing. */
 const PEPPER_LENGTH_MIN = 16;
 
+export const apiKeyRules: OptionRules<ApiKeyOptions> = {
+  tag: sentenceRule(tagFault),
+  pepper: nullable(
+    secret(
+      `${PEPPER_LENGTH_MIN} characters or more, better 32 random ones`,
+      (value) => typeof value === 'string' && value.length >= PEPPER_LENGTH_MIN,
+    ),
+  ),
+  maxKeysPerOwner: wholeNumber(1),
+  failedAttempts: nullable(parsedBy(toRate)),
+  cache: nullable(objectOf<KeyCacheOptions>({ maxAgeMs: required(wholeNumber(1, CACHE_AGE_MS_MAX)), entriesMax: wholeNumber(1) })),
+};
+
 /** Every fault is reported at once; the pepper itself is never part of the message. */
 export function readApiKeyOptions(options: ApiKeyOptions = {}): ApiKeySettings {
+  return completed(readOptions('apiKeys()', options, apiKeyRules));
+}
+
+/** The settings of options that were checked. */
+export function completed(options: ApiKeyOptions): ApiKeySettings {
   const { tag = DEFAULT_TAG, pepper, maxKeysPerOwner = 100, failedAttempts = '30/min', cache = null } = options;
-  const faults = Object.keys(options)
-    .filter((name) => !(KNOWN as readonly string[]).includes(name))
-    .map((name) => `${name} is not an option; the options are ${KNOWN.join(', ')}.`);
-  const entriesMax = cache?.entriesMax ?? 10_000;
-  const tagProblem = tagFault(tag);
-  if (tagProblem !== null) faults.push(tagProblem);
-  const pepperProblem = pepperFault(pepper);
-  if (pepperProblem !== null) faults.push(pepperProblem);
-  if (!isCount(maxKeysPerOwner)) faults.push(`maxKeysPerOwner is ${maxKeysPerOwner}; use a whole number, 1 or more.`);
-  const rateProblem = typeof failedAttempts === 'string' ? rateFault(failedAttempts) : null;
-  if (rateProblem !== null) faults.push(`failedAttempts: ${rateProblem}`);
-  if (cache !== null && !(isCount(cache.maxAgeMs) && cache.maxAgeMs <= CACHE_AGE_MS_MAX))
-    faults.push(`cache.maxAgeMs is ${cache.maxAgeMs}; use 1 to ${CACHE_AGE_MS_MAX} whole milliseconds.`);
-  if (!isCount(entriesMax)) faults.push(`cache.entriesMax is ${entriesMax}; use a whole number, 1 or more.`);
-  if (faults.length > 0) throw new TypeError(`apiKeys(): ${faults.join(' ')}`);
   return Object.freeze({
     tag,
     pepper,
     maxKeysPerOwner,
-    failedAttempts:
-      failedAttempts === null ? null : typeof failedAttempts === 'string' ? parseRate(failedAttempts) : toRate(failedAttempts),
-    cache: cache === null ? null : Object.freeze({ maxAgeMs: cache.maxAgeMs, entriesMax }),
+    failedAttempts: failedAttempts === null ? null : toRate(failedAttempts),
+    cache: cache === null ? null : Object.freeze({ maxAgeMs: cache.maxAgeMs, entriesMax: cache.entriesMax ?? 10_000 }),
   });
 }
 
 export function pepperFault(pepper: string | null | undefined): string | null {
   if (pepper === undefined || pepper === null || pepper.length >= PEPPER_LENGTH_MIN) return null;
   return `API_KEY_PEPPER has fewer than ${PEPPER_LENGTH_MIN} characters; use 32 or more random ones.`;
-}
-
-function isCount(value: number): boolean {
-  return Number.isInteger(value) && value >= 1;
 }

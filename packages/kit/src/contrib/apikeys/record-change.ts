@@ -12,6 +12,8 @@ export interface ChangeContext {
   readonly requestId?: string | null | undefined;
 }
 
+export const changeContextNames: Readonly<Record<keyof ChangeContext, true>> = { by: true, requestId: true };
+
 /**
  * Everything that follows from a change, in its transaction: the audit entry, the event, and the word to every cache. Where the audit or
  * webhook module is not installed, that part is left out.

@@ -3,8 +3,9 @@ import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
-import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, holdKey } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface Revocation extends ChangeContext {
   /** Kept with the key and in the audit entry; at most 200 characters are stored, and never a key. */
@@ -13,8 +14,12 @@ export interface Revocation extends ChangeContext {
 
 const REASON_LENGTH_MAX = 200;
 
+/** A misspelt name (`expires_at`) would be a key that never expires. */
+const OPTIONS: ReadonlySet<string> = new Set(Object.keys({ ...changeContextNames, reason: true } satisfies Record<keyof Revocation, true>));
+
 /** Ends a key for good, its current and its previous secret. Repeatable: the first `revoked_at` and reason are kept. */
 export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, revocation: Revocation = {}): Promise<void> {
+  refuseUnknownNames('revokeApiKey()', revocation, OPTIONS);
   const keyring = keyringOf(db);
   const id = typeof key === 'string' ? key : key.id;
   const reason = revocation.reason === undefined || revocation.reason === null ? null : cut(withoutKeys(revocation.reason.trim()));

@@ -8,8 +8,9 @@ import { checkFields } from './field-rules.ts';
 import { formatKey, newSecret } from './key.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
-import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { holdKey, replaceSecret, type KeyChanges } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface Rotation extends ChangeContext {
@@ -22,11 +23,20 @@ export interface Rotation extends ChangeContext {
   readonly check?: ((key: ApiKey) => void) | undefined;
 }
 
+/** A misspelt name (`expires_at`) would be a key that never expires. */
+const OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ ...changeContextNames, scopes: true, expiresAt: true, rateLimit: true, graceSeconds: true, check: true } satisfies Record<
+    keyof Rotation,
+    true
+  >),
+);
+
 /**
  * A new secret for the same key: row, prefix, owner, name and creation time stay. The value it had before the one replaced now is dead in
  * every case. Refused with 409 `key_revoked` on a revoked key.
  */
 export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rotation: Rotation = {}): Promise<IssuedApiKey> {
+  refuseUnknownNames('rotateApiKey()', rotation, OPTIONS);
   const keyring = keyringOf(db);
   const now = keyring.clock.now();
   const { scopes, expiresAt, rateLimit, graceSeconds = 0 } = rotation;

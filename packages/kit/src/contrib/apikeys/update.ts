@@ -5,8 +5,9 @@ import { apiKeyErrors } from './errors.ts';
 import { checkFields } from './field-rules.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
-import { recordChange, type ChangeContext } from './record-change.ts';
+import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
 import { changeUnrevokedKey, holdKey, type KeyChanges } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
 export interface KeyEdit extends ChangeContext {
@@ -16,8 +17,14 @@ export interface KeyEdit extends ChangeContext {
   readonly rateLimit?: string | null | undefined;
 }
 
+/** A misspelt name (`expires_at`) would be a key that never expires. */
+const OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ ...changeContextNames, name: true, scopes: true, expiresAt: true, rateLimit: true } satisfies Record<keyof KeyEdit, true>),
+);
+
 /** Changes what a key is called or may do; the secret stays. Refused with 409 `key_revoked` on a revoked key. */
 export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edit: KeyEdit): Promise<ApiKey> {
+  refuseUnknownNames('updateApiKey()', edit, OPTIONS);
   const keyring = keyringOf(db);
   const { name, scopes, expiresAt, rateLimit } = edit;
   const now = keyring.clock.now();

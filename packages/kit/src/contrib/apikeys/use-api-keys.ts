@@ -8,8 +8,11 @@ import { FailedAttempts } from './failed-attempts.ts';
 import { followChanges } from './invalidation.ts';
 import { keyrings } from './keyring.ts';
 import { LastUsed } from './last-used.ts';
-import { pepperFault, readApiKeyOptions, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
+import { apiKeyRules, completed, pepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
 import { keyStatements } from './store.ts';
+import { userDirectory } from '../../auth/user-directory-rule.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { clock, objectWith, required } from '../../options/value-rule.ts';
 
 export interface UseApiKeysOptions extends ApiKeyOptions {
   /** Where the owners live. */
@@ -27,10 +30,19 @@ export interface ApiKeysInUse {
   stop(): Promise<void>;
 }
 
+const rules: OptionRules<UseApiKeysOptions> = {
+  ...apiKeyRules,
+  users: required(userDirectory),
+  clock,
+  log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
+  registry: objectWith('a registry: { audit, events, metrics, userChanges }'),
+};
+
 /** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
 export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
+  readOptions('useApiKeys()', options, rules);
   const { users, clock = database.clock, log = silentLog, registry, ...rest } = options;
-  return startKeyring(database, readApiKeyOptions(rest), {
+  return startKeyring(database, completed(rest), {
     users,
     clock,
     log,

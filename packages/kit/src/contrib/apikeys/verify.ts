@@ -9,6 +9,7 @@ import { parseKey, type KeyParts } from './key.ts';
 import { keyringOf, type Keyring } from './keyring.ts';
 import { keyState } from './state.ts';
 import { findForVerification, type VerifiableKey } from './store.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface VerifiedApiKey {
   readonly apiKey: ApiKey;
@@ -23,12 +24,15 @@ export interface VerifyOptions {
   readonly clientAddress?: string;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set(Object.keys({ clientAddress: true } satisfies Record<keyof VerifyOptions, true>));
+
 /**
  * The key and its owner, or null for every key that does not work: malformed, unknown, wrong, revoked, expired, or of an inactive owner.
  * Costs one statement and no write; a malformed key costs nothing. For any framework or none.
  */
 export function verifyApiKey(db: Db, raw: unknown, options?: VerifyOptions): Promise<VerifiedApiKey | null> {
   try {
+    if (options !== undefined) refuseUnknownNames('verifyApiKey()', options, OPTIONS);
     const keyring = keyringOf(db);
     const parts = parseKey(raw, keyring.tag);
     const attempts = options?.clientAddress === undefined ? null : keyring.failedAttempts;

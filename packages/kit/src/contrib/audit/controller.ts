@@ -6,6 +6,8 @@ import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import { Entry, EntryId, EntryPage, type EntryRecord, ListQuery } from './schemas.ts';
 import { findEntry, listEntries, type StoredEntry } from './store.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
+import { filledText } from '../../options/value-rule.ts';
 
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
@@ -18,6 +20,7 @@ export class AuditController extends Controller {
   static override readonly tags: readonly string[] = ['audit'];
   static override readonly permission: Permission = permission;
   /** The database whose entries are read. */
+  static readonly [controllerOptions] = { using: filledText };
   static readonly using: string = 'default';
 
   list = route.get(

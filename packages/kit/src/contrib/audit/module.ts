@@ -4,6 +4,8 @@ import { auditCommand } from './commands.ts';
 import { initial } from './migrations/index.ts';
 import { auditChain, auditEntries } from './models.ts';
 import { auditSink } from './record.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { filledText, listOf } from '../../options/value-rule.ts';
 
 export interface AuditOptions {
   /** Aliases of the databases whose changes are recorded; each has a chain of its own. `default` alone unless given. */
@@ -12,10 +14,7 @@ export interface AuditOptions {
 
 /** Who did what to which object: entries in the transaction of the change, chained by hashes. Mount AuditController to read them. */
 export function audit(options: AuditOptions = {}): Module {
-  const { databases = ['default'], ...unknown } = options;
-  const faults = Object.keys(unknown).map((name) => `${name} is not an option; there is databases.`);
-  if (databases.length === 0) faults.push('databases is empty; name at least one, such as "default".');
-  if (faults.length > 0) throw new TypeError(`audit(): ${faults.join(' ')}`);
+  const { databases = ['default'] } = readOptions('audit()', options, { databases: listOf(filledText, { min: 1 }) });
   let app: App | undefined;
   const installed = () => {
     if (app === undefined) throw new Error('audit() is not installed: add it to the modules of createApp.');

@@ -2,6 +2,8 @@ import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Db } from '../../db/db.ts';
 import { findEntry, lastOlderThan, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aDate, aFunction, anything, flag, required } from '../../options/value-rule.ts';
 
 /** The action of the entry that every pruning leaves. */
 export const PRUNED = 'audit.pruned';
@@ -17,12 +19,15 @@ export interface Pruning {
   readonly onProgress?: (removed: number) => void;
 }
 
+const rules: OptionRules<Pruning> = { before: required(aDate), by: anything, force: flag, onProgress: aFunction };
+
 /**
  * Removes old entries from the start of the chain. What is left stays verifiable: the chain remembers the hash it now starts from, and an
  * entry of the chain, in the same transaction, says so. Refused when one of them was changed or is missing: the trace of that would be
  * gone with them, and the chain would look whole. Answers how many are gone. Safe to repeat and to interrupt.
  */
-export async function pruneAudit(db: Db, sink: AuditSink, { before, by, force = false, onProgress }: Pruning): Promise<number> {
+export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Promise<number> {
+  const { before, by, force = false, onProgress } = readOptions('pruneAudit()', pruning, rules);
   const through = await lastOlderThan(db, before);
   const fault = await faultThrough(db, through);
   if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: see what happened, then prune with force.`);

@@ -3,6 +3,8 @@ import { GENESIS } from './chain.ts';
 import { PRUNED } from './prune.ts';
 import { countOutside, findEntry, latestOfAction, readChain, type ChainState } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
+import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, filledText, required, rule } from '../../options/value-rule.ts';
 
 export interface ChainReport {
   readonly ok: boolean;
@@ -20,11 +22,20 @@ export interface VerifyChainOptions {
   readonly onProgress?: (checked: number, total: number) => void;
 }
 
+const rules: OptionRules<VerifyChainOptions> = {
+  anchor: objectOf<NonNullable<VerifyChainOptions['anchor']>>({
+    seq: required(rule('a bigint', (value) => typeof value === 'bigint')),
+    hash: required(filledText),
+  }),
+  onProgress: aFunction,
+};
+
 /**
  * Reads the whole chain, as one moment sees it, and stops at the first fault: an entry whose content was changed, that is missing, that
  * was put in, or links to something else; an end or a start that does not fit.
  */
 export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<ChainReport> {
+  readOptions('verifyChain()', options, rules);
   const snapshot = { readOnly: true, isolation: 'repeatable read' } as const;
   return db.transaction(async (tx) => {
     const chain = await readChain(tx);

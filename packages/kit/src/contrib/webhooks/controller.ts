@@ -43,6 +43,9 @@ import {
 } from './schemas.ts';
 import { attemptsOf, countEndpoints, deleteEndpoint, findEvent, type WebhookEndpoint } from './store.ts';
 import { updateEndpoint } from './endpoints/update-endpoint.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
+import { filledText, listOf, nullable, oneOf, sentenceRule } from '../../options/value-rule.ts';
+import { rateFault } from '../../throttle/rate.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
 
@@ -61,6 +64,13 @@ const refusals = [webhookErrors.url_not_allowed, webhookErrors.invalid_events, w
  */
 export class WebhookEndpointController extends Controller {
   static override readonly tags: readonly string[] = ['webhooks'];
+
+  static readonly [controllerOptions] = {
+    availableEvents: nullable(listOf(filledText)),
+    tenantField: nullable(oneOf('tenant_key')),
+    using: filledText,
+    sendRate: sentenceRule(rateFault),
+  };
 
   /** Event types of the application. Patterns that match none of them are refused. Unset: anything may be subscribed to. */
   static readonly availableEvents: readonly string[] | null = null;

@@ -66,5 +66,7 @@ test('the defaults are the documented ones', () => {
 
 test('every fault of the options is reported at once', () => {
   const options = { concurency: 3, timeoutMs: 0, schedule: [-1], databases: [] };
-  expect(() => webhooks(options as never)).toThrow(/concurency is not an option.*schedule.*timeoutMs is 0.*databases is empty/s);
+  expect(() => webhooks(options as never)).toThrow(
+    /unknown option "concurency". Did you mean "concurrency".*timeoutMs is 0.*schedule.*databases is empty/s,
+  );
 });

@@ -2,6 +2,8 @@ import { DEFAULT_DISABLE_AFTER_MS } from './delivery/delivery-outcome.ts';
 import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './delivery/retry-schedule.ts';
 import { DEFAULT_TIMEOUT_MS, type Transport } from './network/transport.ts';
 import { URLPolicy } from './network/url-policy.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber } from '../../options/value-rule.ts';
 
 export interface WebhookOptions {
   /** Requests a worker has under way at a time, at most; 100 unless given. */
@@ -66,54 +68,48 @@ const DEFAULTS = {
   databases: ['default'] as readonly string[],
 } as const;
 
-const KNOWN = [...Object.keys(DEFAULTS), 'schedule', 'urlPolicy', 'transport', 'secretKeys'];
+/** For a worker too: one with half a slot, or a timeout that no timer can hold, would do harm quietly. */
+export const workerRules = {
+  concurrency: wholeNumber(1, 10_000),
+  concurrencyPerEndpoint: wholeNumber(1, 10_000),
+  timeoutMs: wholeNumber(1, 10 * 60_000),
+  pollIntervalMs: wholeNumber(10, HOUR_MS),
+} as const;
 
-/** Smallest and largest whole number of each numeric option. */
-const BOUNDS: readonly (readonly [keyof WebhookOptions, number, number])[] = [
-  ['concurrency', 1, 10_000],
-  ['concurrencyPerEndpoint', 1, 10_000],
-  ['timeoutMs', 1, 10 * 60_000],
-  ['disableAfterMs', 1, 365 * 24 * HOUR_MS],
-  ['rotationOverlapMs', 0, 365 * 24 * HOUR_MS],
+export const webhookRules: OptionRules<WebhookOptions> = {
+  ...workerRules,
+  schedule: parsedBy(parseSchedule),
+  jitter: flag,
+  disableAfterMs: wholeNumber(1, 365 * 24 * HOUR_MS),
+  rotationOverlapMs: wholeNumber(0, 365 * 24 * HOUR_MS),
+  urlPolicy: objectWith('a policy: URLPolicy({ … })', 'checkUrl', 'refuseAddress', 'isLocal'),
+  transport: objectWith('a transport: { send, close }', 'send', 'close'),
+  secretKeys: secret(
+    'a list of texts; create a key with `kit webhooks generate-key`',
+    (value) => Array.isArray(value) && value.every((key) => typeof key === 'string'),
+  ),
+  strictSecrets: flag,
   // Enough for the events of this module: an endpoint whose disabling cannot be told could not be disabled.
-  ['payloadBytesMax', 4096, 16 * 1024 * 1024],
-  ['endpointsPerOwnerMax', 1, 1_000_000],
-  ['pollIntervalMs', 10, HOUR_MS],
-];
-
-/** What is wrong with the numbers among the options, said in full. */
-export function numericFaults(options: Readonly<Record<string, unknown>>): string[] {
-  return BOUNDS.flatMap(([name, min, max]) => {
-    const value = options[name];
-    if (!Object.hasOwn(options, name) || (Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) return [];
-    return [`${name} is ${String(value)}; use a whole number from ${min} to ${max}.`];
-  });
-}
+  payloadBytesMax: wholeNumber(4096, 16 * 1024 * 1024),
+  endpointsPerOwnerMax: wholeNumber(1, 1_000_000),
+  worker: flag,
+  databases: listOf(filledText, { min: 1 }),
+};
 
 /** Every fault is reported at once; keys are never part of the message. */
 export function readWebhookOptions(options: WebhookOptions = {}): WebhookSettings {
-  const faults = Object.keys(options)
-    .filter((name) => !KNOWN.includes(name))
-    .map((name) => `${name} is not an option; the options are ${KNOWN.join(', ')}.`);
+  readOptions('webhooks()', options, webhookRules);
   const { schedule, urlPolicy, transport, secretKeys, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  const settings = { ...DEFAULTS, ...given, schedule: readSchedule(schedule, faults), urlPolicy: urlPolicy ?? URLPolicy(), transport };
-  faults.push(...numericFaults(settings));
-  if (settings.databases.length === 0) faults.push('databases is empty; name at least one, such as "default".');
-  if (secretKeys !== undefined && !(Array.isArray(secretKeys) && secretKeys.every((key) => typeof key === 'string')))
-    faults.push('secretKeys is not a list of texts; create a key with the command generate-key.');
-  if (faults.length > 0) throw new TypeError(`webhooks(): ${faults.join(' ')}`);
+  const settings = {
+    ...DEFAULTS,
+    ...given,
+    schedule: schedule === undefined ? DEFAULT_SCHEDULE : parseSchedule(schedule),
+    urlPolicy: urlPolicy ?? URLPolicy(),
+    transport,
+  };
   Object.defineProperty(settings, 'secretKeys', { value: secretKeys, enumerable: false });
   return Object.freeze(settings) as unknown as WebhookSettings;
-}
-
-function readSchedule(schedule: readonly number[] | undefined, faults: string[]): RetrySchedule {
-  try {
-    return schedule === undefined ? DEFAULT_SCHEDULE : parseSchedule(schedule);
-  } catch (error) {
-    faults.push(`schedule: ${(error as Error).message}`);
-    return DEFAULT_SCHEDULE;
-  }
 }
 
 /** The setting WEBHOOK_SECRET_KEYS: keys separated by commas or white space. */

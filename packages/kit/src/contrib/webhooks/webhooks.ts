@@ -3,7 +3,9 @@ import { emptyRegistry, type Registry } from '../../app/registry.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
-import { readWebhookOptions, type WebhookOptions, type WebhookSettings } from './options.ts';
+import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSettings } from './options.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { clock as aClock, objectWith } from '../../options/value-rule.ts';
 import { secretBox, type SecretBox } from './signing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
@@ -27,9 +29,16 @@ export interface UseWebhooksOptions extends WebhookOptions {
   readonly registry?: Partial<Registry>;
 }
 
+const rules: OptionRules<UseWebhooksOptions> = {
+  ...webhookRules,
+  clock: aClock,
+  log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
+  registry: objectWith('a registry: { audit, events, metrics, userChanges }'),
+};
+
 /** Sets webhooks up for a database without the toolkit's application: afterwards `publish` and the other verbs work on it. */
 export function useWebhooks(database: Database, options: UseWebhooksOptions = {}): Webhooks {
-  const { clock = database.clock, log = silentLog, registry, ...rest } = options;
+  const { clock = database.clock, log = silentLog, registry, ...rest } = readOptions('useWebhooks()', options, rules);
   return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry: { ...emptyRegistry, ...registry } });
 }
 

@@ -1,5 +1,6 @@
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
+import { foreignTransactionRules, type ForeignTransactionOptions, type SqlParameter, type SyncSqlExecutor } from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 /** What is used of a `better-sqlite3` database. */
 export interface BetterSqlite3Database {
@@ -9,6 +10,7 @@ export interface BetterSqlite3Database {
 
 /** The open transaction of a `better-sqlite3` database, for `publishSync` and `startJobSync` inside `database.transaction(() => …)`, either after `begin`. */
 export function betterSqlite3Transaction(database: BetterSqlite3Database, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
+  readOptions('betterSqlite3Transaction()', options, foreignTransactionRules);
   return {
     dialect: 'sqlite',
     sync: true,

@@ -1,5 +1,12 @@
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
+import {
+  foreignTransactionRules,
+  type ForeignTransactionOptions,
+  type SqlExecutor,
+  type SqlParameter,
+  type SyncSqlExecutor,
+} from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 import { watchTransaction } from './pg.ts';
 
 /** Drizzle's `sql`: passed in, so that the kit needs no copy of Drizzle. */
@@ -36,6 +43,7 @@ export function drizzleTransaction<Q>(
   sql: DrizzleSqlTag<Q>,
   options: ForeignTransactionOptions = {},
 ): SqlExecutor {
+  readOptions('drizzleTransaction()', options, foreignTransactionRules);
   const isOpen = stateOf(tx);
   const statement = (text: string, parameters: readonly SqlParameter[]): Q => {
     const positional = toPositional(text);

@@ -2,7 +2,14 @@ import { CompiledQuery } from 'kysely';
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
-import { transactionEnded, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
+import {
+  dialectTransactionRules,
+  transactionEnded,
+  type ForeignTransactionOptions,
+  type SqlExecutor,
+  type SqlParameter,
+} from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 /** What is used of a Kysely transaction. */
 export interface KyselyTransaction {
@@ -18,6 +25,7 @@ export interface KyselyTransactionOptions extends ForeignTransactionOptions {
 
 /** The transaction that Kysely passes to `db.transaction().execute(…)`, or a controlled one. */
 export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransactionOptions = {}): SqlExecutor {
+  readOptions('kyselyTransaction()', options, dialectTransactionRules);
   const dialect = options.dialect ?? dialectOf(trx);
   return {
     ...options,

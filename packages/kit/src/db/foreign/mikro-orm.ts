@@ -1,7 +1,8 @@
 import { TransactionRefused } from './transaction-refused.ts';
-import type { SqlExecutor } from './sql-executor.ts';
+import { dialectTransactionRules, type SqlExecutor } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from './kysely.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 interface TransactionEnd {
   readonly transaction?: unknown;
@@ -20,6 +21,7 @@ export interface MikroOrmEntityManager {
 
 /** The transaction of the entity manager that MikroORM passes to `em.transactional(…)`, or of one after `em.begin()`. */
 export function mikroOrmTransaction(em: MikroOrmEntityManager, options: KyselyTransactionOptions = {}): SqlExecutor {
+  readOptions('mikroOrmTransaction()', options, dialectTransactionRules);
   const context = em.getTransactionContext();
   if (context === undefined)
     throw new TransactionRefused(

@@ -1,9 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
-import type { ForeignTransactionOptions, SqlParameter, SyncSqlExecutor } from './sql-executor.ts';
+import { foreignTransactionRules, type ForeignTransactionOptions, type SqlParameter, type SyncSqlExecutor } from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 /** The open transaction of a `node:sqlite` database. */
 export function nodeSqliteTransaction(database: DatabaseSync, options: ForeignTransactionOptions = {}): SyncSqlExecutor {
+  readOptions('nodeSqliteTransaction()', options, foreignTransactionRules);
   return {
     dialect: 'sqlite',
     sync: true,

@@ -1,5 +1,6 @@
 import { TransactionRefused } from './transaction-refused.ts';
-import type { ForeignTransactionOptions, SqlExecutor } from './sql-executor.ts';
+import { foreignTransactionRules, type ForeignTransactionOptions, type SqlExecutor } from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 /** What is used of a `pg` client. */
 export interface PgClient {
@@ -10,6 +11,7 @@ export interface PgClient {
 
 /** The open transaction of a bare `pg` client. A pool is refused: each of its queries may use another connection. */
 export function pgTransaction(client: PgClient, options: ForeignTransactionOptions = {}): SqlExecutor {
+  readOptions('pgTransaction()', options, foreignTransactionRules);
   if ('totalCount' in client)
     throw new TransactionRefused('no_transaction', 'A pool has no transaction: pass the client of pool.connect() that ran BEGIN.');
   const hasEnded = watchTransaction(client);

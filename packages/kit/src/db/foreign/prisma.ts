@@ -1,7 +1,14 @@
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
-import { transactionEnded, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
+import {
+  dialectTransactionRules,
+  transactionEnded,
+  type ForeignTransactionOptions,
+  type SqlExecutor,
+  type SqlParameter,
+} from './sql-executor.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 /** What is used of the client that Prisma passes to `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
@@ -20,6 +27,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = { postgresql: 'postgres', po
 
 /** The interactive transaction of Prisma. */
 export function prismaTransaction(tx: PrismaTransaction, options: PrismaTransactionOptions = {}): SqlExecutor {
+  readOptions('prismaTransaction()', options, dialectTransactionRules);
   const { _activeProvider: provider = '' } = tx as { readonly _activeProvider?: string };
   const dialect = options.dialect ?? DIALECTS[provider];
   if (dialect === undefined) {

@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { Database } from '../db.ts';
 import type { Dialect } from '../dialect.ts';
 import { TransactionRefused } from './transaction-refused.ts';
+import type { OptionRules } from '../../options/read-options.ts';
+import { filledText, objectWith, oneOf } from '../../options/value-rule.ts';
 
 /** A parameter of the statements that run on foreign transactions: nothing that two drivers bind differently. */
 export type SqlParameter = string | number | null;
@@ -44,6 +46,13 @@ export interface ForeignTransactionOptions {
   /** The kit's handle on the same database, whose settings (of webhooks, of jobs) and clock then apply. */
   readonly database?: Database;
 }
+
+export const foreignTransactionRules: OptionRules<ForeignTransactionOptions> = {
+  using: filledText,
+  database: objectWith('a database: await openDatabase(url)', 'query', 'transaction'),
+};
+/** For the adapters that may be told the dialect. */
+export const dialectTransactionRules = { ...foreignTransactionRules, dialect: oneOf('sqlite', 'postgres') };
 
 // How a statement checks by itself that it runs in a transaction, for libraries that cannot say so at the moment of sending: a COMMIT or
 // ROLLBACK may be under way on the connection, and the statement would then be committed alone.

@@ -1,8 +1,9 @@
 import type { Dialect } from '../dialect.ts';
 import { reorder, toPositional } from '../sqlite/statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
-import type { ForeignTransactionOptions, SqlExecutor, SqlParameter } from './sql-executor.ts';
+import { foreignTransactionRules, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
+import { readOptions } from '../../options/read-options.ts';
 
 interface TypeOrmQueryRunner {
   readonly isTransactionActive: boolean;
@@ -33,6 +34,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
 
 /** The transaction of TypeORM's `dataSource.transaction(async (manager) => …)`, or of the manager of a query runner. */
 export function typeOrmTransaction(manager: TypeOrmEntityManager, options: ForeignTransactionOptions = {}): SqlExecutor {
+  readOptions('typeOrmTransaction()', options, foreignTransactionRules);
   const { queryRunner } = manager;
   const dataSource = manager.dataSource ?? manager.connection;
   const dialect = DIALECTS[dataSource?.options.type ?? ''];

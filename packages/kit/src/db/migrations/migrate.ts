@@ -12,6 +12,8 @@ import { postgresStatements } from './postgres-steps.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
 import { checkForeignKeys, rebuildTable } from './sqlite-rebuild.ts';
 import { dropsTable, rebuildStatements, sqliteSteps } from './sqlite-steps.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { flag, milliseconds, objectWith } from '../../options/value-rule.ts';
 
 export interface MigrateOptions {
   readonly log?: DbLog & { info?(fields: object, message: string): void };
@@ -22,6 +24,13 @@ export interface MigrateOptions {
   /** How long to wait for another process that migrates. */
   readonly lockWaitMs?: number;
 }
+
+const rules: OptionRules<MigrateOptions> = {
+  log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
+  dryRun: flag,
+  backup: flag,
+  lockWaitMs: milliseconds(0),
+};
 
 export interface MigrationReport {
   /** `accounts/0001_initial`, in the order in which they ran (or would run). */
@@ -49,6 +58,7 @@ export async function migrate(
   modules: readonly MigrationModule[],
   options: MigrateOptions = {},
 ): Promise<MigrationReport> {
+  readOptions('migrate()', options, rules);
   const plan = planMigrations(modules);
   const { pending, unknown } = compareHistory(plan, await readHistory(database));
   if (options.dryRun === true) {

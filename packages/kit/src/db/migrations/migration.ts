@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Operation } from './operation.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { filledText, listOf } from '../../options/value-rule.ts';
 
 export interface Migration {
   readonly name: string;
@@ -19,6 +21,7 @@ export function migration(
   options: { readonly after?: readonly string[] } = {},
 ): Migration {
   if (!NAME.test(name)) throw new Error(`Migration "${name}": names are four digits, an underscore and snake_case, like 0001_initial.`);
+  readOptions(`migration("${name}")`, options, { after: listOf(filledText) });
   const flat = operations.flat();
   return Object.freeze({
     name,

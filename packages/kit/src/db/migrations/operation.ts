@@ -6,7 +6,17 @@ import { derivedName } from '../names.ts';
 import type { Columns } from '../rows.ts';
 import type { SqlText } from '../sql-text.ts';
 import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
-import { indexDefinition, type ModelIndex, type ModelOptions, primaryKeyOf, tableDefinition } from '../table-from-columns.ts';
+import {
+  indexDefinition,
+  indexRules,
+  modelRules,
+  type ModelIndex,
+  type ModelOptions,
+  primaryKeyOf,
+  tableDefinition,
+} from '../table-from-columns.ts';
+import { objectOf, readOptions } from '../../options/read-options.ts';
+import { either, filledText, listOf, required, text, type ValueRule } from '../../options/value-rule.ts';
 
 /** One step of a migration: plain data (but for `code`), so that it can be frozen, compared and summed up. */
 export type Operation =
@@ -37,8 +47,14 @@ export type Operation =
   | { readonly op: 'sql'; readonly sqlite: readonly string[]; readonly postgres: readonly string[] }
   | { readonly op: 'code'; readonly label: string; readonly run: (tx: Db) => Promise<void> };
 
+const perDialect = objectOf<Exclude<SqlText, string>>({ sqlite: required(filledText), postgres: required(filledText) });
+const sqlText: ValueRule = (value, place, name) =>
+  typeof value === 'string' ? filledText(value, place, name) : perDialect(value, place, name);
+const statements = either('a statement or a list of statements', text, listOf(text));
+
 /** A new table. Columns are declared as in `model()`, but references by name: `t.ref('users')`. */
 export function createTable(name: string, columns: Columns, options: ModelOptions = {}): Operation {
+  readOptions(`createTable("${name}")`, options, modelRules);
   const primaryKey = primaryKeyOf(columns, options);
   const faults = declarationFaults(name, columns, primaryKey, options);
   if (faults.length > 0) throw new Error(`createTable("${name}"): ${faults.join('; ')}.`);
@@ -60,6 +76,7 @@ export interface AddColumnOptions {
 }
 
 export function addColumn(table: string, name: string, column: AnyColumn, options: AddColumnOptions = {}): Operation[] {
+  readOptions(`addColumn("${table}", "${name}")`, options, { backfill: sqlText });
   const added: Operation = { op: 'add_column', table, column: name, definition: frozen(table, name, column), ...options };
   return column.settings.unique ? [added, createIndex(table, { columns: [name], unique: true })] : [added];
 }
@@ -73,6 +90,7 @@ export interface AlterColumnOptions {
 
 /** The column's whole new definition. Uniqueness is an index: createIndex, dropIndex. */
 export function alterColumn(table: string, name: string, column: AnyColumn, options: AlterColumnOptions = {}): Operation {
+  readOptions(`alterColumn("${table}", "${name}")`, options, { backfill: sqlText, using: sqlText });
   return { op: 'alter_column', table, column: name, definition: frozen(table, name, column), ...options };
 }
 
@@ -85,6 +103,7 @@ export function renameColumn(table: string, name: string, to: string): Operation
 }
 
 export function createIndex(table: string, index: ModelIndex): Operation {
+  readOptions(`createIndex("${table}")`, index, indexRules);
   return { op: 'create_index', table, index: indexDefinition(table, index) };
 }
 
@@ -102,6 +121,7 @@ export function dropCheck(table: string, name: string): Operation {
 
 /** Anything else, one statement per text. Tables made here are not watched for drift. */
 export function sql(texts: { readonly sqlite: string | readonly string[]; readonly postgres: string | readonly string[] }): Operation {
+  readOptions('sql()', texts, { sqlite: required(statements), postgres: required(statements) });
   return { op: 'sql', sqlite: [texts.sqlite].flat(), postgres: [texts.postgres].flat() };
 }
 

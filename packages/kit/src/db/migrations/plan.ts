@@ -1,6 +1,8 @@
 import type { Model } from '../model.ts';
 import type { Migration } from './migration.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
+import { nearest } from '../../options/did-you-mean.ts';
+import { InvalidOptions, unknownNames } from '../../options/read-options.ts';
 
 /** What migrations need to know of a module. */
 export interface MigrationModule {
@@ -31,6 +33,7 @@ export interface MigrationPlan {
  * on paper, so that a migration that does not fit is refused before the database is touched.
  */
 export function planMigrations(modules: readonly MigrationModule[]): MigrationPlan {
+  for (const module of modules) refuseMisspelt(module);
   let state: SchemaState = new Map();
   const owners = new Map<string, string>();
   const steps: PlannedMigration[] = [];
@@ -47,6 +50,15 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
     }
   }
   return { steps, end: state, owners };
+}
+
+const MEMBERS = ['name', 'migrations', 'models'];
+
+/** Modules of an application have other members too; `migration` among them would run nothing. */
+function refuseMisspelt(module: MigrationModule): void {
+  const slips = Object.keys(module).filter((member) => !MEMBERS.includes(member) && nearest(member, MEMBERS) !== undefined);
+  if (slips.length === 0) return;
+  throw new InvalidOptions(unknownNames(`The module "${module.name}"`, Object.fromEntries(slips.map((member) => [member, null])), MEMBERS));
 }
 
 type Step = Omit<PlannedMigration, 'before'>;

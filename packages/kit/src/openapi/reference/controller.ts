@@ -5,7 +5,9 @@ import { Controller } from '../../http/controller.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { raw } from '../../http/raw.ts';
 import { route } from '../../http/route.ts';
-import type { Permission } from '../../permissions/permission.ts';
+import { Permission } from '../../permissions/permission.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, instanceOf, required, rule } from '../../options/value-rule.ts';
 
 export interface ReferenceOptions {
   /** Where the page is; the document is beside it. `/docs` and `/openapi.json` unless said. */
@@ -15,6 +17,12 @@ export interface ReferenceOptions {
   /** The document's text; asked once, when it is first needed. */
   readonly document: () => string;
 }
+
+const rules: OptionRules<ReferenceOptions> = {
+  path: rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/')),
+  permission: required(instanceOf(Permission, 'a permission, such as isStaff')),
+  document: required(aFunction),
+};
 
 /** Nothing may run but the page's own script, and nothing may be loaded from anywhere else: the page works offline. */
 const POLICY =
@@ -43,6 +51,7 @@ function safe(reply: FastifyReply): void {
 
 /** The reference page, its scripts and stylesheet, and the document they draw; left out of the document itself. */
 export function referenceController(options: ReferenceOptions): Controller {
+  readOptions('referenceController()', options, rules);
   const path = options.path ?? '/docs';
   const folder = path.slice(path.lastIndexOf('/') + 1);
   const parent = path.slice(0, path.lastIndexOf('/'));

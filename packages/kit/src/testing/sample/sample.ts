@@ -2,6 +2,8 @@ import { Compile } from 'typebox/compile';
 import type { Schema } from './json-schema.ts';
 import { seededRandom } from './random.ts';
 import { drawValue } from './value.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { oneOf, wholeNumber } from '../../options/value-rule.ts';
 
 /** A Standard Schema with its JSON Schema half, as far as samples need it. */
 export interface SampledSchema<Input = unknown> {
@@ -51,6 +53,7 @@ const ATTEMPTS = 100;
 export function sample<Input>(schema: SampledSchema<Input>, options?: SampleOptions): Input;
 export function sample(schema: Schema, options?: SampleOptions): unknown;
 export function sample(schema: SampledSchema | Schema, options: SampleOptions = {}): unknown {
+  readOptions('sample()', options, { seed: wholeNumber(0), optional: oneOf('all', 'none', 'some') });
   const root = jsonSchemaOf(schema);
   const validator = validatorOf(root);
   const random = seededRandom((options.seed ?? 1) * 2_654_435_761);

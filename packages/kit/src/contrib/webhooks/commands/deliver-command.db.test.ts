@@ -76,7 +76,7 @@ describeOutbox('the command deliver', (outbox) => {
       { pollIntervalMs: Number.NaN },
       { limit: 1.5 },
     ])
-      await expect(deliverDue(outbox.db, options)).rejects.toThrow(/The worker cannot start: \w+ is /);
-    await expect(startWorker(outbox.db, { concurrency: 0, timeoutMs: 0 })).rejects.toThrow(/concurrency is 0; .* timeoutMs is 0; /);
+      await expect(deliverDue(outbox.db, options)).rejects.toThrow(/deliverDue\(\): \w+ is /);
+    await expect(startWorker(outbox.db, { concurrency: 0, timeoutMs: 0 })).rejects.toThrow(/concurrency is 0; .*timeoutMs is 0; /s);
   });
 });

@@ -3,6 +3,8 @@ import { webhookErrors } from '../errors.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import { findDelivery, findEndpoint, requeueDelivery, type WebhookDelivery } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { readOptions } from '../../../options/read-options.ts';
+import { flag } from '../../../options/value-rule.ts';
 
 export interface RetryOptions {
   /** Sends again what has succeeded already. */
@@ -10,7 +12,8 @@ export interface RetryOptions {
 }
 
 /** Queues a delivery again with its whole retry budget, whatever its schedule says. Refused while a worker holds it. */
-export async function retryDelivery(db: Db, id: string, { force = false }: RetryOptions = {}): Promise<WebhookDelivery> {
+export async function retryDelivery(db: Db, id: string, options: RetryOptions = {}): Promise<WebhookDelivery> {
+  const { force = false } = readOptions('retryDelivery()', options, { force: flag });
   const { clock, database } = webhooksOf(db);
   const delivery = await findDelivery(db, id);
   if (delivery === null) throw webhookErrors.delivery_not_found();

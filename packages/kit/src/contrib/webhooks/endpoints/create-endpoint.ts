@@ -8,6 +8,7 @@ import { generateSecret, signingKey } from '../signing/signature.ts';
 import { countEndpoints, holdEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
 import { parsePatterns } from './subscription.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
+import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 export interface EndpointInput {
   readonly owner: string;
@@ -31,7 +32,21 @@ export interface CreatedEndpoint {
   readonly secret: string;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({
+    owner: true,
+    tenantKey: true,
+    url: true,
+    events: true,
+    description: true,
+    secret: true,
+    schedule: true,
+    availableEvents: true,
+  } satisfies Record<keyof EndpointInput, true>),
+);
+
 export async function createEndpoint(tx: Db, input: EndpointInput): Promise<CreatedEndpoint> {
+  refuseUnknownNames('createEndpoint()', input, OPTIONS);
   const webhooks = webhooksOf(tx);
   const { owner, tenantKey = '', description = '', schedule = null, secret = generateSecret() } = input;
   const url = checkedUrl(webhooks, input.url);

@@ -3,6 +3,8 @@ import { recordEndpointChange } from './endpoint-record.ts';
 import { publish } from '../publishing/publish.ts';
 import { changeEndpoint, failPendingOf, hasSucceededSince, holdEndpoint, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { readOptions } from '../../../options/read-options.ts';
+import { text } from '../../../options/value-rule.ts';
 
 export type DisabledReason = NonNullable<WebhookEndpoint['disabled_reason']>;
 
@@ -18,7 +20,8 @@ export interface DisableOptions {
  * Disables an endpoint, fails what waits for it and tells the owner's other endpoints, in the caller's transaction. False
  * when it was disabled already, when its URL is another by now or, for `continuous_failure`, when a request has succeeded in the meantime.
  */
-export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason, { url }: DisableOptions = {}): Promise<boolean> {
+export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason, options: DisableOptions = {}): Promise<boolean> {
+  const { url } = readOptions('disableEndpoint()', options, { url: text });
   const { clock, log, settings } = webhooksOf(tx);
   const now = clock.now();
   const endpoint = await holdEndpoint(tx, id);

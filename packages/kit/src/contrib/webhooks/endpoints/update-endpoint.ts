@@ -3,6 +3,7 @@ import { checkDescription, checkedEvents, checkedUrl } from './create-endpoint.t
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { refuseUnknownNames } from '../../../options/read-options.ts';
 
 export interface EndpointEdit {
   readonly url?: string | undefined;
@@ -14,8 +15,16 @@ export interface EndpointEdit {
   readonly availableEvents?: readonly string[] | undefined;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ url: true, events: true, description: true, isActive: true, availableEvents: true } satisfies Record<
+    keyof EndpointEdit,
+    true
+  >),
+);
+
 /** Changes what the edit names and nothing else. `endpoint` is the row as the transaction holds it. */
 export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
+  refuseUnknownNames('updateEndpoint()', edit, OPTIONS);
   const webhooks = webhooksOf(tx);
   const { url, events, description, isActive } = edit;
   if (description !== undefined) checkDescription(description);

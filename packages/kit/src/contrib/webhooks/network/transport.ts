@@ -7,6 +7,8 @@ import type { ConnectOptions, ResolveHost } from './connect.ts';
 import { OriginPools, type HeldConnection } from './origin-pools.ts';
 import { URL_NOT_ALLOWED, URLPolicy } from './url-policy.ts';
 import type { AllowedURL, RefusedURL } from './url-policy.ts';
+import { type OptionRules, readOptions } from '../../../options/read-options.ts';
+import { aFunction, anything, milliseconds, objectWith } from '../../../options/value-rule.ts';
 
 export interface TransportRequest {
   readonly url: string;
@@ -51,6 +53,14 @@ export interface HttpTransportOptions {
   readonly ca?: ConnectOptions['ca'];
 }
 
+const rules: OptionRules<HttpTransportOptions> = {
+  policy: objectWith('a policy: URLPolicy({ … })', 'checkUrl', 'refuseAddress', 'isLocal'),
+  resolve: aFunction,
+  timeoutMs: milliseconds(1),
+  connectionAgeMaxMs: milliseconds(0),
+  ca: anything,
+};
+
 export const DEFAULT_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 64 * 1024;
 export const EXCERPT_BYTES_MAX = 4 * 1024;
@@ -58,7 +68,12 @@ const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 const CHECKED_URLS_MAX = 1000;
 
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
-  const { policy = URLPolicy(), timeoutMs = DEFAULT_TIMEOUT_MS, connectionAgeMaxMs = 60_000, ca } = options;
+  const {
+    policy = URLPolicy(),
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    connectionAgeMaxMs = 60_000,
+    ca,
+  } = readOptions('httpTransport()', options, rules);
   const resolve = options.resolve ?? systemResolver(policy);
   // undici's clients never look at proxy variables of the environment and do not follow redirects; each connection was vetted for its
   // origin's host when it was opened.

@@ -1,6 +1,8 @@
 // Which URLs webhooks may be sent to: the static half (on save and before each send) and the address half (at connect).
 import { contains, embeddedIn, metadataBlock, parseAddress, parseCidr, specialBlock } from './address.ts';
 import type { Address } from './address.ts';
+import { type OptionRules, readOptions } from '../../../options/read-options.ts';
+import { filledText, flag, listOf, parsedBy, wholeNumber } from '../../../options/value-rule.ts';
 
 export const URL_LENGTH_MAX = 2048;
 
@@ -19,6 +21,14 @@ export interface URLPolicyOptions {
   /** Names to permit whatever they look like and resolve to, such as `hooks.corp.internal`. Metadata addresses stay refused. */
   readonly allowHosts?: readonly string[];
 }
+
+const rules: OptionRules<URLPolicyOptions> = {
+  allowHttp: flag,
+  allowPrivateNetworks: flag,
+  allowCidrs: listOf(parsedBy(parseCidr)),
+  allowPorts: listOf(wholeNumber(1, 65_535)),
+  allowHosts: listOf(filledText),
+};
 
 export interface AllowedURL {
   readonly ok: true;
@@ -72,7 +82,7 @@ const UNSAFE_CHARACTERS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 export function URLPolicy(options: URLPolicyOptions = {}): URLPolicy {
-  const { allowHttp = false, allowPrivateNetworks = false, allowPorts = [] } = options;
+  const { allowHttp = false, allowPrivateNetworks = false, allowPorts = [] } = readOptions('URLPolicy()', options, rules);
   const cidrs = (options.allowCidrs ?? []).map((text) => parseCidr(text));
   const hosts = new Set((options.allowHosts ?? []).map((host) => host.toLowerCase()));
   const ports = new Set([443, ...(allowHttp ? [80] : []), ...allowPorts]);

@@ -1,5 +1,7 @@
 import { deliverEvent } from '../delivery/deliver-event.ts';
 import type { DeliveryTask, EnqueueDetails, TaskQueue } from './task-queue.ts';
+import { readOptions } from '../../../options/read-options.ts';
+import { aFunction } from '../../../options/value-rule.ts';
 
 /** Delivers in this process as soon as the transaction has committed; the publisher does not wait. Workers do the retries. */
 export class OnCommitTaskQueue implements TaskQueue {
@@ -8,6 +10,7 @@ export class OnCommitTaskQueue implements TaskQueue {
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: { readonly task?: DeliveryTask; readonly onError?: (error: unknown) => void } = {}) {
+    readOptions('new OnCommitTaskQueue()', options, { task: aFunction, onError: aFunction });
     this.#task = options.task;
     this.#onError = options.onError;
   }

@@ -51,6 +51,7 @@ export interface ReceivedMessage extends VerifiedMessage {
 }
 
 export function readMessage(headers: ReceivedHeaders, options: VerifyOptions | undefined): ReceivedMessage {
+  checkNames(options);
   const id = headerValue(headers, 'webhook-id');
   const timestamp = headerValue(headers, 'webhook-timestamp');
   const signature = headerValue(headers, 'webhook-signature');
@@ -58,6 +59,12 @@ export function readMessage(headers: ReceivedHeaders, options: VerifyOptions | u
   if (id.includes('.')) throw new InvalidSignature('malformed_id', 'The webhook-id header holds a dot.');
   const date = checkTimestamp(timestamp, options);
   return { id, timestamp: date, signedPrefix: `${id}.${timestamp}.`, signatures: parseSignatures(signature) };
+}
+
+/** By hand: a receiver's copy of this file imports nothing else of the toolkit. */
+function checkNames(options: VerifyOptions | undefined): void {
+  const unknown = Object.keys(options ?? {}).find((name) => name !== 'tolerance' && name !== 'now');
+  if (unknown !== undefined) throw new TypeError(`verifySignature(): unknown option "${unknown}". Known: tolerance, now.`);
 }
 
 function checkTimestamp(text: string, options: VerifyOptions | undefined): Date {

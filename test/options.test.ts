@@ -1,0 +1,378 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import * as kit from 'kit';
+import * as admin from 'kit/admin';
+import * as accounts from 'kit/contrib/accounts';
+import * as apiKeys from 'kit/contrib/apikeys';
+import * as audit from 'kit/contrib/audit';
+import * as metrics from 'kit/contrib/metrics';
+import * as webhooks from 'kit/contrib/webhooks';
+import * as db from 'kit/db';
+import * as di from 'kit/di';
+import * as middleware from 'kit/middleware';
+import * as openapi from 'kit/openapi';
+import * as testing from 'kit/testing';
+import * as throttle from 'kit/throttle';
+import * as verify from 'kit/webhooks/verify';
+import * as verifyWeb from 'kit/webhooks/verify-web';
+import { root } from './architecture/module-graph.ts';
+
+/** An options object whose only member nobody knows. */
+type Misspelt = never;
+/** Calls the function with it; every other argument is as small as the check allows. */
+type Call = (misspelt: Misspelt) => unknown;
+type Entry = Call | 'takes no options';
+
+const NAME = 'a_name_nobody_knows';
+const SECRET = webhooks.generateSecret();
+const none = 'takes no options';
+const nothing = {} as never;
+const start = () => undefined;
+
+const mounted = (controller: kit.Controller) =>
+  kit.createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/things': controller } } });
+/** A subclass with the unknown static: options of controllers are statics. */
+const withStatic = (base: new () => kit.Controller) => (misspelt: Misspelt) => {
+  const Subclass = class extends base {};
+  Object.assign(Subclass, misspelt);
+  mounted(new Subclass());
+};
+const inRoute = (route: kit.Route) => {
+  class Things extends kit.Controller {
+    one = route;
+  }
+  mounted(new Things());
+};
+
+/** Every exported function and class. One that takes options refuses a name it does not know; data (rows, values) is not options. */
+const exported: Readonly<Record<string, { readonly module: object; readonly entries: Readonly<Record<string, Entry>> }>> = {
+  kit: {
+    module: kit,
+    entries: {
+      // A class of its own may have statics of its own; near misses are refused (packages/kit/src/app/start-up.test.ts).
+      Controller: none,
+      Exchange: none,
+      KitError: (misspelt) => new kit.KitError({ code: 'a', status: 400, detail: 'a', ...(misspelt as object) }),
+      Permission: (misspelt) => new kit.Permission({ name: 'a', evaluate: () => true, ...(misspelt as object) }),
+      StartUpError: none,
+      all: none,
+      any: none,
+      createApp: (misspelt) => kit.createApp({ database: 'sqlite::memory:', mount: {}, ...(misspelt as object) }),
+      defineErrors: (misspelt) => kit.defineErrors('options_test', { gone: { status: 410, detail: 'Gone.', ...(misspelt as object) } }),
+      errors: (misspelt) => kit.errors().on(Error, { status: 400, code: 'a', ...(misspelt as object) }),
+      hasCode: none,
+      hasRule: none,
+      hasScopes: kit.hasScopes,
+      invalidCredentials: none,
+      isKitError: none,
+      isOwner: (misspelt) => kit.isOwner('owner_id', misspelt),
+      isScope: none,
+      migrateApp: (misspelt) =>
+        kit.migrateApp(kit.createApp({ database: 'sqlite::memory:', mount: {}, log: { level: 'silent' } }), misspelt),
+      moduleState: kit.moduleState,
+      not: none,
+      page: none,
+      raw: (misspelt) => kit.raw(['text/csv'], misspelt),
+      requiresScope: none,
+      scopeCovers: none,
+      wrapRoute: (misspelt) => inRoute(kit.wrapRoute(kit.route.get('/', { permission: kit.allowAny }, start), misspelt)),
+    },
+  },
+  'kit, route': {
+    module: kit.route,
+    entries: Object.fromEntries(
+      (['get', 'post', 'put', 'patch', 'delete', 'query', 'stream'] as const).map((verb) => [
+        verb,
+        (misspelt: Misspelt) =>
+          inRoute((kit.route[verb] as typeof kit.route.post)('/', { permission: kit.isStaff, ...(misspelt as object) }, start)),
+      ]),
+    ),
+  },
+  'kit, errors of a catalog': { module: { not_found: kit.coreErrors.not_found }, entries: { not_found: kit.coreErrors.not_found } },
+  'kit/admin': {
+    module: admin,
+    entries: {
+      AdminConditions: none,
+      admin: admin.admin,
+      adminDone: none,
+      adminEach: none,
+      adminRows: (misspelt) => admin.adminRows(nothing, misspelt, nothing),
+      modelResource: (misspelt) => admin.modelResource(throttle.throttleModel, misspelt),
+    },
+  },
+  'kit/contrib/accounts': {
+    module: accounts,
+    entries: {
+      AccountController: none,
+      accounts: accounts.accounts,
+      accountsOf: none,
+      activateUser: (misspelt) => accounts.activateUser(nothing, 'id', misspelt),
+      changePassword: (misspelt) => accounts.changePassword(nothing, nothing, 'password', misspelt),
+      changeStaff: (misspelt) => accounts.changeStaff(nothing, 'id', true, misspelt),
+      createUser: (misspelt) => accounts.createUser(nothing, misspelt, nothing),
+      deactivateUser: (misspelt) => accounts.deactivateUser(nothing, 'id', misspelt),
+      logIn: (misspelt) => accounts.logIn(nothing, misspelt, nothing, nothing),
+      logOut: none,
+    },
+  },
+  'kit/contrib/apikeys': {
+    module: apiKeys,
+    entries: {
+      ApiKeyAuth: none,
+      ApiKeyBearer: none,
+      ApiKeyController: withStatic(apiKeys.ApiKeyController),
+      ApiKeyRateThrottle: (misspelt) => apiKeys.ApiKeyRateThrottle('1/s', misspelt),
+      apiKeys: apiKeys.apiKeys,
+      createApiKey: (misspelt) => apiKeys.createApiKey(nothing, misspelt),
+      currentApiKey: none,
+      keyPatternFor: none,
+      ownerChanged: none,
+      revokeApiKey: (misspelt) => apiKeys.revokeApiKey(nothing, 'id', misspelt),
+      rotateApiKey: (misspelt) => apiKeys.rotateApiKey(nothing, 'id', misspelt),
+      updateApiKey: (misspelt) => apiKeys.updateApiKey(nothing, 'id', misspelt),
+      useApiKeys: (misspelt) => apiKeys.useApiKeys(nothing, misspelt),
+      verifyApiKey: (misspelt) => apiKeys.verifyApiKey(nothing, 'key', misspelt),
+    },
+  },
+  'kit/contrib/audit': {
+    module: audit,
+    entries: {
+      AuditController: withStatic(audit.AuditController),
+      audit: audit.audit,
+      pruneAudit: (misspelt) => audit.pruneAudit(nothing, nothing, misspelt),
+      verifyChain: (misspelt) => audit.verifyChain(nothing, misspelt),
+    },
+  },
+  'kit/contrib/metrics': { module: metrics, entries: { metrics: metrics.metrics } },
+  'kit/contrib/webhooks': {
+    module: webhooks,
+    entries: {
+      InvalidAudience: none,
+      InvalidSignature: none,
+      OnCommitTaskQueue: (misspelt) => new webhooks.OnCommitTaskQueue(misspelt),
+      PublishRefused: none,
+      SecretUnavailable: none,
+      URLPolicy: webhooks.URLPolicy,
+      WebhookEndpointController: withStatic(webhooks.WebhookEndpointController),
+      betterSqlite3Transaction: (misspelt) => webhooks.betterSqlite3Transaction(nothing, misspelt),
+      createEndpoint: (misspelt) => webhooks.createEndpoint(nothing, misspelt),
+      deliverDue: (misspelt) => webhooks.deliverDue(nothing, misspelt),
+      deliverEvent: none,
+      disableEndpoint: (misspelt) => webhooks.disableEndpoint(nothing, 'id', 'manual', misspelt),
+      drizzleTransaction: (misspelt) => webhooks.drizzleTransaction(nothing, nothing, misspelt),
+      enableEndpoint: none,
+      generateKeyPair: none,
+      generateSecret: none,
+      httpTransport: webhooks.httpTransport,
+      kyselyTransaction: (misspelt) => webhooks.kyselyTransaction(nothing, misspelt),
+      mikroOrmTransaction: (misspelt) => webhooks.mikroOrmTransaction(nothing, misspelt),
+      nodeSqliteTransaction: (misspelt) => webhooks.nodeSqliteTransaction(nothing, misspelt),
+      pgTransaction: (misspelt) => webhooks.pgTransaction(nothing, misspelt),
+      pingEndpoint: none,
+      prismaTransaction: (misspelt) => webhooks.prismaTransaction(nothing, misspelt),
+      publicKeyOf: none,
+      publish: (misspelt) => webhooks.publish(nothing, 'a.b', {}, misspelt),
+      publishMany: (misspelt) => webhooks.publishMany(nothing, [{ type: 'a.b', data: {}, owner: 'a', ...(misspelt as object) }]),
+      publishSync: (misspelt) => webhooks.publishSync({ sync: true } as never, 'a.b', {}, misspelt),
+      recoverEndpoint: none,
+      retryDelivery: (misspelt) => webhooks.retryDelivery(nothing, 'id', misspelt),
+      rotateSecret: none,
+      setSecret: none,
+      signingSecret: none,
+      startWorker: (misspelt) => webhooks.startWorker(nothing, misspelt),
+      typeOrmTransaction: (misspelt) => webhooks.typeOrmTransaction(nothing, misspelt),
+      unbindWebhooks: none,
+      updateEndpoint: (misspelt) => webhooks.updateEndpoint(nothing, nothing, misspelt),
+      useWebhooks: (misspelt) => webhooks.useWebhooks(nothing, misspelt),
+      verifySignature: (misspelt) => webhooks.verifySignature(SECRET, {}, '', misspelt),
+      webhooks: webhooks.webhooks,
+    },
+  },
+  'kit/db': {
+    module: db,
+    entries: {
+      Column: none,
+      JsonParameter: none,
+      addCheck: none,
+      addColumn: (misspelt) => db.addColumn('a', 'b', db.t.int(), misspelt),
+      alterColumn: (misspelt) => db.alterColumn('a', 'b', db.t.int(), misspelt),
+      checkDrift: none,
+      code: none,
+      compileWhere: none,
+      constraintViolation: none,
+      containsSql: none,
+      count: none,
+      countQueries: none,
+      createIndex: (misspelt) => db.createIndex('a', misspelt),
+      createTable: (misspelt) => db.createTable('a', { id: db.t.uuidv7().pk() }, misspelt),
+      currentTransaction: none,
+      dropCheck: none,
+      dropColumn: none,
+      dropIndex: none,
+      dropTable: none,
+      find: none,
+      findBy: none,
+      insert: none,
+      insertMany: none,
+      isUniqueViolation: none,
+      json: none,
+      list: (misspelt) => db.list(nothing, throttle.throttleModel, misspelt),
+      migrate: (misspelt) => db.migrate(nothing, [], misspelt),
+      migration: (misspelt) => db.migration('0001_a', [], misspelt),
+      model: (misspelt) => db.model('a', { id: db.t.uuidv7().pk() }, misspelt),
+      modelDrift: none,
+      modelFaults: none,
+      observeQueries: none,
+      openDatabase: (misspelt) => db.openDatabase('sqlite::memory:', misspelt),
+      operatorsOf: none,
+      orderSql: none,
+      pendingMigrations: none,
+      planMigrations: none,
+      proposeMigration: none,
+      proposeModuleMigration: none,
+      remove: none,
+      renameColumn: none,
+      renameTable: none,
+      softDelete: (misspelt) => db.softDelete(misspelt),
+      softDeleteUnique: none,
+      sqlFragment: none,
+      sql: (misspelt) => db.sql(misspelt),
+      startsWithSql: none,
+      tableStatements: none,
+      timestamps: none,
+      update: none,
+      userStamps: none,
+      uuidv7: none,
+      versioned: none,
+      whereExpression: none,
+      whereSql: none,
+    },
+  },
+  'kit/db, t': {
+    module: db.t,
+    entries: {
+      array: none,
+      bigint: none,
+      bool: none,
+      bytes: none,
+      date: none,
+      decimal: none,
+      enum: none,
+      float: db.t.float,
+      int: db.t.int,
+      json: none,
+      ref: (misspelt) => db.t.ref('users', misspelt),
+      text: db.t.text,
+      timestamp: none,
+      uuid: none,
+      uuidv7: none,
+    },
+  },
+  'kit/di': {
+    module: di,
+    entries: {
+      Container: none,
+      Scope: none,
+      findServiceFaults: none,
+      fromContext: none,
+      override: none,
+      scoped: (misspelt) => di.scoped(di.service('a'), {}, () => 1, misspelt),
+      service: none,
+      singleton: (misspelt) => di.singleton(di.service('a'), {}, () => 1, misspelt),
+      transient: (misspelt) => di.transient(di.service('a'), {}, () => 1, misspelt),
+      value: none,
+    },
+  },
+  'kit/middleware': {
+    module: middleware,
+    entries: {
+      HealthController: (misspelt) => new middleware.HealthController(misspelt),
+      contentType: middleware.contentType,
+      deprecation: none,
+      nPlusOne: middleware.nPlusOne,
+      queryHeaders: middleware.queryHeaders,
+      requestId: middleware.requestId,
+      requestLog: middleware.requestLog,
+      securityHeaders: middleware.securityHeaders,
+      serverTiming: none,
+    },
+  },
+  'kit/openapi': {
+    module: openapi,
+    entries: {
+      openApiDocument: (misspelt) => openapi.openApiDocument([], misspelt),
+      openApiText: none,
+      referenceController: openapi.referenceController,
+    },
+  },
+  'kit/testing': {
+    module: testing,
+    entries: {
+      createPostgresDatabase: none,
+      createSqliteDatabase: none,
+      describeDatabases: (misspelt) => testing.describeDatabases('a', () => {}, misspelt),
+      ensurePostgresTemplate: none,
+      fakeClock: none,
+      sample: (misspelt) => testing.sample({ type: 'string' }, misspelt),
+      testApp: (misspelt) => testing.testApp({ mount: {}, ...(misspelt as object) }),
+    },
+  },
+  'kit/throttle': {
+    module: throttle,
+    entries: {
+      anonymousThrottle: (misspelt) => throttle.anonymousThrottle('1/s', misspelt),
+      clientKey: none,
+      clientThrottle: (misspelt) => throttle.clientThrottle('1/s', misspelt),
+      enforceThrottles: none,
+      formatRate: none,
+      memoryStorage: throttle.memoryStorage,
+      parseRate: none,
+      rateFault: none,
+      rateLimitHeaders: none,
+      redisStorage: (misspelt) => throttle.redisStorage({ call: async () => null }, misspelt),
+      scopedThrottle: none,
+      sqlStorage: throttle.sqlStorage,
+      tenantThrottle: (misspelt) => throttle.tenantThrottle('1/s', misspelt),
+      throttleFaults: none,
+      throttledError: none,
+      userThrottle: (misspelt) => throttle.userThrottle('1/s', misspelt),
+    },
+  },
+  'kit/webhooks/verify': {
+    module: verify,
+    entries: {
+      InvalidSecret: none,
+      InvalidSignature: none,
+      verifySignature: (misspelt) => verify.verifySignature(SECRET, {}, '', misspelt),
+    },
+  },
+  'kit/webhooks/verify-web': {
+    module: verifyWeb,
+    entries: {
+      InvalidSecret: none,
+      InvalidSignature: none,
+      verifySignature: (misspelt) => verifyWeb.verifySignature(SECRET, {}, '', misspelt),
+    },
+  },
+};
+
+test('every public subpath is in the table', () => {
+  const { exports } = JSON.parse(readFileSync(join(root, 'packages/kit/package.json'), 'utf8')) as { exports: Record<string, unknown> };
+  const subpaths = Object.keys(exports).filter((path) => path !== './package.json');
+  expect(subpaths.map((path) => `kit${path.slice(1)}`).filter((name) => exported[name] === undefined)).toEqual([]);
+});
+
+describe.each(Object.entries(exported))('%s', (_, { module, entries }) => {
+  test('every exported function and class is in the table', () => {
+    const functions = Object.entries(module).filter(([, value]) => typeof value === 'function');
+    expect(Object.keys(entries).sort()).toEqual(functions.map(([name]) => name).sort());
+  });
+
+  const taking = Object.entries(entries).filter((entry): entry is [string, Call] => entry[1] !== none);
+  if (taking.length === 0) return;
+  test.each(taking)('%s refuses an option nobody knows', async (_name, call) => {
+    const outcome = (async () => call({ [NAME]: 1 } as Misspelt))();
+    await expect(outcome).rejects.toThrow(NAME);
+  });
+});
