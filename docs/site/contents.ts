@@ -53,6 +53,7 @@ export const groups: readonly Group[] = [
       'apikeys',
       'audit',
       'metrics',
+      'tracing',
       'webhooks',
       'admin',
       'config-server',

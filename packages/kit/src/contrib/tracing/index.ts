@@ -1,0 +1,1 @@
+export { tracing, type TracingOptions } from './module.ts';

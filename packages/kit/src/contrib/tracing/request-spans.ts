@@ -1,0 +1,116 @@
+import {
+  context,
+  type Context,
+  createTraceState,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  trace,
+  TraceFlags,
+  type Tracer,
+} from '@opentelemetry/api';
+import { withoutKeys } from '../../auth/without-keys.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import type { Middleware } from '../../http/middleware.ts';
+import { maskedPath } from '../../middleware/masking.ts';
+import { contextOf, markFailed } from './otel-tracing.ts';
+
+/** Other names come from strangers, and there is no end to them. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS']);
+const TEXT_MAX = 256;
+
+interface RequestSpan {
+  readonly span: Span;
+  readonly context: Context;
+}
+
+/** A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. */
+export function requestSpans(tracer: Tracer): Middleware {
+  const spans = new WeakMap<Exchange, RequestSpan>();
+  const names = new WeakMap<CompiledRoute, { readonly name: string; readonly attributes: Readonly<Record<string, string>> }>();
+  const start = (exchange: Exchange): RequestSpan => {
+    const { route } = exchange;
+    let described = route === null ? undefined : names.get(route);
+    if (described === undefined) {
+      described = describe(route, exchange.method);
+      // HEAD is answered by the route of GET.
+      if (route !== null && route.method === exchange.method) names.set(route, described);
+    }
+    const parent = parentOf(exchange, tracer);
+    const span = tracer.startSpan(described.name, { kind: SpanKind.SERVER, attributes: described.attributes }, parent);
+    if (span.isRecording()) span.setAttributes(arrivalOf(exchange));
+    const started = { span, context: trace.setSpan(parent, span) };
+    spans.set(exchange, started);
+    return started;
+  };
+  return {
+    name: 'tracing',
+    within(exchange, part, work) {
+      const started = part === 'admission' ? start(exchange) : spans.get(exchange);
+      return started === undefined ? work() : context.with(started.context, work);
+    },
+    onFinish(exchange) {
+      const span = spans.get(exchange)?.span;
+      if (span === undefined) return;
+      if (span.isRecording()) describeAnswer(span, exchange);
+      span.end();
+    },
+  };
+}
+
+function describe(
+  route: CompiledRoute | null,
+  method: string,
+): { readonly name: string; readonly attributes: Readonly<Record<string, string>> } {
+  const known = METHODS.has(method) ? method : '_OTHER';
+  const verb = known === '_OTHER' ? 'HTTP' : known;
+  if (route === null) return { name: verb, attributes: { 'http.request.method': known } };
+  return { name: `${verb} ${route.path}`, attributes: { 'http.request.method': known, 'http.route': route.path } };
+}
+
+/**
+ * The trace of the caller goes on here. Whether it is recorded is the caller's decision only where the neighbour that sent the request is a
+ * trusted proxy: a stranger could have everything recorded, or nothing. For strangers the SDK decides as for a request without a trace.
+ */
+function parentOf(exchange: Exchange, tracer: Tracer): Context {
+  const { headers, host, request } = exchange;
+  const given = headers['traceparent'] === undefined ? undefined : contextOf(headers['traceparent']);
+  if (given === undefined) return ROOT_CONTEXT;
+  if (host.trustedProxies.trusts(request.raw.socket.remoteAddress ?? '')) {
+    const state = headers['tracestate'];
+    return trace.setSpanContext(ROOT_CONTEXT, typeof state === 'string' ? { ...given, traceState: createTraceState(state) } : given);
+  }
+  // Never ended, so never exported: it only asks the sampler.
+  const { traceFlags } = tracer.startSpan('sampling decision', { root: true }, ROOT_CONTEXT).spanContext();
+  return trace.setSpanContext(ROOT_CONTEXT, { ...given, traceFlags: traceFlags & TraceFlags.SAMPLED });
+}
+
+function arrivalOf(exchange: Exchange): Readonly<Record<string, string>> {
+  const { route, url, headers, request } = exchange;
+  const path = url.split('?', 1)[0] as string;
+  const agent = headers['user-agent'];
+  const attributes: Record<string, string> = {
+    'url.path': shown(route === null ? path : maskedPath(path, request.routeOptions.url ?? route.path, route.params)),
+    'url.scheme': 'encrypted' in request.raw.socket ? 'https' : 'http',
+    'client.address': exchange.clientAddress,
+    'network.protocol.version': request.raw.httpVersion,
+  };
+  if (typeof agent === 'string') attributes['user_agent.original'] = shown(agent);
+  if (!METHODS.has(exchange.method)) attributes['http.request.method_original'] = shown(exchange.method);
+  return attributes;
+}
+
+function describeAnswer(span: Span, exchange: Exchange): void {
+  const { reply, errorCode } = exchange;
+  const isAborted = !reply.raw.headersSent && !reply.sent;
+  if (isAborted) return markFailed(span, 'aborted');
+  span.setAttribute('http.response.status_code', reply.statusCode);
+  if (reply.statusCode >= 500) markFailed(span, errorCode ?? String(reply.statusCode));
+  else if (errorCode !== undefined) span.setAttribute('error.type', errorCode);
+}
+
+/** The client's own words, but no key that was put there by mistake. */
+function shown(text: string): string {
+  return withoutKeys(text).slice(0, TEXT_MAX);
+}

@@ -1,0 +1,49 @@
+import { context, SpanKind, trace, type Tracer } from '@opentelemetry/api';
+import type { Dialect } from '../../db/dialect.ts';
+import type { QueryEvent, QueryObserver } from '../../db/query-observer.ts';
+import { markFailed } from './otel-tracing.ts';
+
+const SYSTEMS: Readonly<Record<Dialect, string>> = { postgres: 'postgresql', sqlite: 'sqlite' };
+const TEXT_MAX = 2000;
+
+/** A span for each statement inside a recorded trace. It is made when the statement is over: the database layer measures it anyway. */
+export function statementSpans(tracer: Tracer): QueryObserver {
+  return (query) => {
+    const running = context.active();
+    if (trace.getSpan(running)?.isRecording() !== true) return;
+    const endTime = Date.now();
+    const { operation, table } = summaryOf(query.sql);
+    const span = tracer.startSpan(
+      table === undefined ? operation : `${operation} ${table}`,
+      { kind: SpanKind.CLIENT, startTime: endTime - query.durationMs, attributes: attributesOf(query, operation, table) },
+      running,
+    );
+    if (query.errorType !== undefined) markFailed(span, query.errorType);
+    span.end(endTime);
+  };
+}
+
+function attributesOf(query: QueryEvent, operation: string, table: string | undefined): Readonly<Record<string, string | number>> {
+  return {
+    'db.system.name': SYSTEMS[query.dialect],
+    'db.namespace': query.using,
+    'db.operation.name': operation,
+    'db.query.text': withoutValues(query.sql).slice(0, TEXT_MAX),
+    'db.response.returned_rows': query.rowCount,
+    ...(table === undefined ? {} : { 'db.collection.name': table }),
+  };
+}
+
+function summaryOf(sql: string): { readonly operation: string; readonly table: string | undefined } {
+  const operation = /^[\s(]*(\w+)/.exec(sql)?.[1]?.toUpperCase() ?? 'STATEMENT';
+  return { operation, table: /\b(?:from|into|update)\s+(?:only\s+)?(?:"?\w+"?\.)?"?([a-z_]\w*)"?/i.exec(sql)?.[1] };
+}
+
+/** Parameters are not part of the text; what was written into it as a literal may still be somebody's. */
+export function withoutValues(sql: string): string {
+  return sql
+    .replaceAll(/\$(\w*)\$[^]*?\$\1\$/g, '?')
+    .replaceAll(/\b[ebx]?'(?:[^'\\]|''|\\[^])*'/gi, '?')
+    .replaceAll(/'(?:[^']|'')*'/g, '?')
+    .replaceAll(/(?<![\w$.?])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\b/gi, '?');
+}
