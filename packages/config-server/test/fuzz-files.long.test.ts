@@ -4,6 +4,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { scaled } from '../../../test/provision/scale.ts';
 import { LoadFailure } from '../src/document/load-failure.ts';
 import { parseFile, toDocumentTable } from '../src/document/formats.ts';
 import { startCli } from './cli-server.ts';
@@ -72,14 +73,14 @@ function refusalOf(name: string, content: Buffer): string | undefined {
   }
 }
 
-test('whatever a file holds, reading it gives a document or a LoadFailure that quotes no value of it', { timeout: 120_000 }, () => {
+test('whatever a file holds, reading it gives a document or a LoadFailure that quotes no value of it', { timeout: 900_000 }, () => {
   fc.assert(
     fc.property(fc.constantFrom('f.toml', 'f.yaml', 'f.json'), bytes, (name, content) => {
       const value = Buffer.from(' = "x9canary9x" : "x9canary9x" x9canary9x\n');
       expect(refusalOf(name, content) ?? '').not.toMatch(/\n/);
       expect(refusalOf(name, Buffer.concat([content, value, content])) ?? '').not.toContain('x9canary9x');
     }),
-    { numRuns: 4_000 },
+    { numRuns: scaled(1_500, 50_000) },
   );
 });
 
@@ -116,7 +117,7 @@ const nasty: readonly [name: string, content: string | Buffer][] = [
   ['billing.toml', randomBytes(100_000)],
 ];
 
-test('no file content and no kind of file ends the process or the reads', { timeout: 180_000 }, async () => {
+test('no file content and no kind of file ends the process or the reads', { timeout: 900_000 }, async () => {
   const names = ['billing.toml', 'billing.yaml', 'billing.json'];
   const good = { 'billing.toml': '[billing]\nsteady = true\n', 'billing.yaml': '', 'billing.json': '{}' };
   const sections = [{ application: 'billing', profile: 'production', files: names }];

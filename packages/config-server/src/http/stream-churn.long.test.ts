@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { scaled } from '../../../../test/provision/scale.ts';
 import { eventually, startServer, TOKEN, type RunningServer } from '../../test/running-server.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** STREAM_CHURN=100000 for the full count, which takes minutes on a small machine. */
-const CONNECTS = Number(process.env['STREAM_CHURN'] ?? 20_000);
-const WARM_UP = 5000;
+const CONNECTS = scaled(12_000, 100_000);
+const WARM_UP = 4000;
 const AT_ONCE = 32;
 
 /** Opens a stream, waits for its first event and hangs up without a word, which is how most streams end. */
@@ -38,7 +38,7 @@ async function churn(running: RunningServer, count: number): Promise<void> {
   await eventually(() => running.server.streams.open === 0, 'every stream to be closed');
 }
 
-test('streams that come and go leave no stream, descriptor or memory behind', { timeout: 400_000 }, async () => {
+test('streams that come and go leave no stream, descriptor or memory behind', { timeout: 300_000 + CONNECTS * 20 }, async () => {
   const running = await startServer({ audit: () => undefined });
   await churn(running, WARM_UP);
   const descriptors = readdirSync('/proc/self/fd').length;
