@@ -53,6 +53,7 @@ class Application implements App {
   readonly #stopping = new AbortController();
   #fastify: FastifyInstance | undefined;
   #ready: Promise<App> | undefined;
+  #monitored: Promise<void> | undefined;
   #started: Promise<void> | undefined;
   #running: Module[] = [];
   #closed: Promise<void> | undefined;
@@ -228,13 +229,23 @@ class Application implements App {
     if (fatal.length > 0) throw new StartUpError(fatal);
   }
 
+  monitor(): Promise<void> {
+    this.#monitored ??= this.#monitor();
+    return this.#monitored;
+  }
+
+  async #monitor(): Promise<void> {
+    await this.ready();
+    for (const module of this.#plan.modules) await module.monitor?.(this);
+  }
+
   start(): Promise<void> {
     this.#started ??= this.#start();
     return this.#started;
   }
 
   async #start(): Promise<void> {
-    await this.ready();
+    await this.monitor();
     this.#host.blocking.start();
     for (const module of this.#plan.modules) await module.start?.(this);
   }
@@ -264,7 +275,7 @@ class Application implements App {
     // What is still being opened or started would otherwise come up after the end: connections nobody closes, workers nobody stops.
     const timeIsUp = Promise.withResolvers<void>();
     const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
-    await Promise.race([Promise.allSettled([this.#started, this.#ready]), timeIsUp.promise]);
+    await Promise.race([Promise.allSettled([this.#started, this.#monitored, this.#ready]), timeIsUp.promise]);
     clearTimeout(grace);
     const fastify = this.#fastify;
     if (fastify === undefined) return this.#stop();

@@ -64,6 +64,11 @@ export interface Module {
   serve?(fastify: FastifyInstance, app: App): void | Promise<void>;
   /** Databases are open, nothing is served yet. */
   setup?(app: App): void | Promise<void>;
+  /**
+   * The process is going to live, as a server or as a worker: start what watches it, such as a port for metrics. Before `start`, and without it
+   * in commands that run until they are stopped.
+   */
+  monitor?(app: App): void | Promise<void>;
   /** The app is about to serve: start timers, workers and listeners. */
   start?(app: App): void | Promise<void>;
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
@@ -118,6 +123,8 @@ export interface App {
   openDatabases(): Promise<App>;
   /** Opens databases, sets up modules, runs checks. Repeatable. */
   ready(): Promise<App>;
+  /** Starts what watches the process. Repeatable; `start` does it. For commands that run until they are stopped, such as workers. */
+  monitor(): Promise<void>;
   /** Starts the modules (timers, workers). Repeatable; `listen` does it. */
   start(): Promise<void>;
   /** Starts modules, then listens. Returns the address. */

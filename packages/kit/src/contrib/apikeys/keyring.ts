@@ -7,6 +7,7 @@ import type { KeyCache } from './cache.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { LastUsed } from './last-used.ts';
 import type { KeyStatements } from './store.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
 
 /** Everything the verbs need to know about the keys of one database, besides the database. */
 export interface Keyring {
@@ -20,6 +21,8 @@ export interface Keyring {
   readonly failedAttempts: FailedAttempts | null;
   readonly lastUsed: LastUsed;
   readonly cache: KeyCache | null;
+  /** Undefined unless the application has metrics. */
+  readonly verifications: Counter<'outcome'> | undefined;
   /** Scopes that mounted routes require, sorted. */
   readonly routeScopes: () => readonly string[];
 }

@@ -1,5 +1,6 @@
 import type { App, Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
 import { apiKeysAdmin } from './admin.ts';
 import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
@@ -9,11 +10,13 @@ import { initial } from './migrations/index.ts';
 import { apiKeys as keys } from './models.ts';
 import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
+import { VERIFICATION_OUTCOMES } from './verify.ts';
 
 /** Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service. */
 export function apiKeys(options: ApiKeyOptions = {}): Module {
   const settings = readApiKeyOptions(options);
   let inUse: ApiKeysInUse | undefined;
+  let verifications: Counter<'outcome'> | undefined;
   return {
     name: 'apikeys',
     models: [keys],
@@ -23,6 +26,13 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
     provides: () => ({ userChanges: [ownerChanged] }),
+    metrics(registry) {
+      verifications = registry.counter({
+        name: 'kit_apikeys_verifications_total',
+        help: 'API keys that were presented, by outcome.',
+        labels: { outcome: VERIFICATION_OUTCOMES },
+      });
+    },
     async setup(app) {
       if (app.users === null) {
         throw new StartUpError([
@@ -42,6 +52,7 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
         log,
         registry,
         pepper: app.settings.apiKeyPepper ?? null,
+        verifications,
         routeScopes: () => routeScopes(app),
       });
     },

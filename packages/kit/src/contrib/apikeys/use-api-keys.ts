@@ -3,6 +3,7 @@ import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
 import { KeyCache } from './cache.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { followChanges } from './invalidation.ts';
@@ -48,6 +49,7 @@ export async function useApiKeys(database: Database, options: UseApiKeysOptions)
     log,
     registry: { ...emptyRegistry, ...registry },
     pepper: null,
+    verifications: undefined,
     routeScopes: () => [],
   });
 }
@@ -59,13 +61,14 @@ export interface KeyringSurroundings {
   readonly registry: Registry;
   /** Used when the options say nothing about a pepper. */
   readonly pepper: string | null;
+  readonly verifications: Counter<'outcome'> | undefined;
   readonly routeScopes: () => readonly string[];
 }
 
 export async function startKeyring(
   database: Database,
   settings: ApiKeySettings,
-  { users, clock, log, registry, pepper: defaultPepper, routeScopes }: KeyringSurroundings,
+  { users, clock, log, registry, pepper: defaultPepper, verifications, routeScopes }: KeyringSurroundings,
 ): Promise<ApiKeysInUse> {
   const pepper = settings.pepper === undefined ? defaultPepper : settings.pepper;
   const fault = pepperFault(pepper);
@@ -83,6 +86,7 @@ export async function startKeyring(
     failedAttempts: settings.failedAttempts === null ? null : new FailedAttempts(settings.failedAttempts),
     lastUsed,
     cache,
+    verifications,
     routeScopes,
   });
   try {

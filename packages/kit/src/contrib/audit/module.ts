@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
 import { auditAdmin } from './admin.ts';
 import { auditCommand } from './commands.ts';
 import { initial } from './migrations/index.ts';
@@ -21,9 +22,11 @@ export function audit(options: AuditOptions = {}): Module {
     return app;
   };
   let sensitive: ReadonlySet<string> | undefined;
+  let written: Counter<'action'> | undefined;
   const sink = auditSink({
     clock: { now: () => installed().clock.now() },
     sensitive: () => (sensitive ??= sensitiveColumns(installed())),
+    recorded: () => written && ((entries) => entries.forEach(({ action }) => written?.add({ action }))),
     databases,
   });
   return {
@@ -33,6 +36,13 @@ export function audit(options: AuditOptions = {}): Module {
     databases,
     commands: [auditCommand(() => sink)],
     admin: auditAdmin(() => installed().users),
+    metrics(registry) {
+      written = registry.counter({
+        name: 'kit_audit_entries_total',
+        help: 'Audit entries that were committed, by action.',
+        labels: { action: { max: 100 } },
+      });
+    },
     provides(created) {
       app = created;
       return { audit: sink };

@@ -13,12 +13,14 @@ const NAME_LENGTH_MAX = 255;
 export interface AuditSinkOptions {
   readonly clock: Clock;
   readonly sensitive: () => ReadonlySet<string>;
+  /** Told of entries once they are committed; undefined while nobody counts them. */
+  readonly recorded?: () => ((entries: readonly AuditEntry[]) => void) | undefined;
   /** Where the tables are. */
   readonly databases: readonly string[];
 }
 
 /** Writes entries into the transaction of the change they are about. Given a plain handle, the entry is a transaction of its own. */
-export function auditSink({ clock, sensitive, databases }: AuditSinkOptions): AuditSink {
+export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOptions): AuditSink {
   return {
     async record(db: Db, entries: readonly AuditEntry[]) {
       const [first] = entries;
@@ -32,6 +34,8 @@ export function auditSink({ clock, sensitive, databases }: AuditSinkOptions): Au
       const contents = entries.map((entry) => contentOf(entry, clock, names));
       const append = (tx: Db) => appendEntries(tx, contents);
       await (db.isTransaction ? append(db) : db.transaction(append));
+      const tell = recorded?.();
+      if (tell !== undefined) db.afterCommit(() => tell(entries));
     },
   };
 }

@@ -33,7 +33,7 @@ export function metrics(options: MetricsOptions): Module {
     setup() {
       stopWatching = watchDatabases?.();
     },
-    async start({ log }) {
+    async monitor({ log }) {
       if (settings.process) collectDefaultMetrics({ register: registry.prometheus });
       if (settings.listen === undefined) return;
       server = await startScrapeServer(registry, settings.listen, log);

@@ -24,11 +24,13 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
     .option('--timeout <seconds>', 'deadline of one request', seconds(0.001, 600))
     .option('--database <alias>', 'the database to deliver from', 'default')
     .action(async (flags: DeliverFlags) => {
-      const { databases } = await context.app();
+      const app = await context.app();
+      const { databases } = app;
       const database = databases[flags.database];
       if (database === undefined)
         context.fail(`There is no database "${flags.database}". The app has ${Object.keys(databases).join(', ')}.`);
       if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
+      await app.monitor();
       const worker = await startWorker(database, optionsOf(flags));
       const stopped = new Promise((resolve) => {
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
