@@ -21,9 +21,4 @@ export const adminErrors = defineErrors('admin', {
     detail: 'This record cannot be removed.',
     remedy: 'Load the record again; its page shows what can be done.',
   },
-  record_in_use: {
-    status: 409,
-    detail: 'Other records refer to this one.',
-    remedy: 'Remove or change those first.',
-  },
 });

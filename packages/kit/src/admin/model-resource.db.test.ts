@@ -178,10 +178,13 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect(answer.body.errors[0].code).toBe(code);
   });
 
-  test('a value that another record has is a 422 at the field, in create and edit, and nothing is recorded', async () => {
+  test('a value that another record has is a 409 at the field, in create and edit, and nothing is recorded', async () => {
     const [one, two] = [await created({ isbn: 'taken' }), await created({ isbn: 'free' })];
     for (const answer of [await create({ isbn: 'taken' }), await site.send(staff, 'PATCH', `resources/books/${two}`, { isbn: 'taken' })])
-      expect(answer).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'isbn'], code: 'unique' }] } });
+      expect(answer).toMatchObject({
+        status: 409,
+        body: { code: 'conflict', errors: [{ location: ['body', 'isbn'], code: 'not_unique' }] },
+      });
     expect((await read(two)).sections.at(-1).rows).toHaveLength(1);
     expect(one).not.toBe(two);
   });
@@ -189,7 +192,10 @@ describeDatabases('a model of your own in the admin site', (database) => {
   test('a record that others refer to is not removed, and the answer says why', async () => {
     const shelf = (await site.send(staff, 'POST', 'resources/shelves', { name: 'Busy' })).body.id;
     await created({ shelf_id: shelf });
-    expect(await site.send(staff, 'DELETE', `resources/shelves/${shelf}`)).toMatchObject({ status: 409, body: { code: 'record_in_use' } });
+    expect(await site.send(staff, 'DELETE', `resources/shelves/${shelf}`)).toMatchObject({
+      status: 409,
+      body: { code: 'still_referenced' },
+    });
     expect((await site.get(staff, `resources/shelves/${shelf}`)).status).toBe(200);
   });
 

@@ -17,7 +17,6 @@ import {
   unfillableColumns,
   writableColumns,
 } from './model-columns.ts';
-import { writeFault } from './model-write-fault.ts';
 import { referenceTitles, type ReferenceTitles } from './reference-titles.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, text } from '../options/value-rule.ts';
@@ -141,13 +140,11 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
           async create(context: AdminContext, fields: Readonly<Record<string, unknown>>) {
             const values = checked(model.input, fields);
             const db = database(context);
-            const row = await write(db, model, fields, () =>
-              db.transaction(async (tx) => {
-                const made = await insert(tx, model, values as never);
-                await record(context, tx, 'created', keyOf(plan, made), null, outputOf(model, made));
-                return made;
-              }),
-            );
+            const row = await db.transaction(async (tx) => {
+              const made = await insert(tx, model, values as never);
+              await record(context, tx, 'created', keyOf(plan, made), null, outputOf(model, made));
+              return made;
+            });
             const { id, title } = rowOf(context, plan, row);
             return { message: `${title} created.`, id };
           },
@@ -158,32 +155,27 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
           async update(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>) {
             const values = checked(model.patch, fields);
             const db = database(context);
-            const row = await write(db, model, fields, () =>
-              db.transaction(async (tx) => {
-                const before = await holdRow(tx, plan, id);
-                if (isDeleted(plan, before)) throw adminErrors.not_editable();
-                const after = await update(tx, model, plan.key(id), values as never);
-                if (after === undefined) throw adminErrors.record_not_found();
-                await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
-                return after;
-              }),
-            );
+            const row = await db.transaction(async (tx) => {
+              const before = await holdRow(tx, plan, id);
+              if (isDeleted(plan, before)) throw adminErrors.not_editable();
+              const after = await update(tx, model, plan.key(id), values as never);
+              if (after === undefined) throw adminErrors.record_not_found();
+              await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
+              return after;
+            });
             return { message: `${rowOf(context, plan, row).title} saved.`, id };
           },
           async remove(context: AdminContext, id: string) {
             const db = database(context);
-            const title = await write(db, model, null, () =>
-              db.transaction(async (tx) => {
-                const before = await holdRow(tx, plan, id);
-                if (isDeleted(plan, before)) throw adminErrors.not_removable();
-                const { clock } = context;
-                if (plan.softDeletes)
-                  await update(tx, model, plan.key(id), { [DELETED]: clock.now(), deletion_id: uuidv7(clock) } as never);
-                else await remove(tx, model, plan.key(id));
-                await record(context, tx, 'deleted', keyOf(plan, before), outputOf(model, before), null);
-                return rowOf(context, plan, before).title;
-              }),
-            );
+            const title = await db.transaction(async (tx) => {
+              const before = await holdRow(tx, plan, id);
+              if (isDeleted(plan, before)) throw adminErrors.not_removable();
+              const { clock } = context;
+              if (plan.softDeletes) await update(tx, model, plan.key(id), { [DELETED]: clock.now(), deletion_id: uuidv7(clock) } as never);
+              else await remove(tx, model, plan.key(id));
+              await record(context, tx, 'deleted', keyOf(plan, before), outputOf(model, before), null);
+              return rowOf(context, plan, before).title;
+            });
             return { message: `${title} removed.` };
           },
         }),
@@ -387,12 +379,4 @@ function checked(schema: Model['input'] | Model['patch'], fields: Readonly<Recor
     message: issue.message,
   }));
   throw coreErrors.validation_error({ errors });
-}
-
-async function write<R>(db: Db, model: Model, fields: Readonly<Record<string, unknown>> | null, work: () => Promise<R>): Promise<R> {
-  try {
-    return await work();
-  } catch (error) {
-    throw (await writeFault(db, model, fields, error)) ?? error;
-  }
 }

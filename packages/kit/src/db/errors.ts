@@ -26,6 +26,11 @@ export const dbErrors = defineErrors('db', {
     detail: 'A value cannot be stored in its column.',
     remedy: 'The detail names the column and the rule: range, scale, length, characters or form.',
   },
+  still_referenced: {
+    status: 409,
+    detail: 'Other records refer to this one.',
+    remedy: 'Remove or change those first.',
+  },
   invalid_where: {
     status: 500,
     detail: 'An internal error occurred.',

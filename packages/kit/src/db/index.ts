@@ -1,6 +1,7 @@
 export { currentTransaction } from './ambient.ts';
 export { systemClock, type Clock } from './clock.ts';
 export { Column, t, type AnyColumn, type ColumnSettings } from './column.ts';
+export { constraintFault } from './constraint-fault.ts';
 export { constraintViolation, isUniqueViolation, type ConstraintViolation } from './constraint-violation.ts';
 export type { DatabaseObserver, PoolStatus } from './database-observer.ts';
 export type { AnyTables, Database, Db, ExecuteResult } from './db.ts';

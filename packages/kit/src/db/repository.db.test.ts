@@ -26,13 +26,15 @@ const people = model(
 );
 const seats = model('seats', { row: t.int().pk(), place: t.text(2).pk(), owner: t.text().nullable() });
 
+const badges = model('badges', { id: t.uuidv7().pk(), person_id: t.ref(() => people) });
+const OTHER_TEAM = '018f4a52-0000-7000-8000-000000000000';
 const papers = model('papers', { id: t.uuidv7().pk(), title: t.text(), ...versioned() });
 
 let now = new Date('2026-01-01T00:00:00.000Z');
 const clock = { now: () => now };
 
 const prepare = async (db: Db): Promise<void> => {
-  for (const each of [teams, people, seats, papers])
+  for (const each of [teams, people, badges, seats, papers])
     for (const statement of tableStatements(each.table, db.dialect)) await db.query(statement);
 };
 
@@ -167,11 +169,22 @@ describeDatabases(
       expect(constraintViolation(unique)).toMatchObject({ kind: 'unique', table: 'teams', columns: ['name'] });
       expect(isUniqueViolation(unique, 'name')).toBe(true);
       expect(isUniqueViolation(unique, 'id')).toBe(false);
-      await insert(database.db, people, { team_id: team.id, name: 'a' });
+      const person = await insert(database.db, people, { team_id: team.id, name: 'a' });
       expect(await caught(insert(database.db, people, { team_id: team.id, name: 'a' }))).toMatchObject({ kind: 'unique' });
-      expect(await caught(insert(database.db, people, { team_id: '018f4a52-0000-7000-8000-000000000000', name: 'a' }))).toMatchObject({
+      expect(await caught(insert(database.db, people, { team_id: OTHER_TEAM, name: 'a' }))).toMatchObject({
         kind: 'foreign_key',
+        columns: ['team_id'],
       });
+      expect(await caught(update(database.db, people, person.id, { team_id: OTHER_TEAM }))).toMatchObject({
+        kind: 'foreign_key',
+        columns: ['team_id'],
+      });
+      expect(await caught(database.db.query(`update people set kind = 'boss'`))).toMatchObject({ kind: 'check' });
+      expect(
+        await caught(database.db.transaction((tx) => insert(tx, people, { team_id: OTHER_TEAM, name: 'inside a transaction' }))),
+      ).toMatchObject({ kind: 'foreign_key', table: 'people', columns: ['team_id'] });
+      await insert(database.db, badges, { person_id: person.id });
+      expect(await caught(remove(database.db, people, person.id))).toMatchObject({ kind: 'restrict' });
       expect(await caught(insert(database.db, people, { team_id: team.id, name: 'b', rank: -1 }))).toMatchObject({
         kind: 'check',
         constraint: 'people_rank_positive_check',

@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts';
 import type { Db } from './db.ts';
 import type { Model } from './model.ts';
 import { type ModelColumn, type ModelStatements, statementsOf } from './model-statements.ts';
+import { nameViolation } from './name-violation.ts';
 import { quoteName } from './names.ts';
 import { orderSql } from './portable-sql.ts';
 import type { Insert, Row, Update } from './rows.ts';
@@ -71,8 +72,12 @@ export async function insert<M extends Model>(db: Db, model: M, values: Insert<M
   const statements = statementsOf(model);
   const { names, parameters } = insertion(db, statements, values);
   const text = statements.text(`insert ${names.join()}`, () => insertText(statements, names, 1));
-  const { rows } = await db.execute<Row<M>>(text, parameters);
-  return rows[0] as Row<M>;
+  try {
+    const { rows } = await db.execute<Row<M>>(text, parameters);
+    return rows[0] as Row<M>;
+  } catch (error) {
+    throw await nameViolation(db, model, [values], error);
+  }
 }
 
 /** Rows per statement: both databases take far more parameters than this needs. */
@@ -94,7 +99,11 @@ export async function insertMany<M extends Model>(db: Db, model: M, rows: readon
         parameters.push(...next.parameters);
       }
       const text = statements.text(`insert ${end - start} ${first.names.join()}`, () => insertText(statements, first.names, end - start));
-      written.push(...(await tx.query<Row<M>>(text, parameters)));
+      try {
+        written.push(...(await tx.query<Row<M>>(text, parameters)));
+      } catch (error) {
+        throw await nameViolation(db, model, rows.slice(start, end), error);
+      }
       start = end;
     }
     return written;
@@ -124,8 +133,12 @@ export async function update<M extends Model>(db: Db, model: M, key: Key, change
       if (settings.increment === true) assignments.push(`${quoteName(name)} = ${quoteName(name)} + 1`);
     return `update ${statements.table} set ${assignments.join(', ')}${statements.whereKey(names.length + 1)} returning ${statements.list}`;
   });
-  const { rows } = await db.execute<Row<M>>(text, [...parameters, ...keys]);
-  return rows[0];
+  try {
+    const { rows } = await db.execute<Row<M>>(text, [...parameters, ...keys]);
+    return rows[0];
+  } catch (error) {
+    throw await nameViolation(db, model, [changes], error);
+  }
 }
 
 /** Deletes one row and says whether there was one. */

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../auth/authenticator.ts';
+import { constraintErrors } from '../db/constraint-fault.ts';
 import { isErrorDefinition } from '../errors/catalog.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
@@ -148,7 +149,8 @@ class RouteCompiler implements CompiledMount {
     const permission = this.#permission(where, [...inherited.permissions, mount.permission, options.permission]);
     if (permission === undefined) return;
     const middleware = [...this.#defaults.middleware, ...mount.middleware];
-    const maps = [options.errors, ...inherited.errors, mount.errors, this.#defaults.errors, ...this.#defaults.moduleErrors].filter(
+    const { errors, moduleErrors } = this.#defaults;
+    const maps = [options.errors, ...inherited.errors, mount.errors, errors, ...moduleErrors, constraintErrors].filter(
       (map) => map !== undefined,
     );
     const path = joinPath(mount.path, prefix, route.path);

@@ -1,0 +1,51 @@
+import { columnCheckName } from './ddl.ts';
+import { constraintViolation, type ConstraintViolation, describeViolation } from './constraint-violation.ts';
+import type { Db } from './db.ts';
+import type { Model } from './model.ts';
+import { derivedName, quoteName } from './names.ts';
+
+/**
+ * Finds the columns of the rule that a write to this model broke, where the database does not say them, and returns the error: PostgreSQL
+ * says them in the server's language, SQLite not at all for references. Reads outside the transaction, which takes no more statements.
+ */
+export async function nameViolation(db: Db, model: Model, rows: readonly object[], error: unknown): Promise<unknown> {
+  const violation = constraintViolation(error);
+  if (violation === undefined || violation.kind === 'restrict' || (violation.table ?? model.name) !== model.name) return error;
+  const columns = columnsOfRule(model, violation) ?? violation.columns ?? (await brokenReferences(db, model, violation, rows));
+  if (columns !== undefined) describeViolation(error as object, { ...violation, table: model.name, columns });
+  return error;
+}
+
+function columnsOfRule(model: Model, { constraint }: ConstraintViolation): readonly string[] | undefined {
+  if (constraint === undefined) return undefined;
+  const { name, table, primaryKey } = model;
+  if (constraint === derivedName(name, 'pkey')) return primaryKey;
+  const index = table.indexes.find((each) => each.name === constraint);
+  if (index !== undefined) return index.columns.map((column) => column.replace(/^-/, ''));
+  const column = Object.keys(table.columns).find(
+    (each) => constraint === columnCheckName(name, each) || constraint === derivedName(name, each, 'fkey'),
+  );
+  return column === undefined ? undefined : [column];
+}
+
+async function brokenReferences(
+  db: Db,
+  { table }: Model,
+  { kind }: ConstraintViolation,
+  rows: readonly object[],
+): Promise<readonly string[] | undefined> {
+  if (kind !== 'foreign_key') return undefined;
+  const broken = new Set<string>();
+  try {
+    for (const [name, { references }] of Object.entries(table.columns)) {
+      if (references === undefined) continue;
+      const text = `select 1 as found from ${quoteName(references.table)} where ${quoteName(references.column)} = $1`;
+      const values = new Set(rows.map((row) => (row as Readonly<Record<string, unknown>>)[name]));
+      for (const value of values)
+        if (value !== undefined && value !== null && (await db.database.query(text, [value])).length === 0) broken.add(name);
+    }
+  } catch {
+    return undefined; // the error to report is the first one
+  }
+  return broken.size === 0 ? undefined : [...broken];
+}
