@@ -1,0 +1,21 @@
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { jobErrors } from './errors.ts';
+import { jobsOf } from './jobs.ts';
+import { WAKE_CHANNEL } from './start-store.ts';
+import { cancelUnfinished, findJob, type Job } from './store.ts';
+
+/**
+ * Cancels a job: a queued one does not run, a running one can save nothing from here on and its handler is told. A job that has ended stays as
+ * it is.
+ */
+export async function cancelJob(tx: Db, id: string): Promise<Job> {
+  const { clock, database } = jobsOf(tx);
+  const was = await cancelUnfinished(tx, id, clock.now(), uuidv7(clock));
+  if (was === 'running') await database.notify(tx, WAKE_CHANNEL, `-${id}`);
+  const job = await findJob(tx, id);
+  if (job === null) throw jobErrors.job_not_found();
+  // The next job of its serial key may run now.
+  if (was !== null && job.serial_key !== null) await database.notify(tx, WAKE_CHANNEL, `~${job.queue}`);
+  return job;
+}

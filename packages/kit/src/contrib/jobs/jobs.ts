@@ -1,0 +1,68 @@
+import { moduleState } from '../../app/module-state.ts';
+import type { Registry } from '../../app/registry.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Database, Db } from '../../db/db.ts';
+import { Container } from '../../di/container.ts';
+import type { Log } from '../../http/log.ts';
+import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
+
+/** Everything the verbs need to know about the jobs of one database, besides the database. */
+export interface Jobs {
+  readonly database: Database;
+  readonly settings: JobsSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly services: Container;
+  readonly registry: Pick<Registry, 'audit'>;
+  /** Where a job can be read; null when no JobController is mounted. */
+  readonly urlOf: (id: string) => string | null;
+}
+
+const state = moduleState<Jobs>({ name: 'Jobs', setUp: 'add jobs() to the modules of createApp, or call useJobs(database)' });
+
+export interface UseJobsOptions extends JobsOptions {
+  readonly clock?: Clock;
+  readonly log?: Log;
+  readonly services?: Container;
+}
+
+/** Sets jobs up for a database without the toolkit's application: afterwards `startJob` and the other verbs work on it. */
+export function useJobs(database: Database, options: UseJobsOptions): Jobs {
+  const { clock = database.clock, log = silentLog, services = new Container([]), ...rest } = options;
+  return bindJobs({ database, settings: readJobsOptions(rest), clock, log, services, registry: { audit: null }, urlOf: () => null });
+}
+
+export function bindJobs(jobs: Jobs): Jobs {
+  const frozen = Object.freeze({ ...jobs });
+  state.bind(jobs.database, frozen);
+  return frozen;
+}
+
+export function unbindJobs(database: Database): void {
+  state.release(database);
+}
+
+/** The jobs of the database that a handle or transaction belongs to. */
+export function jobsOf(db: Db): Jobs {
+  return state.of(db);
+}
+
+export function findJobs(database: Database): Jobs | undefined {
+  return state.find(database);
+}
+
+/** By alias, for queues that carry only text. */
+export function jobsNamed(using: string): Jobs {
+  return state.named(using);
+}
+
+const nothing = (): undefined => undefined;
+
+export const silentLog: Log = Object.freeze({
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  fatal: nothing,
+});

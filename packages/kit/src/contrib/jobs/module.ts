@@ -1,0 +1,68 @@
+import type { App, Module } from '../../app/module.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
+import type { Database } from '../../db/db.ts';
+import { jobErrors } from './errors.ts';
+import { bindJobs, unbindJobs } from './jobs.ts';
+import { jobMigrations } from './migrations/all.ts';
+import { jobModels } from './models.ts';
+import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
+import type { JobWorker } from './running/worker.ts';
+import { issueText } from './start-job.ts';
+import { startJobWorker } from './work-jobs.ts';
+
+/**
+ * Background jobs: the tables, `startJob`, and a worker in this process with `worker: true`. Mount JobController so that users see their own;
+ * production runs `kit jobs work` beside the application.
+ */
+export function jobs(options: JobsOptions): Module {
+  const settings = readJobsOptions(options);
+  const bound: Database[] = [];
+  const workers: JobWorker[] = [];
+  return {
+    name: 'jobs',
+    models: jobModels,
+    migrations: jobMigrations,
+    databases: settings.databases,
+    errors: jobErrors,
+    async setup(app) {
+      await checkSettings(settings, app);
+      const { databases, clock, log, services, registry } = app;
+      for (const name of settings.databases) {
+        const database = databases[name];
+        if (database === undefined) continue;
+        bindJobs({ database, settings, clock, log, services, registry, urlOf: urlOf(app) });
+        bound.push(database);
+      }
+    },
+    async start() {
+      if (!settings.worker) return;
+      for (const database of bound) workers.push(await startJobWorker(database));
+    },
+    async stop() {
+      await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+      for (const database of bound.splice(0)) unbindJobs(database);
+    },
+  };
+}
+
+/** What can be known only when the application is there. Every fault is reported at once. */
+async function checkSettings({ catalog, taskQueue, databases: aliases }: JobsSettings, { databases }: App): Promise<void> {
+  const faults: string[] = [];
+  for (const { name, schedule, input } of catalog.definitions) {
+    if (schedule === null) continue;
+    const { issues } = await input['~standard'].validate(schedule.input);
+    if (issues !== undefined)
+      faults.push(`The input of the schedule of ${name} does not match its schema: ${issues.map(issueText).join('; ')}.`);
+  }
+  for (const alias of aliases) {
+    const dialect = databases[alias]?.dialect;
+    if (dialect !== undefined) faults.push(...(taskQueue?.faults?.({ dialect, queues: catalog.queues }) ?? []));
+  }
+  if (faults.length > 0) throw new StartUpError(faults.map((message) => ({ id: 'E011', message })));
+}
+
+/** Where a JobController is mounted, its route says so in its metadata. */
+function urlOf({ routes }: App): (id: string) => string | null {
+  const path = routes.find(({ metadata }) => metadata['jobs'] === 'read')?.path;
+  return (id) => (path === undefined ? null : path.replace(/:id|\{id\}/, id));
+}

@@ -1,0 +1,24 @@
+import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
+
+/** What an engine is told about a job. It gets the job when it may run: delays, retries and serial keys are kept by our row. */
+export interface EnqueueOptions {
+  readonly queue: string;
+  readonly priority: number;
+}
+
+/**
+ * Runs jobs by an engine other than the toolkit's own. The payload is the job's id and the engine's own attempts are 1: our row is claimed by
+ * its id, and schedules retries itself.
+ */
+export interface TaskQueue {
+  /** Hands a job over: in the transaction where the engine can, else after its commit. */
+  enqueue(tx: SqlExecutor, jobId: string, options: EnqueueOptions): void | Promise<void>;
+  /** What the engine cannot do for these jobs; reported at start-up. */
+  faults?(facts: QueueFacts): readonly string[];
+}
+
+/** What a queue must know to say whether it can serve an application. */
+export interface QueueFacts {
+  readonly dialect: 'postgres' | 'sqlite';
+  readonly queues: readonly string[];
+}

@@ -1,0 +1,46 @@
+// When a failed job is tried again. Pure: time and randomness are passed in.
+
+export interface RetryOptions {
+  /** Attempts in all; 5 unless given. */
+  readonly attempts?: number;
+  /** Each pause twice as long as the one before, or all the same; `exponential` unless given. */
+  readonly backoff?: 'exponential' | 'fixed';
+  /** Before the second attempt; 5 unless given. */
+  readonly firstDelaySeconds?: number;
+  /** No pause is longer; an hour unless given. */
+  readonly delaySecondsMax?: number;
+}
+
+export type RetryPolicy = Required<RetryOptions>;
+
+export const DEFAULT_RETRY: RetryPolicy = Object.freeze({
+  attempts: 5,
+  backoff: 'exponential',
+  firstDelaySeconds: 5,
+  delaySecondsMax: 3600,
+});
+
+/** Jobs that failed together would otherwise all return together. Upward only: the policy stays a promise of "not before". */
+const JITTER_RATIO = 0.1;
+
+/** Milliseconds before the next attempt, after so many failed ones. */
+export function retryDelayMs(policy: RetryPolicy, attempts: number, random: () => number): number {
+  const { backoff, firstDelaySeconds, delaySecondsMax } = policy;
+  const factor = backoff === 'exponential' ? 2 ** Math.min(attempts - 1, 40) : 1;
+  const seconds = Math.min(firstDelaySeconds * factor, delaySecondsMax);
+  return Math.round(seconds * (1 + JITTER_RATIO * random()) * 1000);
+}
+
+const DAY_SECONDS = 86_400;
+
+/** What is wrong with the options of a policy. */
+export function retryFaults(given: RetryOptions): string[] {
+  const faults: string[] = [];
+  const { attempts, backoff, firstDelaySeconds, delaySecondsMax } = { ...DEFAULT_RETRY, ...given };
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1000) faults.push('retry.attempts must be a whole number from 1 to 1000');
+  if (backoff !== 'exponential' && backoff !== 'fixed') faults.push('retry.backoff must be "exponential" or "fixed"');
+  for (const [name, value] of Object.entries({ firstDelaySeconds, delaySecondsMax }))
+    if (typeof value !== 'number' || !(value >= 0 && value <= 30 * DAY_SECONDS))
+      faults.push(`retry.${name} must be a number of seconds from 0 to ${30 * DAY_SECONDS}`);
+  return faults;
+}

@@ -1,0 +1,57 @@
+import { isUniqueViolation } from '../../db/constraint-violation.ts';
+import type { Database, Db } from '../../db/db.ts';
+import type { SqlExecutor } from '../../db/foreign/sql-executor.ts';
+import { jobErrors } from './errors.ts';
+import { jobsOf } from './jobs.ts';
+import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
+import { findFailed, findJob, isLeased, requeueOne, type DeadLetterFilter, type Job } from './store.ts';
+
+/** Starts a failed or cancelled job again, with a full budget of attempts. Its recorded steps are not repeated. */
+export async function retryJob(tx: Db, id: string): Promise<Job> {
+  const { clock, database, settings } = jobsOf(tx);
+  const now = clock.now();
+  // In a savepoint: a unique key that is taken must not end the caller's transaction.
+  const requeued = await tx
+    .transaction((inner) => requeueOne(inner, id, now))
+    .catch((error: unknown) => {
+      if (isUniqueViolation(error)) throw jobErrors.unique_key_taken();
+      throw error;
+    });
+  const job = await findJob(tx, id);
+  if (job === null) throw jobErrors.job_not_found();
+  if (requeued === null)
+    throw job.status === 'cancelled' && (await isLeased(tx, id, now)) ? jobErrors.job_still_running() : jobErrors.job_not_retryable();
+  const isReady = requeued.serial_key === null;
+  await database.notify(tx, WAKE_CHANNEL, wakePayload({ isReady, queue: requeued.queue }));
+  if (isReady) await settings.taskQueue?.enqueue(tx as SqlExecutor, id, requeued);
+  return job;
+}
+
+const BATCH = 200;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+export interface RetriedJobs {
+  readonly retried: number;
+  /** Left as they were: their unique key is taken. */
+  readonly refused: number;
+}
+
+/** Starts every failed job that the filter names again, each in a transaction of its own. */
+export async function retryFailed(db: Database, filter: DeadLetterFilter, limit = Infinity): Promise<RetriedJobs> {
+  let [retried, refused, after] = [0, 0, FIRST_ID];
+  while (retried + refused < limit) {
+    const ids = await findFailed(db, filter, after, Math.min(BATCH, limit - retried - refused));
+    if (ids.length === 0) break;
+    for (const id of ids) {
+      after = id;
+      try {
+        await db.transaction((tx) => retryJob(tx, id));
+        retried++;
+      } catch (error) {
+        if (!['unique_key_taken', 'job_not_retryable', 'job_not_found'].includes((error as { code?: string }).code ?? '')) throw error;
+        refused++;
+      }
+    }
+  }
+  return { retried, refused };
+}

@@ -1,0 +1,211 @@
+// SQL of the worker: which jobs may run now, and claiming them.
+import type { Db } from '../../../db/db.ts';
+
+/** A job in the hands of this worker. */
+export interface Claim {
+  readonly id: string;
+  readonly token: string;
+  readonly name: string;
+  readonly version: number;
+  readonly queue: string;
+  /** JSON text. */
+  readonly input: string;
+  /** With this one. */
+  readonly attempts: number;
+  readonly attempts_max: number;
+  readonly serial_key: string | null;
+  readonly owner_id: string;
+  readonly tenant_key: string;
+}
+
+export interface ClaimLimits {
+  readonly queue: string;
+  readonly now: Date;
+  /** PostgreSQL counts it from its own clock, so that the clocks of the hosts need not agree. */
+  readonly leaseMs: number;
+  readonly max: number;
+  readonly worker: string;
+}
+
+const CLAIMED = 'id, claim_token as token, name, version, queue, input, attempts, attempts_max, serial_key, owner_id, tenant_key';
+
+// A unique key that is taken only until the job starts is free from here on.
+const CLAIM_UPDATE = `status = 'running', attempts = w.attempts + 1, worker = $WORKER, started_at = $NOW, progress = null, progress_message = null,
+  unique_lock = case when w.unique_until_started then null else w.unique_lock end`;
+
+// A token of its own for every row and every claim: the beginning of a random UUID for the claim, the end of the job's. A random one for each
+// row is a call of the system for each.
+const TOKEN_POSTGRES = `claim_token = left(cast(claim.uuid as text), 24) || right(cast(w.id as text), 12)`;
+const CLAIM_POSTGRES = '(select gen_random_uuid() as uuid) claim';
+/** All of it as one document: the driver takes as long for one row as JSON.parse for twenty. */
+const DOCUMENT = `(select json_agg(r) from (select ${CLAIMED} from d) r) as jobs`;
+// A claim does not wait for the disk: others see it at once, and a crash of the server that forgets the last claims leaves the jobs ready.
+const WITHOUT_SYNC = `(select set_config('synchronous_commit', 'off', true)) as without_sync`;
+
+const readyOf = (level: string, more: string): string =>
+  `j.queue = $1 and j.status = 'queued' and j.is_ready and j.priority = ${level}${more}`;
+const nextOwner = (more: string): string =>
+  `(select j.owner_id from jobs j where ${readyOf('(select priority from level)', more)} order by j.owner_id limit 1)`;
+
+/**
+ * The highest priority of which jobs are ready, and of it one owner after the other, beginning after the one that was served last: by index,
+ * whatever the length of the queues between them. As many owners as there are slots are visited, and the slots divided among them. Rows
+ * are locked as they are read, skipping what other workers have locked, so that workers neither wait for one another nor meet. The number
+ * of slots is written into the statement: as a parameter it would be unknown to a plan that is made once.
+ */
+const claimReadyPostgres = (max: number): string => `with recursive level as materialized (
+  select j.priority from jobs j where j.queue = $1 and j.status = 'queued' and j.is_ready and j.priority < $5
+  order by j.priority desc limit 1
+), later(owner_id, place) as (
+  select ${nextOwner(' and j.owner_id > $4')}, 1
+  union all
+  select ${nextOwner(' and j.owner_id > l.owner_id')}, l.place + 1 from later l where l.owner_id is not null and l.place < ${max}
+), earlier(owner_id, place) as (
+  select ${nextOwner(' and j.owner_id <= $4')}, n.place + 1
+  from (select cast(count(owner_id) as integer) as place from later) n where n.place < ${max}
+  union all
+  select ${nextOwner(' and j.owner_id > e.owner_id and j.owner_id <= $4')}, e.place + 1
+  from earlier e where e.owner_id is not null and e.place < ${max}
+), visited as materialized (
+  select owner_id, place from later where owner_id is not null union all select owner_id, place from earlier where owner_id is not null
+), found as (
+  select v.owner_id, v.place, row_number() over (partition by v.place) as turn, due.at
+  from visited v cross join lateral (
+    select j.ctid as at from jobs j where ${readyOf('(select priority from level)', ' and j.owner_id = v.owner_id')}
+    order by j.run_at, j.id limit (select ceil(${max}.0 / greatest(count(*), 1)) from visited) for update skip locked
+  ) due
+), chosen as materialized (select owner_id, place, turn, at from found order by turn, place limit ${max}), d as (
+  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
+    claimed_until = clock_timestamp() + $6 * interval '1 millisecond'
+  from ${CLAIM_POSTGRES} where w.ctid = any(array(select at from chosen))
+  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key
+)
+select ${DOCUMENT}, (select priority from level) as level,
+  (select owner_id from chosen order by turn desc, place desc limit 1) as last_owner from ${WITHOUT_SYNC}`;
+
+/** Larger than every priority. */
+const ABOVE_ALL = 2_147_483_647;
+
+/** Where a worker is in going round the owners of a queue. */
+export interface RoundRobin {
+  lastOwner: string;
+}
+
+/** Claims ready jobs of one queue: the highest priority first, its owners in turn, the longest due of each. */
+export async function claimReady(db: Db, limits: ClaimLimits, round: RoundRobin): Promise<Claim[]> {
+  const claims: Claim[] = [];
+  let below = ABOVE_ALL;
+  const max = fewSizes(limits.max);
+  while (claims.length < max) {
+    const left = { ...limits, max: max - claims.length };
+    const found = await (db.dialect === 'postgres' ? claimLevelPostgres(db, left, round, below) : claimLevelSqlite(db, left, round, below));
+    if (found.level === null) break;
+    claims.push(...found.claims);
+    // Nothing of a level that has ready jobs: others are claiming them right now.
+    if (found.claims.length === 0) below = found.level;
+  }
+  return claims;
+}
+
+interface ClaimedLevel {
+  readonly claims: readonly Claim[];
+  /** The highest priority of which jobs were ready; null: there were none. */
+  readonly level: number | null;
+}
+
+/** At most `count`; few different numbers, because each is a statement of its own. */
+function fewSizes(count: number): number {
+  return count <= 16 ? count : count - (count % 16);
+}
+
+async function claimLevelPostgres(db: Db, limits: ClaimLimits, round: RoundRobin, below: number): Promise<ClaimedLevel> {
+  const { queue, now, worker, leaseMs, max } = limits;
+  const parameters = [queue, now, worker, round.lastOwner, below, leaseMs];
+  const [row] = await db.query<{ jobs: Claim[] | null; level: number | null; last_owner: string | null }>(
+    claimReadyPostgres(fewSizes(max)),
+    parameters,
+  );
+  if (row?.last_owner !== null && row?.last_owner !== undefined) round.lastOwner = row.last_owner;
+  return { claims: row?.jobs ?? [], level: row?.level ?? null };
+}
+
+const SQLITE_LEVEL = `select priority from jobs where queue = $1 and status = 'queued' and is_ready and priority < $2
+  order by priority desc limit 1`;
+const SQLITE_OWNER = `select owner_id from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and owner_id > $3
+  order by owner_id limit 1`;
+const SQLITE_DUE = `select id from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and owner_id = $3
+  order by run_at, id limit $4`;
+const SQLITE_CLAIM = `update jobs as w set ${CLAIM_UPDATE.replace('$WORKER', '$2').replace('$NOW', '$3')},
+  claim_token = lower(hex(randomblob(16))), claimed_until = $4
+  where id in (select value from json_each($1)) and status = 'queued' and is_ready returning ${CLAIMED}`;
+
+/** Smaller than every owner. */
+const BEFORE_ALL = '';
+
+/** The only writer may look at one owner after the other. */
+async function claimLevelSqlite(db: Db, limits: ClaimLimits, round: RoundRobin, below: number): Promise<ClaimedLevel> {
+  const { queue, max } = limits;
+  // Asked before the writer is taken: most of the time there is nothing.
+  const [ready] = await db.query<{ priority: number }>(SQLITE_LEVEL, [queue, below]);
+  if (ready === undefined) return { claims: [], level: null };
+  return db.transaction(async (tx) => {
+    const [level] = await tx.query<{ priority: number }>(SQLITE_LEVEL, [queue, below]);
+    if (level === undefined) return { claims: [], level: null };
+    const { priority } = level;
+    const owners = await ownersInTurn(tx, queue, priority, round.lastOwner, max);
+    const share = Math.ceil(max / Math.max(owners.length, 1));
+    const queues: string[][] = [];
+    for (const owner of owners)
+      queues.push((await tx.query<{ id: string }>(SQLITE_DUE, [queue, priority, owner, share])).map(({ id }) => id));
+    const chosen: string[] = [];
+    for (let turn = 0; turn < share; turn++) {
+      for (const [place, ids] of queues.entries()) {
+        const id = ids[turn];
+        if (id === undefined || chosen.length === max) continue;
+        chosen.push(id);
+        round.lastOwner = owners[place] ?? '';
+      }
+    }
+    return { claims: await claimIdsSqlite(tx, chosen, limits), level: priority };
+  });
+}
+
+async function ownersInTurn(tx: Db, queue: string, priority: number, after: string, max: number): Promise<string[]> {
+  const owners: string[] = [];
+  // Jobs without an owner are one owner, the first: nothing is smaller than the empty text.
+  const [ownerless] = await tx.query<{ id: string }>(SQLITE_DUE, [queue, priority, BEFORE_ALL, 1]);
+  const visit = async (from: string, until: string | null): Promise<void> => {
+    for (let last = from; owners.length < max;) {
+      const [next] = await tx.query<{ owner_id: string }>(SQLITE_OWNER, [queue, priority, last]);
+      if (next === undefined || (until !== null && next.owner_id > until)) return;
+      owners.push((last = next.owner_id));
+    }
+  };
+  await visit(after, null);
+  if (ownerless !== undefined && owners.length < max) owners.push(BEFORE_ALL);
+  if (after !== BEFORE_ALL) await visit(BEFORE_ALL, after);
+  return owners;
+}
+
+async function claimIdsSqlite(tx: Db, ids: readonly string[], { worker, now, leaseMs }: ClaimLimits): Promise<Claim[]> {
+  if (ids.length === 0) return [];
+  const until = new Date(now.getTime() + leaseMs);
+  return tx.query<Claim>(SQLITE_CLAIM, [JSON.stringify(ids), worker, now, until]);
+}
+
+const CLAIM_ONE_POSTGRES = `with d as (
+  update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
+    claimed_until = clock_timestamp() + $4 * interval '1 millisecond'
+  from ${CLAIM_POSTGRES} where w.id = $1 and w.status = 'queued' and w.is_ready
+  returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key
+)
+select ${DOCUMENT} from ${WITHOUT_SYNC}`;
+
+/** Claims one job by its id, for queues of other engines. Undefined: somebody else has it, or it is not ready. */
+export async function claimOne(db: Db, id: string, limits: Omit<ClaimLimits, 'queue' | 'max'>): Promise<Claim | undefined> {
+  if (db.dialect === 'postgres') {
+    const [row] = await db.query<{ jobs: Claim[] | null }>(CLAIM_ONE_POSTGRES, [id, limits.now, limits.worker, limits.leaseMs]);
+    return row?.jobs?.[0];
+  }
+  return (await claimIdsSqlite(db, [id], { ...limits, queue: '', max: 1 }))[0];
+}

@@ -1,0 +1,323 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Db } from '../../../db/db.ts';
+import type { Scope } from '../../../di/container.ts';
+import { hasCode } from '../../../errors/kit-error.ts';
+import type { Log } from '../../../http/log.ts';
+import type { Schema } from '../../../http/schema.ts';
+import { jobErrors } from '../errors.ts';
+import { failureOf, permanent, storable, type Failure } from '../failure.ts';
+import type { JobContext, JobDefinition, Step } from '../job.ts';
+import type { Jobs } from '../jobs.ts';
+import { MESSAGE_LENGTH_MAX } from '../models.ts';
+import { issueText } from '../start-job.ts';
+import { ClaimLost } from './claim-lost.ts';
+import type { Claim } from './claim-store.ts';
+import { payloadText } from './payload-text.ts';
+import { hasSucceeded, saveProgress, succeedOne } from './result-store.ts';
+import { runLog } from './run-log.ts';
+import { RecordedSteps } from './steps.ts';
+
+/** Why a run is told to end before its time. */
+export type AbortReason = 'cancelled' | 'lease_lost' | 'stopping' | 'timed_out';
+
+/** How a run ended. */
+export type RunEnd =
+  | { readonly kind: 'succeeded'; readonly result: string | null }
+  /** `commit` has stored it. */
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly outcome: 'failed' | 'timed_out' }
+  /** This code does not know the job, or only an older version of it. */
+  | { readonly kind: 'unknown' }
+  /** The worker stops: as if it had not been claimed. */
+  | { readonly kind: 'released' }
+  /** The claim is somebody else's, or nobody's: there is nothing to store. */
+  | { readonly kind: 'lost'; readonly isCancelled: boolean };
+
+export interface RunReport {
+  readonly claim: Claim;
+  readonly end: RunEnd;
+  readonly startedAt: Date;
+  readonly endedAt: Date;
+}
+
+/** How long a handler may go on after its signal was aborted before its slot is given away. */
+const GRACE_MS = 1000;
+/** Progress is written at most this often; the last word is always written. */
+const PROGRESS_EVERY_MS = 200;
+const SETTLE_TRIES = 20;
+
+export interface RunHooks {
+  /** A handler did not end although it was told to; called again with false when it ends after all. */
+  abandoned(run: JobRun, isAbandoned: boolean): void;
+}
+
+/** One attempt of one job. */
+export class JobRun {
+  readonly claim: Claim;
+  /** When the lease was last known to be ours, on the clock that only goes forward. */
+  leasedAt = performance.now();
+  readonly #jobs: Jobs;
+  readonly #definition: JobDefinition | undefined;
+  readonly #hooks: RunHooks;
+  readonly #startedAt: Date;
+  #controller: AbortController | undefined;
+  #reason: AbortReason | undefined;
+  #giveUp: (() => void) | undefined;
+  #commit: 'none' | 'begun' | 'done' = 'none';
+  #scope: Scope | undefined;
+  #steps: RecordedSteps | undefined;
+  #progress: { percent: number; message: string | null } | undefined;
+  #progressWrittenAt = Number.NEGATIVE_INFINITY;
+  #progressTimer: NodeJS.Timeout | undefined;
+
+  constructor(jobs: Jobs, claim: Claim, hooks: RunHooks) {
+    this.claim = claim;
+    this.#jobs = jobs;
+    this.#hooks = hooks;
+    this.#startedAt = jobs.clock.now();
+    const definition = jobs.settings.catalog.find(claim.name);
+    this.#definition = definition === undefined || claim.version > definition.version ? undefined : definition;
+  }
+
+  /** Never rejects. */
+  async execute(): Promise<RunReport> {
+    let end: RunEnd;
+    try {
+      end = this.#definition === undefined ? { kind: 'unknown' } : await this.#run(this.#definition);
+    } catch (error) {
+      end = this.#failed(error);
+    }
+    clearTimeout(this.#progressTimer);
+    await this.#endScope();
+    return { claim: this.claim, end, startedAt: this.#startedAt, endedAt: this.#jobs.clock.now() };
+  }
+
+  /** Tells the handler to end; it gets a moment to do so. */
+  abort(reason: AbortReason): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#controller?.abort(abortError(reason));
+    this.#giveUp?.();
+  }
+
+  /** Also when the event loop was blocked for longer than the lease: somebody else may have the job by now. */
+  get isLost(): boolean {
+    if (performance.now() - this.leasedAt > this.#jobs.settings.leaseMs) this.abort('lease_lost');
+    return this.#reason === 'cancelled' || this.#reason === 'lease_lost';
+  }
+
+  async #run(definition: JobDefinition): Promise<RunEnd> {
+    const checked = await definition.input['~standard'].validate(JSON.parse(this.claim.input));
+    if (checked.issues !== undefined) {
+      const message = checked.issues.slice(0, 5).map(issueText).join('; ');
+      throw permanent(jobErrors.input_invalid({ message: `The input of ${this.claim.name} does not match its schema: ${message}` }));
+    }
+    const timer = setTimeout(() => this.abort('timed_out'), definition.timeoutMs);
+    const work = this.#handle(definition, checked.value);
+    try {
+      return await this.#orAbandoned(work);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The handler's own end, or ours when it ignores its signal. */
+  async #orAbandoned(work: Promise<RunEnd>): Promise<RunEnd> {
+    const { promise: abandoned, resolve } = Promise.withResolvers<RunEnd>();
+    let grace: NodeJS.Timeout | undefined;
+    this.#giveUp = () => {
+      grace ??= setTimeout(() => {
+        this.#hooks.abandoned(this, true);
+        work.finally(() => this.#hooks.abandoned(this, false)).catch(() => undefined);
+        resolve(this.#aborted());
+      }, GRACE_MS);
+    };
+    if (this.#reason !== undefined) this.#giveUp();
+    try {
+      return await Promise.race([work, abandoned]);
+    } finally {
+      clearTimeout(grace);
+    }
+  }
+
+  async #handle(definition: JobDefinition, input: unknown): Promise<RunEnd> {
+    try {
+      const value = await definition.run(this.#context(input));
+      if (this.#commit === 'done') return { kind: 'committed' };
+      if (this.isLost) return this.#aborted();
+      return { kind: 'succeeded', result: await this.#checkedResult(definition.result, value) };
+    } catch (error) {
+      if (this.#commit === 'done') {
+        this.#jobs.log.error({ err: error, ...this.#facts() }, 'a job threw after it had committed; it has succeeded');
+        return { kind: 'committed' };
+      }
+      return this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): RunEnd {
+    if (error instanceof ClaimLost && this.#reason === undefined) this.#reason = 'lease_lost';
+    if (this.#reason !== undefined) return this.#aborted();
+    const failure = failureOf(error);
+    this.#jobs.log.warn({ err: failure.cause ?? error, ...this.#facts(), code: failure.code }, 'a job failed');
+    return { kind: 'failed', failure, outcome: 'failed' };
+  }
+
+  /** What an aborted run means. */
+  #aborted(): RunEnd {
+    if (this.#reason === 'stopping') return { kind: 'released' };
+    if (this.#reason !== 'timed_out') return { kind: 'lost', isCancelled: this.#reason === 'cancelled' };
+    const { code, detail } = jobErrors.timed_out;
+    this.#jobs.log.warn(this.#facts(), 'a job took longer than its timeout');
+    return {
+      kind: 'failed',
+      failure: { code, message: detail, isPermanent: false, retryAfterSeconds: null, cause: undefined },
+      outcome: 'timed_out',
+    };
+  }
+
+  #facts(): Readonly<Record<string, unknown>> {
+    return { job_id: this.claim.id, job: this.claim.name, attempt: this.claim.attempts };
+  }
+
+  /** The members that cost something are made when they are asked for. */
+  #context(input: unknown): JobContext {
+    // oxlint-disable-next-line typescript/no-this-alias -- the getters of the literal have a `this` of their own
+    const run = this;
+    let step: Step | undefined;
+    let log: Log | undefined;
+    const { id, attempts: attempt, owner_id: owner, tenant_key: tenantKey } = this.claim;
+    return {
+      id,
+      input,
+      attempt,
+      owner,
+      tenantKey,
+      db: this.#jobs.database,
+      get signal() {
+        return run.#signal();
+      },
+      get services() {
+        return (run.#scope ??= run.#jobs.services.scope());
+      },
+      get log() {
+        return (log ??= runLog(run.#jobs.log, run.#facts()));
+      },
+      get step() {
+        return (step ??= run.#stepOf());
+      },
+      progress: (percent, message) => this.#tell(percent, message),
+      commit: (work) => this.#commitOnce(work),
+    };
+  }
+
+  #signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(abortError(this.#reason));
+    }
+    return this.#controller.signal;
+  }
+
+  #stepOf(): Step {
+    const { claim } = this;
+    const steps = (this.#steps ??= new RecordedSteps(this.#jobs, claim, () => this.#assertOurs()));
+    const step = <T>(name: string, work: () => T | Promise<T>): Promise<T> => steps.run(name, work);
+    return Object.assign(step, { commit: <T>(name: string, work: (tx: Db) => Promise<T>) => steps.commit(name, work) });
+  }
+
+  #assertOurs(): void {
+    if (this.isLost) throw new ClaimLost();
+  }
+
+  async #commitOnce<T>(work: (tx: Db) => Promise<T>): Promise<T> {
+    if (this.#commit !== 'none') throw permanent(new Error('commit() was called twice: a job succeeds once.'));
+    this.#commit = 'begun';
+    const { database, clock } = this.#jobs;
+    let value: T | undefined;
+    try {
+      await database.transaction(async (tx) => {
+        value = await work(tx);
+        const result = await this.#checkedResult(this.#definition?.result, value);
+        this.#assertOurs();
+        if (!(await succeedOne(tx, { ...this.claim, result, finished_at: clock.now() }))) throw new ClaimLost();
+      });
+    } catch (error) {
+      if (!(hasCode(error, 'commit_unknown') && (await this.#wasSaved()))) {
+        this.#commit = 'none';
+        throw error;
+      }
+    }
+    this.#commit = 'done';
+    return value as T;
+  }
+
+  /** The connection was lost while the transaction was being committed: the row says what became of it. */
+  async #wasSaved(): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await hasSucceeded(this.#jobs.database, this.claim);
+      } catch (error) {
+        if (tries === SETTLE_TRIES) throw error;
+        await pause(Math.min(100 * 2 ** tries, 5000));
+      }
+    }
+  }
+
+  async #checkedResult(schema: Schema | undefined, value: unknown): Promise<string | null> {
+    if (schema === undefined) return null;
+    const checked = await schema['~standard'].validate(value);
+    if (checked.issues !== undefined) {
+      const message = checked.issues.slice(0, 5).map(issueText).join('; ');
+      throw permanent(jobErrors.result_invalid({ message: `The result of ${this.claim.name} does not match its schema: ${message}` }));
+    }
+    return payloadText(checked.value);
+  }
+
+  async #tell(percent: number, message?: string): Promise<void> {
+    if (typeof percent !== 'number' || Number.isNaN(percent)) throw new TypeError(`progress() takes a percentage, got ${String(percent)}.`);
+    if (message !== undefined && typeof message !== 'string') throw new TypeError('The message of progress() is a text.');
+    this.#assertOurs();
+    const told = {
+      percent: Math.round(Math.min(100, Math.max(0, percent))),
+      message: message === undefined ? null : storable(message, MESSAGE_LENGTH_MAX),
+    };
+    if (told.percent === this.#progress?.percent && told.message === this.#progress.message) return;
+    this.#progress = told;
+    if (this.#progressTimer !== undefined) return;
+    const waitMs = this.#progressWrittenAt + PROGRESS_EVERY_MS - performance.now();
+    if (waitMs <= 0) return this.#writeProgress();
+    this.#progressTimer = setTimeout(() => {
+      this.#progressTimer = undefined;
+      this.#writeProgress().catch((error: unknown) =>
+        this.#jobs.log.warn({ err: error, ...this.#facts() }, 'progress could not be written'),
+      );
+    }, waitMs);
+  }
+
+  async #writeProgress(): Promise<void> {
+    if (this.#progress === undefined) return;
+    this.#progressWrittenAt = performance.now();
+    const { percent, message } = this.#progress;
+    if (!(await saveProgress(this.#jobs.database, this.claim, percent, message))) this.abort('lease_lost');
+  }
+
+  async #endScope(): Promise<void> {
+    try {
+      await this.#scope?.end();
+    } catch (error) {
+      this.#jobs.log.warn({ err: error, ...this.#facts() }, 'services of a job could not be disposed of');
+    }
+  }
+}
+
+const WORDS: Readonly<Record<AbortReason, string>> = {
+  cancelled: 'The job was cancelled.',
+  lease_lost: 'The lease of the job was lost.',
+  stopping: 'The worker is stopping.',
+  timed_out: 'The job took longer than its timeout.',
+};
+
+function abortError(reason: AbortReason): Error {
+  return new DOMException(WORDS[reason], reason === 'timed_out' ? 'TimeoutError' : 'AbortError');
+}
