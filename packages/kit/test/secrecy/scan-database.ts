@@ -11,7 +11,7 @@ export interface Leak extends Finding {
 }
 
 /** The one place for signing secrets: as given without encryption keys, else as `fernet:<token>`. */
-const SIGNING_SECRETS = /^webhook_endpoints\.(secret|previous_secret)$/;
+const SIGNING_SECRETS = /^webhook_endpoints\.(secret|previous_secret|older_secrets)$/;
 
 type Row = Readonly<Record<string, string | null>>;
 

@@ -5,7 +5,10 @@ import { disableEndpoint } from './endpoints/disable.ts';
 import { signingSecret } from './endpoints/endpoint-secret.ts';
 import { publish } from './publishing/publish.ts';
 import { findEndpoint, type WebhookDelivery, type WebhookEndpoint } from './store.ts';
+import { openHeaders } from './endpoints/custom-headers.ts';
 import { parseSecret } from './signing/secret.ts';
+import { publicKeyOf } from './signing/signature.ts';
+import { webhooksOf } from './webhooks.ts';
 import { URL_NOT_ALLOWED } from './network/url-policy.ts';
 
 const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000';
@@ -23,6 +26,11 @@ const FIELDS = [
   'previous_secret_expires_at',
   'created_at',
   'updated_at',
+  'header_names',
+  'public_key',
+  'rate_limit',
+  'schedule',
+  'signature',
 ];
 
 describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) => {
@@ -135,7 +143,17 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
       [{ description: 'x'.repeat(201) }, 'body.description'],
       [{ tenant_key: 'acme' }, 'body.tenant_key'],
       [{ secret: 'whsec_chosen' }, 'body.secret'],
-      [{ schedule: [1] }, 'body.schedule'],
+      [{ schedule: [-1] }, 'body.schedule'],
+      [{ schedule: 'daily' }, 'body.schedule'],
+      [{ signature: 'v2' }, 'body.signature'],
+      [{ rate_limit: '10 a second' }, 'body.rate_limit'],
+      [{ rate_limit: 10 }, 'body.rate_limit'],
+      [{ headers: { 'Webhook-Id': 'x' } }, 'body.headers.Webhook-Id'],
+      [{ headers: { host: 'example.com' } }, 'body.headers.host'],
+      [{ headers: { 'x-a': 'one\r\nx-b: two' } }, 'body.headers.x-a'],
+      [{ headers: { 'x a': 'one' } }, 'body.headers.x a'],
+      [{ headers: { 'x-a': 1 } }, 'body.headers'],
+      [{ headers: ['x-a: 1'] }, 'body.headers'],
       [{ owner_id: 'somebody' }, 'body.owner_id'],
       [{ events: ['a'.repeat(1_000_000)] }, 'body.events'],
       [{ url: 7 }, 'body.url'],
@@ -143,6 +161,48 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
       const { status, body } = await create(user, fields);
       expect([status, body.errors?.[0]?.location.join('.').slice(0, place.length)]).toEqual([422, place]);
     }
+  });
+
+  test('201: the kind of signature, schedule, headers and rate limit are set at creation and shown, values of headers and private keys never', async () => {
+    const user = await person();
+    const fields = {
+      signature: 'v1a',
+      schedule: [1, 2.5],
+      headers: { 'X-Api-Key': 'of-the-receiver', 'x-route': 'eu' },
+      rate_limit: '10/s',
+    };
+    const { status, body } = await create(user, fields);
+    expect(status).toBe(201);
+    const shown = { signature: 'v1a', schedule: [1, 2.5], header_names: ['x-api-key', 'x-route'], rate_limit: '10/s' };
+    expect(body).toMatchObject({ ...shown, secret: null });
+    expect(parseSecret(body.public_key)).toMatchObject({ kind: 'public' });
+    const stored = await row(body.id);
+    expect(publicKeyOf(signingSecret(app.db, stored))).toBe(body.public_key);
+    const read = await call(user, 'GET', `/hooks/${body.id}`);
+    expect(read.body).toMatchObject({ ...shown, public_key: body.public_key });
+    expect(JSON.stringify([body, read.body, app.kit.log])).not.toContain('of-the-receiver');
+    const rotated = await call(user, 'POST', `/hooks/${body.id}/rotate-secret`);
+    expect(rotated.body).toMatchObject({ signature: 'v1a', secret: null });
+    expect(rotated.body.public_key).not.toBe(body.public_key);
+    expect((await create(user)).body).toMatchObject({
+      signature: 'v1',
+      public_key: null,
+      schedule: null,
+      header_names: [],
+      rate_limit: null,
+    });
+  });
+
+  test('PATCH sets and removes headers by name, and resets schedule and rate limit with null', async () => {
+    const user = await person();
+    const { body } = await create(user, { headers: { 'x-a': '1', 'x-b': '2' }, schedule: [1], rate_limit: '1/s' });
+    const path = `/hooks/${body.id}`;
+    const changed = await call(user, 'PATCH', path, { headers: { 'X-A': 'new', 'x-b': null, 'x-c': '3' } });
+    expect(changed.body).toMatchObject({ header_names: ['x-a', 'x-c'], schedule: [1], rate_limit: '1/s' });
+    expect(openHeaders(webhooksOf(app.db).secrets, (await row(body.id)).headers)).toEqual({ 'x-a': 'new', 'x-c': '3' });
+    const reset = await call(user, 'PATCH', path, { headers: { 'x-a': null, 'x-c': null }, schedule: null, rate_limit: null });
+    expect(reset.body).toMatchObject({ header_names: [], schedule: null, rate_limit: null });
+    expect((await row(body.id)).headers).toBeNull();
   });
 
   test('409 quota_exceeded: an owner has a bounded number of endpoints, also when created at once', async () => {

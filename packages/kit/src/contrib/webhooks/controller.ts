@@ -7,8 +7,8 @@ import type { Page } from '../../http/page.ts';
 import { route } from '../../http/route.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { userThrottle, type Throttle } from '../../throttle/index.ts';
-import { createEndpoint } from './endpoints/create-endpoint.ts';
-import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange } from './endpoints/endpoint-record.ts';
+import { createEndpoint, type CreatedEndpoint } from './endpoints/create-endpoint.ts';
+import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange, type EndpointRecord } from './endpoints/endpoint-record.ts';
 import { rotateSecret } from './endpoints/endpoint-secret.ts';
 import { webhookErrors } from './errors.ts';
 import {
@@ -46,6 +46,7 @@ import { updateEndpoint } from './endpoints/update-endpoint.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText, listOf, nullable, oneOf, sentenceRule } from '../../options/value-rule.ts';
 import { rateFault } from '../../throttle/rate.ts';
+import { webhooksOf } from './webhooks.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
 
@@ -56,7 +57,12 @@ const reads = { permission, scope: 'webhooks:read' } as const;
 const writes = { permission, scope: 'webhooks:write' } as const;
 const notFound = [webhookErrors.endpoint_not_found] as const;
 const notFoundDelivery = [webhookErrors.endpoint_not_found, webhookErrors.delivery_not_found] as const;
-const refusals = [webhookErrors.url_not_allowed, webhookErrors.invalid_events, webhookErrors.unknown_event] as const;
+const refusals = [
+  webhookErrors.url_not_allowed,
+  webhookErrors.invalid_events,
+  webhookErrors.unknown_event,
+  webhookErrors.invalid_endpoint,
+] as const;
 
 /**
  * Users look after their own webhook endpoints. Mounted where the app likes: `'/webhooks': WebhookEndpointController`. A
@@ -98,7 +104,7 @@ export class WebhookEndpointController extends Controller {
       const scope = await this.#scope(context);
       const { limit = PAGE_SIZE } = query;
       const found = await listOwnEndpoints(db, scope, { limit: limit + 1, after: query.cursor });
-      return slice(found.map(endpointRecord), limit, await countEndpoints(db, scope.owner, scope.tenantKey));
+      return slice(found.map(recordOf(db)), limit, await countEndpoints(db, scope.owner, scope.tenantKey));
     },
   );
 
@@ -114,23 +120,23 @@ export class WebhookEndpointController extends Controller {
       description: 'The answer is the only time the signing secret is shown.',
     },
     async (context) => {
-      const { url, events, description = '' } = context.body;
+      const { rate_limit: rateLimit = null, ...fields } = context.body;
       const { owner, tenantKey } = await this.#scope(context);
-      const input = { owner, tenantKey, url, events, description, ...this.#available };
+      const input = { owner, tenantKey, ...fields, rateLimit, ...this.#available };
       const created = await this.#db(context).transaction(async (tx) => {
         const result = await createEndpoint(tx, input);
         await recordEndpointChange(tx, 'created', { before: null, after: result.endpoint }, author(context));
         return result;
       });
       void context.reply.header('cache-control', 'no-store');
-      return { ...endpointRecord(created.endpoint), secret: created.secret };
+      return withSecret(this.#db(context), created);
     },
   );
 
   read = route.get(
     '/:id',
     { ...reads, params: EndpointId, response: EndpointOut, raises: notFound, summary: 'Read a webhook endpoint' },
-    async (context) => endpointRecord(await this.#find(context, context.params.id)),
+    async (context) => recordOf(this.#db(context))(await this.#find(context, context.params.id)),
   );
 
   edit = route.patch(
@@ -177,8 +183,8 @@ export class WebhookEndpointController extends Controller {
       ...writes,
       params: EndpointId,
       response: EndpointWithSecret,
-      raises: notFound,
-      summary: 'Give a webhook endpoint a new signing secret',
+      raises: [...notFound, webhookErrors.too_many_secrets],
+      summary: 'Give a webhook endpoint a new signing secret of the same kind',
       description: 'The answer is the only time it is shown. Requests carry signatures of both secrets until `previous_secret_expires_at`.',
     },
     async (context) => {
@@ -189,7 +195,7 @@ export class WebhookEndpointController extends Controller {
         return result;
       });
       void context.reply.header('cache-control', 'no-store');
-      return { ...endpointRecord(rotated.endpoint), secret: rotated.secret };
+      return withSecret(this.#db(context), rotated);
     },
   );
 
@@ -323,13 +329,23 @@ export class WebhookEndpointController extends Controller {
   }
 
   #update(context: Context, id: string, body: UpdateFields) {
-    const { is_active: isActive, ...fields } = body;
+    const { is_active: isActive, rate_limit: rateLimit, ...fields } = body;
     return this.#change(context, id, async (tx, before) => {
-      const after = await updateEndpoint(tx, before, { ...fields, isActive, ...this.#available });
+      const after = await updateEndpoint(tx, before, { ...fields, rateLimit, isActive, ...this.#available });
       await recordEndpointChange(tx, 'updated', { before, after }, author(context));
-      return endpointRecord(after);
+      return recordOf(tx)(after);
     });
   }
+}
+
+function recordOf(db: Db): (endpoint: WebhookEndpoint) => EndpointRecord {
+  const webhooks = webhooksOf(db);
+  return (endpoint) => endpointRecord(webhooks, endpoint);
+}
+
+/** Whoever verifies `v1a` needs the public key; the private one stays here. */
+function withSecret(db: Db, { endpoint, secret }: CreatedEndpoint): EndpointRecord & { readonly secret: string | null } {
+  return { ...recordOf(db)(endpoint), secret: endpoint.signature === 'v1a' ? null : secret };
 }
 
 function author({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>) {

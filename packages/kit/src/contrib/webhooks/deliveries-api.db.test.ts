@@ -252,6 +252,56 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
       expect((await call(user, 'POST', `/hooks/${id}/recover`, payload)).status).toBe(422);
   });
 
+  test('recover: only what the endpoint subscribed to at the time, and still does', async () => {
+    clock.advance(1000);
+    const { user, id, path } = await endpoint({ events: ['order.paid'] });
+    const since = clock.now().toISOString();
+    const subscribe = (events: readonly string[]) => call(user, 'PATCH', `/hooks/${id}`, { events });
+    await call(user, 'PATCH', `/hooks/${id}`, { is_active: false });
+    clock.advance(1000);
+    await send(user.id, 'order.paid', { n: 'subscribed' });
+    await send(user.id, 'invoice.sent', { n: 'before the subscription' });
+    clock.advance(1000);
+    await subscribe(['invoice.*', 'order.*']);
+    clock.advance(1000);
+    await send(user.id, 'invoice.sent', { n: 'subscribed since' });
+    await send(user.id, 'order.refunded', { n: 'by the wider pattern' });
+    clock.advance(1000);
+    await subscribe(['invoice.*']);
+    clock.advance(1000);
+    await send(user.id, 'order.paid', { n: 'not any more' });
+    clock.advance(1000);
+    await subscribe(['*']);
+    await call(user, 'PATCH', `/hooks/${id}`, { is_active: true });
+    expect(await call(user, 'POST', `/hooks/${id}/recover`, { since })).toMatchObject({ status: 202, body: { added: 3 } });
+    await deliverDue(app.db);
+    const arrived = receiver.of(path).map(({ body }) => (JSON.parse(body) as { data: { n: string } }).data.n);
+    expect(arrived.sort()).toEqual(['by the wider pattern', 'subscribed', 'subscribed since']);
+  });
+
+  test('stored data that is not JSON is never sent: the delivery fails with the reason payload and can be read', async () => {
+    const { user, id, path } = await endpoint();
+    const other = await endpoint();
+    for (const data of ['{"n":', '', 'null', '[1]', '"text"', '{"n":1}{"n":2}']) {
+      const eventId = await send(user.id);
+      await app.db.query('update webhook_events set data = $2 where id = $1', [eventId, data]);
+    }
+    const typed = await send(user.id);
+    await app.db.query('update webhook_events set type = $2 where id = $1', [typed, 'x","type":"forged']);
+    await send(other.user.id);
+    await deliverDue(app.db);
+    expect(receiver.of(path)).toEqual([]);
+    expect(receiver.of(other.path)).toHaveLength(1);
+    const { items } = await list(user, id);
+    expect(items).toHaveLength(7);
+    for (const item of items) {
+      expect(item).toMatchObject({ status: 'failed', attempts: 0, failure_reason: 'payload' });
+      const detail = await call(user, 'GET', `/hooks/${id}/deliveries/${item.id}`);
+      expect([detail.status, detail.body.attempt_history]).toEqual([200, []]);
+    }
+    expect((await call(user, 'GET', `/hooks/${id}`)).body).toMatchObject({ failing_since: null, consecutive_failures: 0 });
+  });
+
   test('recover: events from before the endpoint existed were not missed, and a bounded call says that there is more', async () => {
     const user = await person();
     const first = await create(user, { url: receiver.url(`/${user.username}`) });

@@ -55,6 +55,11 @@ export const webhookErrors = defineErrors('webhooks', {
     detail: 'The endpoint is disabled.',
     remedy: 'Enable it first: update it with is_active true.',
   },
+  too_many_secrets: {
+    status: 409,
+    detail: 'The secret was rotated so often that the secrets before it still sign.',
+    remedy: 'Rotate again after `retry_at`, when one of them has ended.',
+  },
   quota_exceeded: {
     status: 409,
     detail: 'The owner has as many webhook endpoints as allowed.',

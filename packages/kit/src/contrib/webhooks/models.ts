@@ -9,8 +9,10 @@ export const DESCRIPTION_LENGTH_MAX = 200;
 export const EVENT_KEY_LENGTH_MAX = 255;
 export const ERROR_LENGTH_MAX = 500;
 export const WORKER_NAME_LENGTH_MAX = 100;
+export const RATE_LENGTH_MAX = 40;
 
 export const AUDIENCES = ['owner', 'owner_in_tenant', 'tenant', 'broadcast'] as const;
+export const SIGNATURES = ['v1', 'v1a'] as const;
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 export const DISABLED_REASONS = ['manual', 'gone', 'continuous_failure'] as const;
 export const FAILURE_REASONS = [
@@ -75,6 +77,19 @@ export const webhookEndpoints = model(
     previous_secret_expires_at: t.timestamp().nullable(),
     /** Delays in seconds instead of the module's schedule. */
     schedule: t.array(t.float()).nullable(),
+    /** The kind of signature. Null on rows from before it was stored, whose secret is encrypted. */
+    signature: t.enum(SIGNATURES).nullable(),
+    /** What receivers verify a `v1a` signature with. */
+    public_key: t.text(100).nullable(),
+    /** Secrets from before `previous_secret` that were promised to sign until a time that has not come: see `older-secrets.ts`. */
+    older_secrets: t.text().nullable().sensitive(),
+    /** Custom headers, a JSON object as `SecretBox.seal` returns it. */
+    headers: t.text().nullable().sensitive(),
+    header_names: t.array(t.text()).nullable(),
+    /** Such as `10/s`. */
+    rate_limit: t.text(RATE_LENGTH_MAX).nullable(),
+    /** When the rate limit has room again; in the past or null: now. */
+    rate_next_at: t.timestamp().nullable(),
     ...timestamps(),
   },
   {
@@ -101,6 +116,23 @@ export const webhookSubscriptions = model(
     endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
   },
   { primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
+);
+
+/** From when to when an endpoint subscribed to a pattern, for whom. The open periods say what `webhook_subscriptions` says. */
+export const webhookSubscriptionPeriods = model(
+  'webhook_subscription_periods',
+  {
+    endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
+    pattern: t.text(EVENT_TYPE_LENGTH_MAX),
+    tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
+    started_at: t.timestamp(),
+    ended_at: t.timestamp().nullable(),
+  },
+  {
+    primaryKey: ['endpoint_id', 'pattern', 'tenant_key', 'owner_id', 'started_at'],
+    indexes: [{ columns: ['ended_at'], where: 'ended_at is not null', name: 'webhook_subscription_periods_ended' }],
+  },
 );
 
 export const webhookDeliveries = model(
@@ -173,4 +205,15 @@ export const webhookAttempts = model(
   { primaryKey: ['delivery_id', 'id'] },
 );
 
-export const webhookModels = [webhookEvents, webhookEndpoints, webhookSubscriptions, webhookDeliveries, webhookAttempts] as const;
+/** What workers count and no other row shows. */
+export const webhookCounters = model('webhook_counters', { name: t.text(50).pk(), value: t.bigint() });
+
+export const webhookModels = [
+  webhookEvents,
+  webhookEndpoints,
+  webhookSubscriptions,
+  webhookSubscriptionPeriods,
+  webhookDeliveries,
+  webhookAttempts,
+  webhookCounters,
+] as const;

@@ -2,7 +2,9 @@ import { jsonSchema } from '../../http/json-schema.ts';
 import type { Page } from '../../http/page.ts';
 import type { Schema } from '../../http/schema.ts';
 import type { DeliveryDetail, DeliveryRecord, EndpointRecord } from './endpoints/endpoint-record.ts';
-import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS } from './models.ts';
+import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, type CustomHeaders, type HeaderEdit } from './endpoints/custom-headers.ts';
+import { DELIVERY_STATUSES, DESCRIPTION_LENGTH_MAX, DISABLED_REASONS, FAILURE_REASONS, RATE_LENGTH_MAX, SIGNATURES } from './models.ts';
+import type { SignatureVersion } from './signing/signature.ts';
 import type { Recovered } from './delivery/recover.ts';
 import type { WebhookDelivery } from './store.ts';
 import { EVENT_TYPE_LENGTH_MAX, PATTERNS_MAX } from './endpoints/subscription.ts';
@@ -23,6 +25,30 @@ const events = {
   description: 'Exact types (`order.paid`), patterns (`order.*`) or `*`.',
 };
 const description = { type: 'string', maxLength: DESCRIPTION_LENGTH_MAX };
+const signature = {
+  type: 'string',
+  enum: [...SIGNATURES],
+  default: 'v1',
+  description: '`v1`: HMAC with a shared secret. `v1a`: ed25519; receivers verify with `public_key`.',
+};
+const schedule = {
+  type: ['array', 'null'],
+  items: { type: 'number' },
+  description: 'Delays between attempts, in seconds; null for the schedule of the application.',
+};
+const headers = (value: object): object => ({
+  type: 'object',
+  maxProperties: HEADERS_MAX,
+  additionalProperties: value,
+  'x-sensitive': true,
+  description: 'Sent with every request. Values are stored encrypted and never shown; reserved names are refused.',
+});
+const headerValue = { type: 'string', maxLength: HEADER_VALUE_LENGTH_MAX };
+const rateLimit = {
+  type: ['string', 'null'],
+  maxLength: RATE_LENGTH_MAX,
+  description: 'Requests at most, such as `10/s` or `100/min`; null for no limit.',
+};
 const isActive = { type: 'boolean', description: 'false disables and fails what waits; true enables and clears failures.' };
 
 function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): object {
@@ -40,6 +66,11 @@ const endpointProperties = {
   disabled_at: timestampOrNull,
   failing_since: { ...timestampOrNull, description: 'The first failure since the last success.' },
   consecutive_failures: { type: 'integer' },
+  signature: { type: ['string', 'null'], enum: [...SIGNATURES, null], description: 'null: the secret cannot be read.' },
+  public_key: { ...textOrNull, description: 'What receivers verify `v1a` signatures with.' },
+  schedule: { type: ['array', 'null'], items: { type: 'number' }, description: 'null: the schedule of the application.' },
+  header_names: { type: 'array', items: { type: 'string' }, description: 'Names of the custom headers; their values are not shown.' },
+  rate_limit: textOrNull,
   previous_secret_expires_at: { ...timestampOrNull, description: 'Until when the secret from before the last rotation signs too.' },
   created_at: timestamp,
   updated_at: timestamp,
@@ -76,10 +107,14 @@ function pageOf(item: object, count: object): object {
 
 export const EndpointOut = jsonSchema<EndpointRecord>({ ...closed(endpointProperties) });
 
-export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string }>({
+export const EndpointWithSecret = jsonSchema<EndpointRecord & { readonly secret: string | null }>({
   ...closed({
     ...endpointProperties,
-    secret: { type: 'string', 'x-sensitive': true, description: 'The signing secret. Shown this once.' },
+    secret: {
+      type: ['string', 'null'],
+      'x-sensitive': true,
+      description: 'The signing secret. Shown this once. null for `v1a`, whose private key stays here: receivers need `public_key`.',
+    },
   }),
 });
 
@@ -96,7 +131,11 @@ export const DeliveryPage = jsonSchema<Page<DeliveryRecord>>({
 export const DeliveryDetailOut = jsonSchema<DeliveryDetail>({
   ...closed({
     ...deliveryProperties,
-    payload: closed({ type: { type: 'string' }, timestamp, data: { type: 'object' } }),
+    payload: closed({
+      type: { type: 'string' },
+      timestamp,
+      data: { type: ['object', 'null'], description: 'null: what is stored is not JSON.' },
+    }),
     attempt_history: { type: 'array', items: attempt, description: 'Oldest first.' },
   }),
 });
@@ -134,20 +173,34 @@ export const DeliveryQuery = jsonSchema<{
   ),
 });
 
-export interface EndpointFields {
-  readonly url: string;
-  readonly events: readonly string[];
+interface SharedFields {
   readonly description?: string;
+  readonly schedule?: readonly number[] | null;
+  readonly rate_limit?: string | null;
 }
 
-export const CreateBody = jsonSchema<EndpointFields>({ ...closed({ url, events, description }, ['url', 'events']) });
+export interface EndpointFields extends SharedFields {
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly signature?: SignatureVersion;
+  readonly headers?: CustomHeaders;
+}
 
-export interface UpdateFields extends Partial<EndpointFields> {
+export const CreateBody = jsonSchema<EndpointFields>({
+  ...closed({ url, events, description, signature, schedule, headers: headers(headerValue), rate_limit: rateLimit }, ['url', 'events']),
+});
+
+export interface UpdateFields extends SharedFields {
+  readonly url?: string;
+  readonly events?: readonly string[];
+  readonly headers?: HeaderEdit;
   readonly is_active?: boolean;
 }
 
+const headerEdit = { ...headerValue, type: ['string', 'null'], description: 'null removes the header; headers that are not named stay.' };
+
 export const UpdateBody = jsonSchema<UpdateFields>({
-  ...closed({ url, events, description, is_active: isActive }, []),
+  ...closed({ url, events, description, schedule, headers: headers(headerEdit), rate_limit: rateLimit, is_active: isActive }, []),
 });
 
 /** Nothing needs to be said to send a failed delivery again: no body is an empty one. */

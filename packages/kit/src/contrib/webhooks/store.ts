@@ -21,32 +21,80 @@ export async function holdEndpoint(tx: Db, id: string): Promise<WebhookEndpoint 
 
 export type NewEndpoint = Pick<
   WebhookEndpoint,
-  'id' | 'owner_id' | 'tenant_key' | 'url' | 'events' | 'description' | 'secret' | 'schedule' | 'created_at'
+  | 'id'
+  | 'owner_id'
+  | 'tenant_key'
+  | 'url'
+  | 'events'
+  | 'description'
+  | 'secret'
+  | 'signature'
+  | 'public_key'
+  | 'schedule'
+  | 'headers'
+  | 'header_names'
+  | 'rate_limit'
+  | 'created_at'
 >;
 
 /** The endpoint and its subscriptions. */
 export async function insertEndpoint(tx: Db, endpoint: NewEndpoint): Promise<WebhookEndpoint> {
-  const { id, owner_id, tenant_key, url, events, description, secret, schedule, created_at } = endpoint;
+  const { id, owner_id, tenant_key, url, events, description, secret, signature, public_key, schedule, created_at } = endpoint;
+  const { headers, header_names, rate_limit } = endpoint;
   const [row] = await tx.query<WebhookEndpoint>(
-    `insert into webhook_endpoints (id, owner_id, tenant_key, url, events, description, secret, schedule, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning *`,
-    [id, owner_id, tenant_key, url, events, description, secret, schedule, created_at],
+    `insert into webhook_endpoints (id, owner_id, tenant_key, url, events, description, secret, signature, public_key, schedule,
+       headers, header_names, rate_limit, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) returning *`,
+    [
+      id,
+      owner_id,
+      tenant_key,
+      url,
+      events,
+      description,
+      secret,
+      signature,
+      public_key,
+      schedule,
+      headers,
+      header_names,
+      rate_limit,
+      created_at,
+    ],
   );
   if (row === undefined) throw new Error('the insert returned no row');
-  await replaceSubscriptions(tx, row);
+  await replaceSubscriptions(tx, row, created_at);
   return row;
 }
 
-/** Makes the subscription rows say what the endpoint's `events`, owner and tenant say. */
+/** Makes the subscription rows say what the endpoint's `events`, owner and tenant say, and keeps from when on they do. */
 export async function replaceSubscriptions(
   tx: Db,
   endpoint: Pick<WebhookEndpoint, 'id' | 'events' | 'owner_id' | 'tenant_key'>,
+  now: Date,
 ): Promise<void> {
-  await tx.query('delete from webhook_subscriptions where endpoint_id = $1', [endpoint.id]);
   const patterns = tx.dialect === 'postgres' ? 'json_array_elements_text(cast($4 as json)) as value' : 'json_each($4)';
+  await tx.query('delete from webhook_subscriptions where endpoint_id = $1', [endpoint.id]);
   await tx.query(
     `insert into webhook_subscriptions (endpoint_id, owner_id, tenant_key, pattern) select $1, $2, $3, value from ${patterns}`,
     [endpoint.id, endpoint.owner_id, endpoint.tenant_key, JSON.stringify([...new Set(endpoint.events)])],
+  );
+  await tx.query(
+    `update webhook_subscription_periods set ended_at = $2 where endpoint_id = $1 and ended_at is null and not exists (
+       select 1 from webhook_subscriptions s where s.endpoint_id = webhook_subscription_periods.endpoint_id
+         and s.owner_id = webhook_subscription_periods.owner_id and s.tenant_key = webhook_subscription_periods.tenant_key
+         and s.pattern = webhook_subscription_periods.pattern)`,
+    [endpoint.id, now],
+  );
+  // A period that began and ended in the same millisecond goes on.
+  await tx.query(
+    `insert into webhook_subscription_periods (endpoint_id, owner_id, tenant_key, pattern, started_at)
+     select s.endpoint_id, s.owner_id, s.tenant_key, s.pattern, ${tx.dialect === 'postgres' ? 'cast($2 as timestamptz)' : '$2'}
+     from webhook_subscriptions s where s.endpoint_id = $1 and not exists (
+       select 1 from webhook_subscription_periods o where o.endpoint_id = s.endpoint_id and o.owner_id = s.owner_id
+         and o.tenant_key = s.tenant_key and o.pattern = s.pattern and o.ended_at is null)
+     on conflict (endpoint_id, pattern, tenant_key, owner_id, started_at) do update set ended_at = null`,
+    [endpoint.id, now],
   );
 }
 
@@ -67,6 +115,13 @@ export type EndpointChanges = Partial<
     | 'secret'
     | 'previous_secret'
     | 'previous_secret_expires_at'
+    | 'older_secrets'
+    | 'signature'
+    | 'public_key'
+    | 'headers'
+    | 'header_names'
+    | 'rate_limit'
+    | 'rate_next_at'
   >
 >;
 
@@ -79,7 +134,7 @@ export async function changeEndpoint(tx: Db, id: string, changes: EndpointChange
   );
   if (row === undefined) return null;
   if (changes.events !== undefined || changes.owner_id !== undefined || changes.tenant_key !== undefined)
-    await replaceSubscriptions(tx, row);
+    await replaceSubscriptions(tx, row, now);
   return row;
 }
 

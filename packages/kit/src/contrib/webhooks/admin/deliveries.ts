@@ -2,7 +2,7 @@ import { adminDone, adminEach, isUuid, type AdminResource } from '../../../app/i
 import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin-shapes.ts';
 import { databaseOf, deliveryState, iso, link, shownUrl, type AdminPlace } from './place.ts';
 import { listDeliveriesForAdmin, type ListedDelivery } from './store.ts';
-import { deliveryRecord } from '../endpoints/endpoint-record.ts';
+import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { DELIVERY_STATUSES, FAILURE_REASONS } from '../models.ts';
 import { retryDelivery } from '../delivery/retry.ts';
@@ -143,7 +143,7 @@ function factsOf(delivery: ListedDelivery, row: AdminRow): AdminSection {
   };
 }
 
-/** What every attempt sends alike. The signature is made anew for each with the secret and kept nowhere, so there is none to show. */
+/** What every attempt sends alike. The signature is computed for each and not stored, so there is none to show. */
 function requestOf({ url }: ListedDelivery, event: WebhookEvent): AdminSection {
   const headers = [
     `POST ${shownUrl(url)}`,
@@ -151,13 +151,14 @@ function requestOf({ url }: ListedDelivery, event: WebhookEvent): AdminSection {
     `user-agent: ${USER_AGENT}`,
     `webhook-id: msg_${event.id}`,
     'webhook-timestamp: <the second of the attempt>',
-    'webhook-signature: <made for each attempt, kept nowhere>',
+    'webhook-signature: <computed for each attempt, not stored>',
   ];
   return { kind: 'text', title: 'Request', text: headers.join('\n'), code: true };
 }
 
-function bodyOf({ type, timestamp, data }: WebhookEvent): AdminSection {
-  return { kind: 'json', title: 'Body', value: { type, timestamp: timestamp.toISOString(), data: JSON.parse(data) as unknown } };
+function bodyOf(event: WebhookEvent): AdminSection {
+  const { type, timestamp, data } = event;
+  return { kind: 'json', title: 'Body', value: { type, timestamp: timestamp.toISOString(), data: eventData(event) ?? data } };
 }
 
 function attemptsSection(attempts: readonly WebhookAttempt[]): AdminSection {

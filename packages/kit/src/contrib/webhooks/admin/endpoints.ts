@@ -18,7 +18,9 @@ import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret } from '../endpoints/endpoint-secret.ts';
 import { webhookErrors } from '../errors.ts';
 import { listDeliveries } from '../endpoints/management-store.ts';
-import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from '../models.ts';
+import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX, type HeaderEdit } from '../endpoints/custom-headers.ts';
+import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX, RATE_LENGTH_MAX } from '../models.ts';
+import type { SignatureVersion } from '../signing/signature.ts';
 import { ownersNamedLike } from '../endpoints/owners.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
 import { recoverEndpoint } from '../delivery/recover.ts';
@@ -59,6 +61,42 @@ const eventsField: AdminField = {
 };
 const descriptionField: AdminField = { name: 'description', label: 'Description', kind: 'text', maxLength: DESCRIPTION_LENGTH_MAX };
 
+const scheduleField: AdminField = {
+  name: 'schedule',
+  label: 'Retry delays',
+  kind: 'strings',
+  maxLength: 20,
+  help: 'Seconds between attempts, in order; empty for the schedule of the application.',
+};
+/** Stands for a value that is stored and not shown. */
+const HIDDEN_VALUE = '•••';
+const headersField: AdminField = {
+  name: 'headers',
+  label: 'Custom headers',
+  kind: 'strings',
+  maxLength: HEADER_NAME_LENGTH_MAX + HEADER_VALUE_LENGTH_MAX + 2,
+  placeholder: 'X-Api-Key: …',
+  help: `One per line, "Name: value". Stored values are not shown: "${HIDDEN_VALUE}" keeps one, a removed line removes it.`,
+};
+const rateLimitField: AdminField = {
+  name: 'rate_limit',
+  label: 'Rate limit',
+  kind: 'text',
+  maxLength: RATE_LENGTH_MAX,
+  placeholder: '10/s',
+  help: 'Requests at most; empty for no limit.',
+};
+const signatureField: AdminField = {
+  name: 'signature',
+  label: 'Signature',
+  kind: 'select',
+  choices: [
+    { value: 'v1', label: 'v1: HMAC with a shared secret' },
+    { value: 'v1a', label: 'v1a: ed25519, verified with a public key' },
+  ],
+  help: 'Rotation keeps the kind.',
+};
+
 const creationFields: readonly AdminField[] = [
   { name: 'owner', label: 'Owner', kind: 'text', required: true, maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'User name, e-mail or id.' },
   {
@@ -71,6 +109,10 @@ const creationFields: readonly AdminField[] = [
   urlField,
   eventsField,
   descriptionField,
+  signatureField,
+  scheduleField,
+  headersField,
+  rateLimitField,
 ];
 
 export function endpointsResource(place: AdminPlace): AdminResource {
@@ -137,9 +179,20 @@ export function endpointsResource(place: AdminPlace): AdminResource {
             urlField,
             eventsField,
             descriptionField,
+            scheduleField,
+            headersField,
+            rateLimitField,
             { name: 'is_active', label: 'Active', kind: 'bool', help: 'Off: nothing is sent, and what waits fails.' },
           ],
-          values: { url, events, description, is_active },
+          values: {
+            url,
+            events,
+            description,
+            is_active,
+            schedule: (endpoint.schedule ?? []).map(String),
+            headers: (endpoint.header_names ?? []).map((name) => `${name}: ${HIDDEN_VALUE}`),
+            rate_limit: endpoint.rate_limit ?? '',
+          },
         },
         actions: is_active
           ? ['ping', 'rotate-secret', 'recover', ...(endpoint.failing_since === null ? [] : ['enable']), 'disable']
@@ -148,17 +201,27 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       };
     },
     async create(context, fields) {
-      const { owner, tenant_key = '', url, events, description = '' } = fields as unknown as NewEndpointFields;
+      const { owner, tenant_key = '', url, events, description = '', signature, ...given } = fields as unknown as NewEndpointFields;
       const db = databaseOf(place, context);
       const ownerId = await ownerIdOf(place, context, owner);
       if (ownerId === null) throw fault('owner', 'unknown_user', 'There is no such user.');
       checkUrl(db, url);
       const { endpoint, secret } = await db.transaction(async (tx) => {
-        const created = await createEndpoint(tx, { owner: ownerId, tenantKey: tenant_key, url, events, description });
+        const created = await createEndpoint(tx, {
+          owner: ownerId,
+          tenantKey: tenant_key,
+          url,
+          events,
+          description,
+          ...(isSet(signature) ? { signature } : {}),
+          schedule: scheduleOf(given.schedule),
+          headers: headersOf(given.headers ?? []),
+          rateLimit: isSet(given.rate_limit) ? given.rate_limit : null,
+        });
         await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
         return created;
       });
-      return { message: `The endpoint ${shownUrl(url)} is created.`, id: endpoint.id, secret: shownOnce(secret) };
+      return { message: `The endpoint ${shownUrl(url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
     },
     async update(context, id, fields) {
       const {
@@ -166,11 +229,20 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         events,
         description,
         is_active: isActive,
+        ...given
       } = fields as Partial<Omit<NewEndpointFields, 'owner'>> & { is_active?: boolean };
       const db = databaseOf(place, context);
       if (url !== undefined) checkUrl(db, url);
       await change(db, id, async (tx, before) => {
-        const after = await updateEndpoint(tx, before, { url, events, description, isActive });
+        const after = await updateEndpoint(tx, before, {
+          url,
+          events,
+          description,
+          isActive,
+          ...(given.schedule === undefined ? {} : { schedule: scheduleOf(given.schedule) }),
+          ...(given.headers === undefined ? {} : { headers: headerEdit(before, given.headers) }),
+          ...(given.rate_limit === undefined ? {} : { rateLimit: isSet(given.rate_limit) ? given.rate_limit : null }),
+        });
         await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       });
       return { message: 'The endpoint is saved.', id };
@@ -192,6 +264,40 @@ interface NewEndpointFields {
   readonly url: string;
   readonly events: readonly string[];
   readonly description?: string;
+  readonly signature?: SignatureVersion;
+  readonly schedule?: readonly string[];
+  readonly headers?: readonly string[];
+  readonly rate_limit?: string | null;
+}
+
+/** Forms send an empty text, or null, for a field that is left empty. */
+function isSet<T extends string>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null && value !== '';
+}
+
+function scheduleOf(lines: readonly string[] | undefined): number[] | null {
+  return lines === undefined || lines.length === 0 ? null : lines.map((line) => (line.trim() === '' ? Number.NaN : Number(line)));
+}
+
+function headersOf(lines: readonly string[]): Record<string, string> {
+  const headers = lines.map((line) => {
+    const colon = line.indexOf(':');
+    if (colon <= 0) throw fault('headers', 'invalid_header', 'Each line is a name, a colon and a value.');
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const;
+  });
+  const names = headers.map(([name]) => name.toLowerCase());
+  if (new Set(names).size < names.length) throw fault('headers', 'invalid_header', 'A header is given twice.');
+  return Object.fromEntries(headers);
+}
+
+/** What the lines of the form change: lines that are gone remove their header, hidden values stay as they are. */
+function headerEdit({ header_names: names }: WebhookEndpoint, lines: readonly string[]): HeaderEdit {
+  const given = headersOf(lines);
+  const kept = new Set(Object.keys(given).map((name) => name.toLowerCase()));
+  const removed = (names ?? []).filter((name) => !kept.has(name)).map((name) => [name, null] as const);
+  const stored = new Set(names);
+  const changed = Object.entries(given).filter(([name, value]) => value !== HIDDEN_VALUE || !stored.has(name.toLowerCase()));
+  return Object.fromEntries([...removed, ...changed]);
 }
 
 function endpointActions(place: AdminPlace): readonly AdminAction[] {
@@ -262,7 +368,7 @@ function rotateAction(place: AdminPlace): AdminAction {
       });
       const until = iso(endpoint.previous_secret_expires_at);
       const overlap = until === null ? 'The old one has ended.' : `The old one signs too until ${until}.`;
-      return { message: `The endpoint has a new signing secret. ${overlap}`, id, secret: shownOnce(secret) };
+      return { message: `The endpoint has a new signing secret. ${overlap}`, id, secret: shownOnce(endpoint, secret) };
     },
   };
 }
@@ -315,7 +421,13 @@ function fault(field: string, code: string, message: string) {
   return coreErrors.validation_error({ errors: [{ location: ['body', field], code, message }] });
 }
 
-function shownOnce(value: string) {
+function shownOnce({ signature, public_key: publicKey }: Pick<WebhookEndpoint, 'signature' | 'public_key'>, value: string) {
+  if (signature === 'v1a' && publicKey !== null)
+    return {
+      label: 'Public key',
+      value: publicKey,
+      note: 'Receivers verify signatures with it. It is not secret, and stays on this page.',
+    };
   return {
     label: 'Signing secret',
     value,
@@ -349,7 +461,12 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow): AdminSection {
       { name: 'failing_since', label: 'Failing since', kind: 'time' },
       { name: 'consecutive_failures', label: 'Failures in a row', kind: 'number' },
       { name: 'disabled_at', label: 'Disabled', kind: 'time' },
+      { name: 'signature', label: 'Signature', kind: 'code' },
+      { name: 'public_key', label: 'Public key', kind: 'code' },
       { name: 'previous_secret_expires_at', label: 'Old secret signs until', kind: 'time' },
+      { name: 'schedule', label: 'Retry delays', kind: 'text' },
+      { name: 'header_names', label: 'Custom headers', kind: 'chips' },
+      { name: 'rate_limit', label: 'Rate limit', kind: 'text' },
       { name: 'updated_at', label: 'Changed', kind: 'time' },
       { name: 'id', label: 'Id', kind: 'code' },
     ],
@@ -359,6 +476,11 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow): AdminSection {
       consecutive_failures: endpoint.consecutive_failures,
       disabled_at: iso(endpoint.disabled_at),
       previous_secret_expires_at: iso(endpoint.previous_secret_expires_at),
+      signature: endpoint.signature,
+      public_key: endpoint.public_key,
+      schedule: endpoint.schedule === null ? null : endpoint.schedule.map((seconds) => `${seconds} s`).join(', '),
+      header_names: endpoint.header_names ?? [],
+      rate_limit: endpoint.rate_limit,
       updated_at: endpoint.updated_at.toISOString(),
       id: endpoint.id,
     },

@@ -6,6 +6,7 @@ import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
 import { deliveriesOfEvent, listEventsForAdmin, type ListedEvent } from './store.ts';
 import { assignAudience } from '../publishing/assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience } from '../publishing/audience.ts';
+import { eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, AUDIENCES } from '../models.ts';
 import { findEvent } from '../store.ts';
@@ -122,7 +123,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
               idempotency_key: event.idempotency_key,
             },
           },
-          { kind: 'json', title: 'Payload', value: JSON.parse(event.data) as unknown },
+          { kind: 'json', title: 'Payload', value: eventData(event) ?? event.data },
           {
             kind: 'table',
             title: 'Deliveries',

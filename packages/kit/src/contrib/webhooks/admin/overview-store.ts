@@ -100,7 +100,7 @@ export async function readBacklog(db: Db): Promise<Backlog> {
   const read = (condition: string, order: string) =>
     db.query<{ pending: number | bigint; retrying: number | bigint | null; oldest: string | Date | null }>(
       `select count(*) as pending, sum(case when attempts > 0 then 1 else 0 end) as retrying, min(created_at) as oldest
-       from (select attempts, created_at from webhook_deliveries where status = 'pending' and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
+       from (select attempts, created_at from webhook_deliveries where status = 'pending' and next_attempt_at is not null and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
     );
   const parts = [
     ...(await read('ordering_key is null', 'next_attempt_at')),

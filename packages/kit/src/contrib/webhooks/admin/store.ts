@@ -13,7 +13,7 @@ import type { Db } from '../../../db/db.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 
 /** Everything about an endpoint but its secrets. */
-export type ShownEndpoint = Omit<WebhookEndpoint, 'secret' | 'previous_secret' | 'schedule'>;
+export type ShownEndpoint = Omit<WebhookEndpoint, 'secret' | 'previous_secret' | 'older_secrets' | 'headers' | 'rate_next_at'>;
 
 const ENDPOINT = [
   'id',
@@ -28,6 +28,11 @@ const ENDPOINT = [
   'failing_since',
   'consecutive_failures',
   'previous_secret_expires_at',
+  'signature',
+  'public_key',
+  'schedule',
+  'header_names',
+  'rate_limit',
   'created_at',
   'updated_at',
 ]

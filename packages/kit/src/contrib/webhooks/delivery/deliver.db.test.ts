@@ -542,6 +542,27 @@ describeOutbox('delivery', (outbox) => {
     verifySignature(publicKey, request?.headers ?? {}, request?.body ?? '', { now: clock.now() });
   });
 
+  test('custom headers are sent with every request, and cannot stand in for ours', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, headers: { Authorization: 'Bearer of-the-receiver', 'x-route': 'eu' } });
+    await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    const [request] = outbox.receiver.of(`/${mine}`);
+    expect(request?.headers).toMatchObject({
+      authorization: 'Bearer of-the-receiver',
+      'x-route': 'eu',
+      'content-type': 'application/json',
+    });
+    verifySignature(signingSecret(outbox.db, target), request?.headers ?? {}, request?.body ?? '', { now: clock.now() });
+    await outbox.db.query('update webhook_endpoints set headers = $2 where id = $1', [
+      target.id,
+      JSON.stringify({ 'webhook-id': 'forged', 'user-agent': 'forged' }),
+    ]);
+    await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    expect(JSON.stringify(outbox.receiver.of(`/${mine}`).at(-1)?.headers)).not.toContain('forged');
+  });
+
   test('a secret that cannot be read fails that delivery, and the others go on', async () => {
     const [mine, healthy] = [owner(), owner()];
     const target = await endpoint({ owner: mine });

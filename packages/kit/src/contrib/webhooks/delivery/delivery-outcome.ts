@@ -24,7 +24,11 @@ export type AttemptResult =
       /** The status, when the head of the response arrived before the failure. */
       readonly status: number | null;
     }
-  | { readonly kind: 'refused'; readonly reason: 'audience_changed' | 'endpoint_disabled' | 'secret_unavailable'; readonly error: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: 'audience_changed' | 'endpoint_disabled' | 'secret_unavailable' | 'payload';
+      readonly error: string;
+    };
 
 export interface EndpointHealth {
   readonly failingSince: Date | null;

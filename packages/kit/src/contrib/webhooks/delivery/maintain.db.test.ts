@@ -2,9 +2,10 @@ import { expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import { deliverDue } from './deliver.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
-import { signingSecret } from '../endpoints/endpoint-secret.ts';
+import { rotateSecret, signingSecret } from '../endpoints/endpoint-secret.ts';
 import { generateFernetKey } from '../signing/fernet.ts';
 import { encryptSecrets, prune, replay } from './maintain.ts';
+import { readBacklog } from '../admin/overview-store.ts';
 import { pruneEvents, readStats, setAudience } from './maintenance-store.ts';
 import { prometheusText } from './prometheus.ts';
 import { retryDelivery } from './retry.ts';
@@ -49,6 +50,7 @@ describeOutbox('maintenance', (outbox) => {
       endpoints: 3,
       disabled_endpoints: 1,
       events_without_audience: 1,
+      lost_claims: 0,
       oldest_pending_age_seconds: 2.5,
     });
     const text = prometheusText(stats, 'default');
@@ -186,6 +188,21 @@ describeOutbox('maintenance', (outbox) => {
     await deliverDue(outbox.db);
   });
 
+  test('what waits for an audience raises no alarm about pending work', async () => {
+    await deliverDue(outbox.db);
+    const before = await readStats(outbox.db, clock.now());
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const legacy = await publish('order.paid', { owner: mine });
+    await outbox.db.query('update webhook_events set audience = null where id = $1', [legacy]);
+    await deliverDue(outbox.db);
+    clock.advance(10 * DAY);
+    const stats = await readStats(outbox.db, clock.now());
+    expect(stats).toMatchObject({ pending: before.pending, events_without_audience: before.events_without_audience + 1 });
+    expect((await readBacklog(outbox.db)).pending).toBe(before.pending);
+    await outbox.db.query('delete from webhook_events where id = $1', [legacy]);
+  });
+
   test('an event without an audience is sent once it has one, and only to that audience', async () => {
     const [mine, other] = [owner(), owner()];
     const [target, foreign] = [await endpoint({ owner: mine }), await endpoint({ owner: other })];
@@ -206,8 +223,9 @@ describeOutbox('maintenance', (outbox) => {
 
   test('encrypt-secrets seals plain and old secrets with the first key, is repeatable, and names what it cannot read', async () => {
     const mine = owner();
-    const plain = await endpoint({ owner: mine });
-    const raw = signingSecret(outbox.db, plain);
+    const plain = await endpoint({ owner: mine, headers: { 'x-api-key': 'of the receiver' } });
+    for (let count = 0; count < 2; count++) await outbox.db.transaction((tx) => rotateSecret(tx, plain.id));
+    const raw = signingSecret(outbox.db, (await findEndpoint(outbox.db, plain.id)) ?? plain);
     const [first, second] = [generateFernetKey(), generateFernetKey()];
     const options = { clock, jitter: false };
     const withKeys = async (secretKeys: readonly string[]) => {
@@ -220,6 +238,9 @@ describeOutbox('maintenance', (outbox) => {
     expect(all).toMatchObject({ unchanged: 0, unavailable: [] });
     const sealed = await findEndpoint(outbox.db, plain.id);
     expect(sealed?.secret).toMatch(/^fernet:/);
+    expect(sealed?.headers).toMatch(/^fernet:/);
+    expect(sealed?.older_secrets).toMatch(/"secret":"fernet:/);
+    expect(sealed?.older_secrets).not.toContain('whsec_');
     expect(await withKeys([first])).toEqual({ encrypted: 0, unchanged: all.encrypted, unavailable: [] });
     expect(await withKeys([second, first])).toEqual({ encrypted: all.encrypted, unchanged: 0, unavailable: [] });
     expect(signingSecret(outbox.db, (await findEndpoint(outbox.db, plain.id)) ?? plain)).toBe(raw);

@@ -4,13 +4,15 @@ import {
   countSecrets,
   findReplayable,
   pruneEvents,
+  prunePeriods,
   readSecrets,
   replaceStored,
   requeueFinished,
   type ReplayFilter,
 } from './maintenance-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
-import { SecretUnavailable } from '../signing/secret-box.ts';
+import { formatOlderSecrets, parseOlderSecrets } from '../endpoints/older-secrets.ts';
+import { SecretUnavailable, type SecretBox } from '../signing/secret-box.ts';
 import { webhooksOf } from '../webhooks.ts';
 
 /** Rows of one transaction: short enough not to hold up publishers and workers. */
@@ -25,6 +27,7 @@ export async function prune(db: Database, before: Date, limit: number): Promise<
     if (batch === 0) break;
     removed += batch;
   }
+  await prunePeriods(db, before, BATCH);
   return removed;
 }
 
@@ -47,6 +50,14 @@ export async function replay(db: Database, filter: ReplayFilter, { dryRun = fals
   }
 }
 
+const SECRET_COLUMNS = ['secret', 'previous_secret', 'older_secrets', 'headers'] as const;
+
+function resealEach(secrets: SecretBox, stored: string): string | null {
+  const before = parseOlderSecrets(stored);
+  const after = before.map(({ secret, until }) => ({ secret: secrets.reseal(secret) ?? secret, until }));
+  return after.every(({ secret }, index) => secret === before[index]?.secret) ? null : formatOlderSecrets(after);
+}
+
 export interface Resealed {
   readonly encrypted: number;
   readonly unchanged: number;
@@ -65,11 +76,11 @@ export async function encryptSecrets(
   let [encrypted, unchanged, after] = [0, 0, FIRST_ID];
   for (let batch = await readSecrets(db, after, BATCH); batch.length > 0; batch = await readSecrets(db, after, BATCH)) {
     for (const { id, ...stored } of batch) {
-      for (const column of ['secret', 'previous_secret'] as const) {
+      for (const column of SECRET_COLUMNS) {
         const from = stored[column];
         if (from === null) continue;
         try {
-          const to = secrets.reseal(from);
+          const to = column === 'older_secrets' ? resealEach(secrets, from) : secrets.reseal(from);
           if (to === null) unchanged++;
           else if (await replaceStored(db, id, column, from, to)) encrypted++;
         } catch (error) {

@@ -5,6 +5,7 @@ import { endIdBefore } from '../publishing/event-id.ts';
 import type { WebhookEndpoint } from '../store.ts';
 
 export interface WebhookStats {
+  /** Waiting to be sent. What waits for an audience does not count: see `events_without_audience`. */
   readonly pending: number;
   /** Of the pending ones, those with a failed attempt behind them. */
   readonly retrying: number;
@@ -17,14 +18,19 @@ export interface WebhookStats {
   readonly endpoints: number;
   readonly disabled_endpoints: number;
   readonly events_without_audience: number;
+  /** Results that came after the lease had ended, since the tables exist: each is a duplicate at its receiver. */
+  readonly lost_claims: number;
   /** Seconds since the oldest pending delivery was published; null when nothing is pending. */
   readonly oldest_pending_age_seconds: number | null;
 }
 
+/** Pending, with an audience: without one nothing makes it due. */
+const WAITING = `status = 'pending' and next_attempt_at is not null`;
+
 export async function readStats(db: Db, now: Date): Promise<WebhookStats> {
   const count = (condition: string): string => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`;
   const [deliveries] = await db.query<Record<string, number>>(
-    `select ${count("status = 'pending'")} as pending, ${count("status = 'pending' and attempts > 0")} as retrying,
+    `select ${count(WAITING)} as pending, ${count(`${WAITING} and attempts > 0`)} as retrying,
        ${count("status = 'succeeded'")} as succeeded, ${count("status = 'failed'")} as failed,
        ${count('claimed_until > $1')} as claimed, ${count("status = 'pending' and claimed_until <= $1")} as expired_claims
      from webhook_deliveries`,
@@ -34,8 +40,9 @@ export async function readStats(db: Db, now: Date): Promise<WebhookStats> {
     `select count(*) as endpoints, ${count('not is_active')} as disabled_endpoints from webhook_endpoints`,
   );
   const [legacy] = await db.query<{ count: number }>('select count(*) as count from webhook_events where audience is null');
+  const [lost] = await db.query<{ value: number | bigint }>(`select value from webhook_counters where name = '${LOST_CLAIMS}'`);
   const [oldest] = await db.query<{ created_at: Date }>(
-    `select created_at from webhook_deliveries where status = 'pending' order by created_at limit 1`,
+    `select created_at from webhook_deliveries where ${WAITING} order by created_at limit 1`,
   );
   const of = (row: Record<string, number> | undefined, name: string): number => row?.[name] ?? 0;
   return {
@@ -48,8 +55,19 @@ export async function readStats(db: Db, now: Date): Promise<WebhookStats> {
     endpoints: of(endpoints, 'endpoints'),
     disabled_endpoints: of(endpoints, 'disabled_endpoints'),
     events_without_audience: legacy?.count ?? 0,
+    lost_claims: Number(lost?.value ?? 0),
     oldest_pending_age_seconds: oldest === undefined ? null : Math.max(0, (now.getTime() - oldest.created_at.getTime()) / 1000),
   };
+}
+
+const LOST_CLAIMS = 'lost_claims';
+
+export async function countLostClaims(db: Db, count: number): Promise<void> {
+  await db.query(
+    `insert into webhook_counters (name, value) values ($1, $2)
+     on conflict (name) do update set value = webhook_counters.value + excluded.value`,
+    [LOST_CLAIMS, count],
+  );
 }
 
 /** `column` is one of the ids; as text for SQLite, as an array for PostgreSQL. */
@@ -88,6 +106,19 @@ export async function pruneEvents(tx: Db, before: Date, limit: number): Promise<
     ids.filter((id) => !kept.has(id)),
   );
   return (await tx.execute(`delete from webhook_events where ${condition}`, [parameter])).count;
+}
+
+/** Removes subscription periods that ended before a time: recovering from before then finds no events any more. */
+export async function prunePeriods(db: Db, before: Date, limit: number): Promise<void> {
+  const chosen = `select endpoint_id, pattern, tenant_key, owner_id, started_at from webhook_subscription_periods
+    where ended_at is not null and ended_at < $1 order by ended_at limit $2`;
+  for (;;) {
+    const { count } = await db.execute(
+      `delete from webhook_subscription_periods where (endpoint_id, pattern, tenant_key, owner_id, started_at) in (${chosen})`,
+      [before, limit],
+    );
+    if (count < limit) return;
+  }
 }
 
 export interface ReplayFilter {
@@ -139,7 +170,7 @@ export async function setAudience(tx: Db, eventId: string, audience: Audience, n
   return true;
 }
 
-export type StoredSecrets = Pick<WebhookEndpoint, 'id' | 'secret' | 'previous_secret'>;
+export type StoredSecrets = Pick<WebhookEndpoint, 'id' | 'secret' | 'previous_secret' | 'older_secrets' | 'headers'>;
 
 export async function countSecrets(db: Db): Promise<number> {
   const [row] = await db.query<{ count: number }>('select count(*) as count from webhook_endpoints');
@@ -147,14 +178,20 @@ export async function countSecrets(db: Db): Promise<number> {
 }
 
 export function readSecrets(db: Db, after: string, limit: number): Promise<StoredSecrets[]> {
-  return db.query<StoredSecrets>('select id, secret, previous_secret from webhook_endpoints where id > $1 order by id limit $2', [
-    after,
-    limit,
-  ]);
+  return db.query<StoredSecrets>(
+    'select id, secret, previous_secret, older_secrets, headers from webhook_endpoints where id > $1 order by id limit $2',
+    [after, limit],
+  );
 }
 
 /** Only where the stored form is still the one that was read: a rotation in between wins. */
-export async function replaceStored(db: Db, id: string, column: 'secret' | 'previous_secret', from: string, to: string): Promise<boolean> {
+export async function replaceStored(
+  db: Db,
+  id: string,
+  column: Exclude<keyof StoredSecrets, 'id'>,
+  from: string,
+  to: string,
+): Promise<boolean> {
   const { count } = await db.execute(`update webhook_endpoints set ${column} = $3 where id = $1 and ${column} = $2`, [id, from, to]);
   return count === 1;
 }

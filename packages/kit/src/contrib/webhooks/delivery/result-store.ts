@@ -33,6 +33,28 @@ const OUTCOME = `status = case when r.status = 'pending' and not p.is_active the
 const ATTEMPT_COLUMNS = 'delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker';
 const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, $2';
 
+/** A row that somebody else has locked holds a statement up no longer than this; then the others are written without it. */
+const LOCK_PATIENCE = `(select set_config('lock_timeout', '250ms', true)) as patience`;
+const LOCK_TIMEOUT = '55P03';
+
+/** For the rest of the transaction. */
+export async function limitLockWait(tx: Db): Promise<void> {
+  if (tx.dialect === 'postgres') await tx.query(`select * from ${LOCK_PATIENCE}`);
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === LOCK_TIMEOUT;
+}
+
+/** Locks the deliveries that nobody else has locked, for the transaction; returns their ids. PostgreSQL only. */
+export async function lockFree(tx: Db, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    'select id from webhook_deliveries where id = any(cast($1 as uuid[])) order by id for no key update skip locked',
+    [ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 // What nearly every result is: nothing that depends on the endpoint, and columns instead of documents, which PostgreSQL reads in a tenth of the
 // time. The attempts are inserted from what the update returns, so an attempt is written if and only if its delivery was ours.
 const SUCCEED_POSTGRES = `with finalised as (
@@ -41,7 +63,7 @@ const SUCCEED_POSTGRES = `with finalised as (
     claim_token = null, claimed_until = null
   from unnest(cast($1 as uuid[]), cast($2 as text[]), cast($3 as integer[]), cast($4 as integer[]), cast($5 as float8[]), cast($6 as uuid[]),
     cast($7 as float8[]), cast($8 as integer[]), cast($9 as text[]))
-    as r(id, token, attempts, status_code, delivered_ms, attempt_id, started_ms, duration_ms, excerpt)
+    as r(id, token, attempts, status_code, delivered_ms, attempt_id, started_ms, duration_ms, excerpt), ${LOCK_PATIENCE}
   where d.id = r.id and d.claim_token = r.token
   returning d.id, r.attempt_id, r.started_ms, r.duration_ms, r.status_code, r.excerpt
 ), attempt as (
@@ -55,7 +77,7 @@ const FINALISE_POSTGRES = `with r as (
     next_attempt_at timestamptz, status_code integer, error text, reason text, delivered_at timestamptz, attempt_id uuid,
     started_at timestamptz, duration_ms integer, excerpt text)
 ), finalised as (
-  update webhook_deliveries d set ${OUTCOME} from r join webhook_endpoints p on p.id = r.endpoint_id
+  update webhook_deliveries d set ${OUTCOME} from r join webhook_endpoints p on p.id = r.endpoint_id, ${LOCK_PATIENCE}
   where d.id = r.id and d.claim_token = r.token returning d.id, d.status
 ), attempt as (
   insert into webhook_attempts (${ATTEMPT_COLUMNS})
@@ -156,7 +178,8 @@ const UNHEALTHY = '(r.failures > 0 or webhook_endpoints.failing_since is not nul
 const HEALTH_POSTGRES = `with r as (
   select * from json_to_recordset(cast($1 as json)) as r(id uuid, succeeded_at timestamptz, failures integer, failing_since timestamptz)
 ), held as (
-  select id from webhook_endpoints where id in (select id from r) order by id for no key update
+  select webhook_endpoints.id from ${LOCK_PATIENCE}, webhook_endpoints where webhook_endpoints.id in (select id from r)
+  order by webhook_endpoints.id for no key update of webhook_endpoints
 )
 update webhook_endpoints set ${HEALTH} from r join held on held.id = r.id where webhook_endpoints.id = r.id and ${UNHEALTHY}`;
 const HEALTH_SQLITE = `update webhook_endpoints set ${HEALTH}
@@ -173,7 +196,7 @@ export async function releaseClaims(db: Db, claims: readonly Pick<Claim, 'id' | 
   if (claims.length === 0) return;
   const r =
     db.dialect === 'postgres'
-      ? `json_to_recordset(cast($1 as json)) as r(id uuid, token text)`
+      ? `json_to_recordset(cast($1 as json)) as r(id uuid, token text), ${LOCK_PATIENCE}`
       : `(select ${member('id')}, ${member('token')} from json_each($1)) r`;
   await db.query(
     `update webhook_deliveries set claim_token = null, claimed_until = null${park ? ', next_attempt_at = null' : ''}

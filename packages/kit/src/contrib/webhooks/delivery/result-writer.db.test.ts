@@ -3,7 +3,9 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
 import { claimByIds, dueOfEvent, type Claim } from './claim-store.ts';
 import { publish, type PublishOptions } from '../publishing/publish.ts';
+import { readStats } from './maintenance-store.ts';
 import { ResultWriter } from './result-writer.ts';
+import { findEndpoint } from '../store.ts';
 import type { SendReport } from './sender.ts';
 import { webhooksOf } from '../webhooks.ts';
 
@@ -34,6 +36,67 @@ describeOutbox('writing results', (outbox) => {
     expect(sizes.toSorted((a, b) => b - a)).toEqual([200, 200, 50]);
     expect(writer.summary.succeeded).toBe(450);
   });
+
+  test('a row that somebody else has locked holds up neither the other results nor a stop, and is written when it is free', async ({
+    skip,
+  }) => {
+    const { db, owner, endpoint, clock } = outbox;
+    if (db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const claims = await Promise.all([1, 2, 3, 4].map(() => claimNew(mine)));
+    const [locked, failing, ...others] = claims as [Claim, Claim, Claim, Claim];
+    const stored: string[] = [];
+    const writer = new ResultWriter(webhooksOf(db), 'a worker', (reports) => stored.push(...reports.map(({ claim }) => claim.id)));
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: holding } = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.query('select id from webhook_deliveries where id = $1 for update', [locked.id]);
+      await tx.query('select id from webhook_endpoints where id = $1 for update', [target.id]);
+      holding();
+      await held;
+    });
+    await isHeld;
+    for (const claim of [locked, ...others]) writer.add(answered(claim, clock.now()));
+    writer.add({ ...answered(failing, clock.now()), result: { kind: 'response', status: 500, retryAfter: null } });
+    await vi.waitUntil(() => stored.length === 3, { timeout: 30_000 });
+    expect(stored).not.toContain(locked.id);
+    release();
+    await holder;
+    await writer.flush();
+    expect(stored).toContain(locked.id);
+    expect(writer.summary).toEqual({ succeeded: 3, retrying: 1, failed: 0, disabled_endpoints: 0, lost_claims: 0 });
+    const rows = await outbox.deliveries({ endpoint: target.id });
+    expect(rows.filter(({ status }) => status === 'succeeded')).toHaveLength(3);
+    expect(await findEndpoint(db, target.id)).toMatchObject({ consecutive_failures: 1 });
+  });
+
+  test('a claim that was lost is counted where operators see it, while the worker runs', async () => {
+    const { db, owner, endpoint, clock } = outbox;
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const claim = await claimNew(mine);
+    await db.query('update webhook_deliveries set claim_token = $2 where id = $1', [claim.id, 'another']);
+    const before = (await readStats(db, clock.now())).lost_claims;
+    const writer = new ResultWriter(webhooksOf(db), 'a worker', () => undefined);
+    writer.add(answered(claim, clock.now()));
+    await writer.flush();
+    expect((await readStats(db, clock.now())).lost_claims).toBe(before + 1);
+  });
+
+  async function claimNew(mine: string): Promise<Claim> {
+    const { db, clock } = outbox;
+    const event = await db.transaction((tx) => publish(tx, 'order.paid', {}, { owner: mine }));
+    const found = await dueOfEvent(db, event.id, clock.now());
+    const limits = { now: clock.now(), until: new Date(clock.now().getTime() + 60_000) };
+    const [claim] = await claimByIds(
+      db,
+      found.map(({ id }) => id),
+      limits,
+    );
+    if (claim === undefined) throw new Error('Nothing could be claimed.');
+    return claim;
+  }
 
   test('waits for more while they come by the dozen, unless a delivery with an ordering key waits for one of them', async () => {
     const { db, owner, endpoint, clock } = outbox;

@@ -1,13 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Db } from '../../../db/db.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
 import { decideOutcome, type Outcome } from './delivery-outcome.ts';
 import { disableEndpoint } from '../endpoints/disable.ts';
 import { ERROR_LENGTH_MAX } from '../models.ts';
+import { countLostClaims } from './maintenance-store.ts';
 import { parseSchedule, type RetrySchedule } from './retry-schedule.ts';
 import {
   changeHealth,
   finalise,
+  isLockTimeout,
   isSuccess,
+  limitLockWait,
+  lockFree,
   releaseClaims,
   succeed,
   unwritten,
@@ -38,7 +43,7 @@ interface Result {
 
 /** Results stored together. */
 interface Batch {
-  readonly results: Result[];
+  results: Result[];
   /** Other deliveries cannot be sent before these results are stored. */
   isAwaited: boolean;
   /** What is still to be written; rows are made once, however often it takes to write them. */
@@ -59,6 +64,8 @@ const MANY = 25;
 const WRITERS_MAX = 2;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 5000;
+/** How often a row that somebody else has locked is tried again. */
+const LOCKED_MS = 1000;
 
 /** Writes what came of attempts, as many at a time as have come together while the last batch was being written. */
 export class ResultWriter {
@@ -114,7 +121,8 @@ export class ResultWriter {
 
   /** Resolves when everything added so far is stored, or given up. */
   async flush(): Promise<void> {
-    await Promise.all(this.#unstored);
+    // Results whose rows are locked are added again while the others are waited for.
+    while (this.#unstored.size > 0) await Promise.all(this.#unstored);
   }
 
   /** From now on a batch that cannot be written is dropped: its claims run out and the deliveries are sent again. */
@@ -203,31 +211,112 @@ export class ResultWriter {
   async #store(batch: Batch): Promise<void> {
     const { database } = this.#webhooks;
     const parked = batch.results.filter(({ report }) => report.result === null).map(({ report }) => report.claim);
-    await releaseClaims(database, parked, { park: true });
+    // A claim that cannot be given back because its row is locked runs out by itself.
+    await releaseClaims(database, parked, { park: true }).catch((error: unknown) => rethrowUnlessLocked(error));
     await this.#finalise(batch);
     const ours = batch.lost.size === 0 ? batch.results : batch.results.filter(({ report }) => !batch.lost.has(report.claim.id));
     const changes = healthChanges(ours);
     if (changes.length > 0) {
       // The last result decides, and this batch may have overtaken the one before it.
       await batch.before;
-      await changeHealth(database, changes);
+      await this.#changeHealth(changes);
     }
     await this.#disable(ours);
   }
 
   async #finalise(batch: Batch): Promise<void> {
     const { database } = this.#webhooks;
-    const { successes, others } = batch;
-    if (successes.length > 0) {
-      const written = await succeed(database, successes, this.#workerName);
-      if (written === successes.length) this.#counters.succeeded += written;
-      else await this.#count(batch, successes, []);
-      batch.successes = [];
+    try {
+      const { successes, others } = batch;
+      if (successes.length > 0) {
+        await this.#countSuccesses(batch, successes, await succeed(database, successes, this.#workerName));
+        batch.successes = [];
+      }
+      if (others.length > 0) {
+        await this.#count(batch, others, await finalise(database, others, this.#workerName));
+        batch.others = [];
+      }
+    } catch (error) {
+      rethrowUnlessLocked(error);
+      await this.#finaliseUnlocked(batch);
     }
-    if (others.length > 0) {
-      await this.#count(batch, others, await finalise(database, others, this.#workerName));
-      batch.others = [];
+  }
+
+  /** Somebody else has locked some of the rows: the others are written, and these are tried again beside the results that follow. */
+  async #finaliseUnlocked(batch: Batch): Promise<void> {
+    const { database } = this.#webhooks;
+    const rows = [...batch.successes, ...batch.others];
+    const written = await database.transaction(async (tx) => {
+      const free = await lockFree(
+        tx,
+        rows.map(({ id }) => id),
+      );
+      const successes = batch.successes.filter(({ id }) => free.has(id));
+      const others = batch.others.filter(({ id }) => free.has(id));
+      return {
+        free,
+        successes,
+        others,
+        succeeded: successes.length === 0 ? 0 : await succeed(tx, successes, this.#workerName),
+        finalised: others.length === 0 ? [] : await finalise(tx, others, this.#workerName),
+      };
+    });
+    const { free, successes, others, succeeded, finalised } = written;
+    const missing = rows.filter(({ id }) => !free.has(id));
+    // What is not found is deleted.
+    const locked = new Set((await unwritten(database, missing)).map(({ id }) => id));
+    this.#storeLater(batch, locked);
+    batch.successes = [];
+    batch.others = [];
+    if (successes.length > 0) await this.#countSuccesses(batch, successes, succeeded);
+    if (others.length > 0) await this.#count(batch, others, finalised);
+  }
+
+  /** Moves results out of their batch into one of their own, which nobody waits for but `flush`. */
+  #storeLater(batch: Batch, ids: ReadonlySet<string>): void {
+    const isLocked = ({ report }: Result): boolean => ids.has(report.claim.id);
+    const results = batch.results.filter(isLocked);
+    if (results.length === 0) return;
+    const later: Batch = {
+      ...batch,
+      results,
+      successes: batch.successes.filter(({ id }) => ids.has(id)),
+      others: batch.others.filter(({ id }) => ids.has(id)),
+      lost: new Set(),
+      stored: Promise.withResolvers<void>(),
+      before: undefined,
+    };
+    batch.results = batch.results.filter((result) => !isLocked(result));
+    this.#webhooks.log.warn({ deliveries: results.length }, 'results of webhooks wait for rows that somebody else has locked');
+    this.#beside(async () => {
+      if (!this.#abandoned) await this.#persist(later);
+      this.#onStored(later.results.map(({ report }) => report));
+    });
+  }
+
+  /** Runs after a pause, beside what else is written. */
+  #beside(work: () => Promise<void>): void {
+    const done = pause(LOCKED_MS)
+      .then(work)
+      .finally(() => this.#unstored.delete(done));
+    this.#unstored.add(done);
+  }
+
+  async #changeHealth(changes: readonly HealthChange[]): Promise<void> {
+    const { database } = this.#webhooks;
+    try {
+      await changeHealth(database, changes);
+    } catch (error) {
+      rethrowUnlessLocked(error);
+      // One endpoint is locked: the others do not wait for it.
+      if (changes.length > 1) for (const change of changes) await this.#changeHealth([change]);
+      else if (!this.#abandoned) this.#beside(() => this.#changeHealth(changes));
     }
+  }
+
+  async #countSuccesses(batch: Batch, successes: readonly Success[], written: number): Promise<void> {
+    if (written === successes.length) this.#counters.succeeded += written;
+    else await this.#count(batch, successes, []);
   }
 
   #row(report: SendReport, outcome: Outcome): Finalised {
@@ -258,10 +347,21 @@ export class ResultWriter {
     const found = missing.length === 0 ? [] : await unwritten(this.#webhooks.database, missing);
     for (const { status } of [...written, ...found.filter(({ is_ours }) => is_ours)])
       this.#counters[status === 'pending' ? 'retrying' : status]++;
-    for (const { id } of found.filter(({ is_ours }) => !is_ours)) {
+    const late = found.filter(({ is_ours }) => !is_ours);
+    for (const { id } of late) {
       lost.add(id);
       this.#counters.lost_claims++;
       this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
+    }
+    if (late.length > 0) await this.#countLost(late.length);
+  }
+
+  /** For operators, who do not see the counters of a worker that runs. The count must not hold up results. */
+  async #countLost(count: number): Promise<void> {
+    try {
+      await countLostClaims(this.#webhooks.database, count);
+    } catch (error) {
+      this.#webhooks.log.warn({ err: error, count }, 'lost claims could not be counted');
     }
   }
 
@@ -274,7 +374,7 @@ export class ResultWriter {
     }
     for (const [{ id, url }, reason] of reasons.values()) {
       try {
-        if (!(await database.transaction((tx) => disableEndpoint(tx, id, reason, { url })))) continue;
+        if (!(await database.transaction((tx) => disableUnlocked(tx, id, reason, url)))) continue;
       } catch (error) {
         // The next failed attempt is a reason again. Other endpoints' results do not wait for this one.
         log.error({ err: error, endpoint_id: id }, 'a webhook endpoint could not be disabled');
@@ -289,6 +389,16 @@ export class ResultWriter {
       this.#counters.failed += waiting;
     }
   }
+}
+
+function rethrowUnlessLocked(error: unknown): void {
+  if (!isLockTimeout(error)) throw error;
+}
+
+/** Gives up at an endpoint that somebody else has locked. */
+async function disableUnlocked(tx: Db, id: string, reason: NonNullable<Outcome['disable']>, url: string): Promise<boolean> {
+  await limitLockWait(tx);
+  return disableEndpoint(tx, id, reason, { url });
 }
 
 const NO_OUTCOME: Outcome = {

@@ -14,6 +14,10 @@ import {
   type TransportResult,
 } from '../network/transport.ts';
 import { VERSION } from '../version.ts';
+import { openHeaders, type CustomHeaders } from '../endpoints/custom-headers.ts';
+import { eventData } from '../endpoints/endpoint-record.ts';
+import { earlierSecrets } from '../endpoints/older-secrets.ts';
+import { isEventType } from '../endpoints/subscription.ts';
 import type { Webhooks } from '../webhooks.ts';
 
 /** One claim, sent (or refused) once. */
@@ -42,6 +46,8 @@ export class Sender {
   readonly #ownsTransport: boolean;
   /** By stored secret. A parsed key signs in 5 µs, text in 33. */
   readonly #keys = new Map<string, SigningKey>();
+  /** By stored form. */
+  readonly #headers = new Map<string, CustomHeaders>();
   readonly #bodies = new Map<string, Buffer>();
   #bodyBytes = 0;
 
@@ -88,14 +94,20 @@ export class Sender {
     if (!reaches(audience, { owner: endpoint.owner_id, tenantKey: endpoint.tenant_key }))
       return refused('audience_changed', 'The endpoint no longer belongs to the audience of the event.');
     let keys: SigningKey[];
+    let custom: CustomHeaders | null;
     try {
       keys = this.#keysOf(endpoint, now);
+      custom = endpoint.headers === null ? null : this.#headersOf(endpoint.headers);
     } catch (error) {
       if (!isUnusable(error)) throw error;
       this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the signing secret of a webhook endpoint cannot be used');
-      return refused('secret_unavailable', 'The signing secret cannot be read.');
+      return refused('secret_unavailable', 'The signing secret or the custom headers cannot be read.');
     }
     const body = this.#bodyOf(event);
+    if (body === null) {
+      this.#webhooks.log.error({ event_id: event.id }, 'the stored data of a webhook event is not JSON');
+      return refused('payload', 'The stored data of the event is not JSON.');
+    }
     const message = { id: `msg_${event.id}`, timestamp: Math.floor(now.getTime() / 1000), body };
     const headers = {
       'content-type': 'application/json',
@@ -104,7 +116,7 @@ export class Sender {
       'webhook-timestamp': String(message.timestamp),
       'webhook-signature': signatureHeader(keys, message),
     };
-    return { url: endpoint.url, headers, body };
+    return { url: endpoint.url, headers: custom === null ? headers : { ...custom, ...headers }, body };
   }
 
   #warnOfPolicy({ id }: Claim, detail: string | null): void {
@@ -116,19 +128,28 @@ export class Sender {
     return guarded(this.#transport, request, this.#webhooks.settings.timeoutMs + FOREIGN_TRANSPORT_MARGIN_MS);
   }
 
-  /** The current key and, while a rotation is fresh, the one before it. */
+  /** The current key and, after rotations, those before it that were promised to sign until their time. */
   #keysOf(endpoint: Claim['endpoint'], now: Date): SigningKey[] {
-    const key = this.#keyOf(endpoint.secret);
-    const { previous_secret: previous, previous_secret_expires_at: until } = endpoint;
-    if (previous === null || until === null || until.getTime() <= now.getTime()) return [key];
-    try {
-      return [key, this.#keyOf(previous)];
-    } catch (error) {
-      if (!isUnusable(error)) throw error;
-      // It may have been rotated for this very reason: the new secret alone is better than nothing for the whole overlap.
-      this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'the previous signing secret of a webhook endpoint cannot be used');
-      return [key];
+    const keys = [this.#keyOf(endpoint.secret)];
+    for (const { secret } of earlierSecrets(endpoint, now)) {
+      try {
+        keys.push(this.#keyOf(secret));
+      } catch (error) {
+        if (!isUnusable(error)) throw error;
+        // It may have been rotated for this very reason: the others are better than nothing for the whole overlap.
+        this.#webhooks.log.warn({ err: error, endpoint_id: endpoint.id }, 'a previous signing secret of a webhook endpoint cannot be used');
+      }
     }
+    return keys;
+  }
+
+  #headersOf(stored: string): CustomHeaders {
+    const known = this.#headers.get(stored);
+    if (known !== undefined) return known;
+    const headers = openHeaders(this.#webhooks.secrets, stored);
+    if (this.#headers.size >= KEYS_MAX) this.#headers.clear();
+    this.#headers.set(stored, headers);
+    return headers;
   }
 
   #keyOf(stored: string): SigningKey {
@@ -140,10 +161,12 @@ export class Sender {
     return key;
   }
 
-  /** The same bytes for every endpoint and every attempt. */
-  #bodyOf({ id, type, timestamp, data }: Claim['event']): Buffer {
+  /** The same bytes for every endpoint and every attempt; null where what is stored is not the JSON that `publish` writes. */
+  #bodyOf(event: Claim['event']): Buffer | null {
+    const { id, type, timestamp, data } = event;
     const known = this.#bodies.get(id);
     if (known !== undefined) return known;
+    if (!isEventType(type) || eventData(event) === null) return null;
     const text = `{"type":"${type}","timestamp":"${timestamp.toISOString()}","data":${data}}`;
     // Memory of its own: a short one from Node's shared pool would keep the whole slab it lies in, many times its size.
     const body = Buffer.allocUnsafeSlow(Buffer.byteLength(text));

@@ -4,8 +4,11 @@ import { codePoints } from '../../../db/column-codec.ts';
 import { webhookErrors } from '../errors.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from '../models.ts';
 import { parseSchedule } from '../delivery/retry-schedule.ts';
-import { generateSecret, signingKey } from '../signing/signature.ts';
+import { rateFault } from '../../../throttle/rate.ts';
+import type { SignatureVersion } from '../signing/signature.ts';
 import { countEndpoints, holdEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
+import { editHeaders, type CustomHeaders, type HeaderEdit } from './custom-headers.ts';
+import { newSecret, secretColumns } from './endpoint-secret.ts';
 import { parsePatterns } from './subscription.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
@@ -18,10 +21,16 @@ export interface EndpointInput {
   /** Exact types, patterns such as `order.*`, or `*`. */
   readonly events: readonly string[];
   readonly description?: string;
-  /** A new random `whsec_` secret unless given; a `whsk_` key signs with ed25519. */
+  /** `v1` (HMAC with a shared secret) unless given; `v1a` signs with a private key, and receivers get the public one. */
+  readonly signature?: SignatureVersion;
+  /** A new random secret of the kind unless given: `whsec_` for `v1`, `whsk_` for `v1a`. */
   readonly secret?: string;
   /** Delays in seconds instead of the module's schedule. */
   readonly schedule?: readonly number[] | null;
+  /** Sent with every request besides our own; stored like secrets. */
+  readonly headers?: CustomHeaders;
+  /** Requests at most, such as `10/s` or `100/min`; unlimited unless given. */
+  readonly rateLimit?: string | null;
   /** What may be subscribed to; everything unless given. */
   readonly availableEvents?: readonly string[];
 }
@@ -40,6 +49,9 @@ const OPTIONS: ReadonlySet<string> = new Set(
     events: true,
     description: true,
     secret: true,
+    signature: true,
+    headers: true,
+    rateLimit: true,
     schedule: true,
     availableEvents: true,
   } satisfies Record<keyof EndpointInput, true>),
@@ -48,7 +60,8 @@ const OPTIONS: ReadonlySet<string> = new Set(
 export async function createEndpoint(tx: Db, input: EndpointInput): Promise<CreatedEndpoint> {
   refuseUnknownNames('createEndpoint()', input, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { owner, tenantKey = '', description = '', schedule = null, secret = generateSecret() } = input;
+  const { owner, tenantKey = '', description = '', schedule = null, rateLimit = null } = input;
+  const secret = input.secret ?? newSecret(checkedSignature(input.signature));
   const url = checkedUrl(webhooks, input.url);
   const events = checkedEvents(input.events, input.availableEvents);
   if (owner === '' || !isAudienceKey(owner) || !isAudienceKey(tenantKey))
@@ -56,7 +69,9 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
       detail: `owner and tenantKey are texts of at most ${AUDIENCE_KEY_LENGTH_MAX} characters, and owner has at least one.`,
     });
   checkDescription(description);
-  signingKey(secret);
+  const columns = secretColumns(webhooks, secret);
+  if (input.signature !== undefined && input.signature !== columns.signature)
+    throw invalidField('signature', `The secret signs ${columns.signature}, not ${input.signature}.`);
   await checkQuota(tx, webhooks, owner, tenantKey);
   const endpoint = await insertEndpoint(tx, {
     id: uuidv7(webhooks.clock),
@@ -65,8 +80,10 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
     url,
     events: [...events],
     description,
-    secret: webhooks.secrets.seal(secret),
+    ...columns,
     schedule: checkedSchedule(schedule),
+    ...checkedHeaders(webhooks, {}, input.headers ?? {}),
+    rate_limit: checkedRateLimit(rateLimit),
     created_at: webhooks.clock.now(),
   });
   return { endpoint, secret };
@@ -81,12 +98,49 @@ export function checkDescription(description: unknown): void {
     throw webhookErrors.invalid_endpoint({ detail: `The description is a text of at most ${DESCRIPTION_LENGTH_MAX} characters.` });
 }
 
-function checkedSchedule(schedule: readonly number[] | null): number[] | null {
+function checkedSignature(signature: unknown): SignatureVersion {
+  if (signature === undefined || signature === 'v1' || signature === 'v1a') return signature ?? 'v1';
+  throw invalidField('signature', 'The kind of signature is "v1" or "v1a".');
+}
+
+export function checkedSchedule(schedule: readonly number[] | null): number[] | null {
   try {
     return schedule === null ? null : [...parseSchedule(schedule)];
   } catch (error) {
-    throw webhookErrors.invalid_endpoint({ detail: (error as Error).message });
+    throw invalidField('schedule', (error as Error).message);
   }
+}
+
+export function checkedRateLimit(rate: string | null): string | null {
+  const fault = rate === null ? null : rateFault(rate);
+  if (fault !== null) throw invalidField('rate_limit', fault);
+  return rate;
+}
+
+/** The columns of the headers after the edit. */
+export function checkedHeaders(
+  { secrets }: Webhooks,
+  current: CustomHeaders,
+  edit: HeaderEdit,
+): { readonly headers: string | null; readonly header_names: string[] | null } {
+  const headers = editHeaders(current, edit);
+  if (Array.isArray(headers))
+    throw webhookErrors.invalid_endpoint({
+      detail: headers.map(({ name, message }) => (name === '' ? message : `${name}: ${message}`)).join(' '),
+      errors: headers.map(({ name, message }) => ({
+        location: name === '' ? ['body', 'headers'] : ['body', 'headers', name],
+        code: 'invalid_header',
+        message,
+      })),
+    });
+  const names = Object.keys(headers);
+  return names.length === 0
+    ? { headers: null, header_names: null }
+    : { headers: secrets.seal(JSON.stringify(headers)), header_names: names };
+}
+
+function invalidField(field: string, message: string) {
+  return webhookErrors.invalid_endpoint({ detail: message, errors: [{ location: ['body', field], code: `invalid_${field}`, message }] });
 }
 
 /** The URL, if the policy allows it; every refusal reads the same. */

@@ -1,7 +1,9 @@
 import type { AuditEntry } from '../../../auth/audit-sink.ts';
 import type { Db } from '../../../db/db.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
-import { webhooksOf } from '../webhooks.ts';
+import type { SignatureVersion } from '../signing/signature.ts';
+import { webhooksOf, type Webhooks } from '../webhooks.ts';
+import { signatureOf } from './endpoint-secret.ts';
 
 /** An endpoint as its owner sees it: everything but the secrets. */
 export interface EndpointRecord {
@@ -15,13 +17,19 @@ export interface EndpointRecord {
   readonly disabled_at: string | null;
   readonly failing_since: string | null;
   readonly consecutive_failures: number;
+  /** Null only where the secret cannot be read. */
+  readonly signature: SignatureVersion | null;
+  readonly public_key: string | null;
+  readonly schedule: readonly number[] | null;
+  readonly header_names: readonly string[];
+  readonly rate_limit: string | null;
   readonly previous_secret_expires_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-export function endpointRecord(endpoint: WebhookEndpoint): EndpointRecord {
-  const { id, url, events, description, is_active, tenant_key, disabled_reason, consecutive_failures } = endpoint;
+export function endpointRecord(webhooks: Webhooks, endpoint: WebhookEndpoint): EndpointRecord {
+  const { id, url, events, description, is_active, tenant_key, disabled_reason, consecutive_failures, schedule, rate_limit } = endpoint;
   return {
     id,
     url,
@@ -33,6 +41,10 @@ export function endpointRecord(endpoint: WebhookEndpoint): EndpointRecord {
     disabled_at: iso(endpoint.disabled_at),
     failing_since: iso(endpoint.failing_since),
     consecutive_failures,
+    ...signatureOf(webhooks, endpoint),
+    schedule,
+    header_names: endpoint.header_names ?? [],
+    rate_limit,
     previous_secret_expires_at: iso(endpoint.previous_secret_expires_at),
     created_at: endpoint.created_at.toISOString(),
     updated_at: endpoint.updated_at.toISOString(),
@@ -82,17 +94,27 @@ export interface AttemptRecord {
 }
 
 export interface DeliveryDetail extends DeliveryRecord {
-  /** The body as it is sent. */
-  readonly payload: { readonly type: string; readonly timestamp: string; readonly data: object };
+  /** The body as it is sent; `data` is null where what is stored is not JSON, which is never sent. */
+  readonly payload: { readonly type: string; readonly timestamp: string; readonly data: object | null };
   readonly attempt_history: readonly AttemptRecord[];
 }
 
 export function deliveryDetail(delivery: WebhookDelivery, event: WebhookEvent, attempts: readonly WebhookAttempt[]): DeliveryDetail {
   return {
     ...deliveryRecord(delivery),
-    payload: { type: event.type, timestamp: event.timestamp.toISOString(), data: JSON.parse(event.data) as object },
+    payload: { type: event.type, timestamp: event.timestamp.toISOString(), data: eventData(event) },
     attempt_history: attempts.map(attemptRecord),
   };
+}
+
+/** The data of an event; null where what is stored is not a JSON object. */
+export function eventData({ data }: Pick<WebhookEvent, 'data'>): object | null {
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === 'object' && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 function attemptRecord(attempt: WebhookAttempt): AttemptRecord {
@@ -115,14 +137,15 @@ export async function recordEndpointChange(
 ): Promise<void> {
   const endpoint = after ?? before;
   if (endpoint === null) return;
-  await webhooksOf(tx).registry.audit?.record(tx, [
+  const webhooks = webhooksOf(tx);
+  await webhooks.registry.audit?.record(tx, [
     {
       actor: by ?? null,
       action: `webhook_endpoint.${change}`,
       target_type: 'webhook_endpoint',
       target_id: endpoint.id,
-      before: before === null ? null : endpointRecord(before),
-      after: after === null ? null : endpointRecord(after),
+      before: before === null ? null : endpointRecord(webhooks, before),
+      after: after === null ? null : endpointRecord(webhooks, after),
       request_id: requestId,
       metadata: { owner_id: endpoint.owner_id },
     },

@@ -4,8 +4,8 @@ import { createEndpoint } from './create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
 import { rotateSecret, setSecret, signingSecret } from './endpoint-secret.ts';
 import { replaceStored } from '../delivery/maintenance-store.ts';
-import { generateSecret } from '../signing/signature.ts';
-import { countEndpoints, findEndpoint } from '../store.ts';
+import { generateSecret, publicKeyOf } from '../signing/signature.ts';
+import { changeEndpoint, countEndpoints, findEndpoint } from '../store.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
 import { unbindWebhooks, useWebhooks } from '../webhooks.ts';
 
@@ -74,3 +74,81 @@ describeOutbox(
   },
   { rotationOverlapMs: 0 },
 );
+
+describeOutbox('rotation', (outbox) => {
+  const { owner, endpoint, publish, clock } = outbox;
+  const HOUR_MS = 3_600_000;
+
+  async function verifies(mine: string, secrets: readonly string[]): Promise<boolean[]> {
+    await publish('order.paid', { owner: mine });
+    await deliverDue(outbox.db);
+    const request = outbox.receiver.of(`/${mine}`).at(-1);
+    return secrets.map((secret) => {
+      try {
+        verifySignature(secret, request?.headers ?? {}, request?.body ?? '', { now: clock.now() });
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+  const rotate = async (id: string) => (await outbox.db.transaction((tx) => rotateSecret(tx, id)))?.secret ?? '';
+
+  test('keeps the kind of the signature', async () => {
+    for (const signature of ['v1', 'v1a'] as const) {
+      const mine = owner();
+      const target = await endpoint({ owner: mine, signature });
+      await rotate(target.id);
+      const rotated = await findEndpoint(outbox.db, target.id);
+      expect(rotated).toMatchObject({ signature });
+      const secret = signingSecret(outbox.db, rotated ?? target);
+      expect(secret.startsWith('whsk_')).toBe(signature === 'v1a');
+      const key = signature === 'v1a' ? publicKeyOf(secret) : secret;
+      expect(rotated?.public_key).toBe(signature === 'v1a' ? key : null);
+      expect(await verifies(mine, [key])).toEqual([true]);
+    }
+  });
+
+  test('keeps the kind of a row from before kinds were stored', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine, signature: 'v1a' });
+    await changeEndpoint(outbox.db, target.id, { signature: null, public_key: null }, clock.now());
+    await rotate(target.id);
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ signature: 'v1a', public_key: expect.stringMatching(/^whpk_/) });
+  });
+
+  test('several times within the overlap keeps every secret until its own time', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const secrets = [signingSecret(outbox.db, target)];
+    for (let hour = 0; hour < 3; hour++) {
+      secrets.push(await rotate(target.id));
+      clock.advance(HOUR_MS);
+    }
+    expect(await verifies(mine, secrets)).toEqual([true, true, true, true]);
+    clock.advance(21 * HOUR_MS);
+    expect(await verifies(mine, secrets)).toEqual([false, true, true, true]);
+    clock.advance(HOUR_MS);
+    expect(await verifies(mine, secrets)).toEqual([false, false, true, true]);
+    clock.advance(2 * HOUR_MS);
+    expect(await verifies(mine, secrets)).toEqual([false, false, false, true]);
+    await rotate(target.id);
+    expect(await findEndpoint(outbox.db, target.id)).toMatchObject({ older_secrets: null });
+  });
+
+  test('at the same time loses none of the secrets', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const rotated = await Promise.all(Array.from({ length: 4 }, () => rotate(target.id)));
+    expect(await verifies(mine, [signingSecret(outbox.db, target), ...rotated])).toEqual([true, true, true, true, true]);
+  });
+
+  test('is refused when too many secrets would sign, and possible again when one has ended', async () => {
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    for (let count = 0; count < 9; count++) await rotate(target.id);
+    await expect(rotate(target.id)).rejects.toMatchObject({ code: 'too_many_secrets' });
+    clock.advance(24 * HOUR_MS);
+    expect(await rotate(target.id)).toMatch(/^whsec_/);
+  });
+});

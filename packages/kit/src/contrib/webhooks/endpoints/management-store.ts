@@ -148,7 +148,13 @@ export async function requeueFailedOf(tx: Db, endpointId: string, { since, now, 
   return count;
 }
 
-// What `publish` would have written had the endpoint been active: subscription and audience as they are now.
+// What `publish` would have written had the endpoint been active: for the audience of the event and the endpoint then and now, and only where the
+// endpoint subscribed to it then and still does.
+const subscribes = (table: string, row: string): string => `exists (select 1 from ${table} ${row} where ${row}.endpoint_id = p.id
+      and ${row}.owner_id = p.owner_id and ${row}.tenant_key = p.tenant_key
+      and (${row}.pattern = '*' or ${row}.pattern = e.type
+        or (${row}.pattern like '%.*' and substr(e.type, 1, length(${row}.pattern) - 1) = substr(${row}.pattern, 1, length(${row}.pattern) - 1)))`;
+
 function missedStatement(dialect: Db['dialect']): string {
   const at = dialect === 'postgres' ? 'cast($3 as timestamptz)' : '$3';
   const id =
@@ -164,8 +170,8 @@ function missedStatement(dialect: Db['dialect']): string {
       or (e.audience = 'owner' and p.tenant_key = '' and e.owner_id = p.owner_id)
       or (e.audience = 'owner_in_tenant' and e.tenant_key = p.tenant_key and e.owner_id = p.owner_id)
       or (e.audience = 'tenant' and e.tenant_key = p.tenant_key))
-    and exists (select 1 from webhook_subscriptions s where s.endpoint_id = p.id and (s.pattern = '*' or s.pattern = e.type
-      or (s.pattern like '%.*' and substr(e.type, 1, length(s.pattern) - 1) = substr(s.pattern, 1, length(s.pattern) - 1))))
+    and ${subscribes('webhook_subscriptions', 's')})
+    and ${subscribes('webhook_subscription_periods', 't')} and t.started_at <= e.timestamp and (t.ended_at is null or t.ended_at > e.timestamp))
     and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.endpoint_id = p.id)
   order by e.id limit $4
   on conflict (event_id, endpoint_id) do nothing`;

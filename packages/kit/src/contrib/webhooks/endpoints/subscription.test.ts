@@ -109,3 +109,9 @@ test('with available events, a pattern that matches none of them is refused by n
   });
   expect(parsePatterns(['*'], [])).toMatchObject({ code: 'unknown_event' });
 });
+
+test('events of the module itself may be subscribed to whatever events are available', () => {
+  for (const pattern of ['webhook.endpoint.disabled', 'webhook.*', 'webhook.endpoint.*', 'webhook.ping'])
+    expect(parsePatterns([pattern], ['order.paid'])).toEqual([pattern]);
+  expect(parsePatterns(['webhook.other'], ['order.paid'])).toMatchObject({ code: 'unknown_event' });
+});

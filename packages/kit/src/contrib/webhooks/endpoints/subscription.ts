@@ -3,6 +3,9 @@
 export const EVENT_TYPE_LENGTH_MAX = 100;
 export const PATTERNS_MAX = 50;
 
+/** What this module publishes itself: it may be subscribed to whatever the application's events are. */
+const OWN_EVENTS = ['webhook.endpoint.disabled', 'webhook.ping'] as const;
+
 const PART = '[A-Za-z0-9_-]+';
 const TYPE = new RegExp(`^${PART}(?:\\.${PART})*$`);
 const PATTERN = new RegExp(`^(?:\\*|${PART}(?:\\.${PART})*(?:\\.\\*)?)$`);
@@ -53,7 +56,8 @@ export function parsePatterns(value: unknown, availableEvents?: readonly string[
 }
 
 function matchesAny(pattern: string, types: readonly string[]): boolean {
-  return types.some((type) => matchesPattern(pattern, type));
+  const own = pattern === '*' ? [] : OWN_EVENTS;
+  return [...types, ...own].some((type) => matchesPattern(pattern, type));
 }
 
 function invalid(message: string): SubscriptionFault {

@@ -1,5 +1,6 @@
 import type { Db } from '../../../db/db.ts';
-import { checkDescription, checkedEvents, checkedUrl } from './create-endpoint.ts';
+import { checkDescription, checkedEvents, checkedHeaders, checkedRateLimit, checkedSchedule, checkedUrl } from './create-endpoint.ts';
+import { openHeaders, type HeaderEdit } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
@@ -9,6 +10,12 @@ export interface EndpointEdit {
   readonly url?: string | undefined;
   readonly events?: readonly string[] | undefined;
   readonly description?: string | undefined;
+  /** Delays in seconds; null for the module's schedule. */
+  readonly schedule?: readonly number[] | null | undefined;
+  /** A text sets a header, null removes it; headers that are not named stay. */
+  readonly headers?: HeaderEdit | undefined;
+  /** Such as `10/s`; null for no limit. */
+  readonly rateLimit?: string | null | undefined;
   /** False disables and fails what waits; true enables a disabled endpoint and clears its failures. */
   readonly isActive?: boolean | undefined;
   /** What may be subscribed to; everything unless given. */
@@ -16,22 +23,31 @@ export interface EndpointEdit {
 }
 
 const OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ url: true, events: true, description: true, isActive: true, availableEvents: true } satisfies Record<
-    keyof EndpointEdit,
-    true
-  >),
+  Object.keys({
+    url: true,
+    events: true,
+    description: true,
+    schedule: true,
+    headers: true,
+    rateLimit: true,
+    isActive: true,
+    availableEvents: true,
+  } satisfies Record<keyof EndpointEdit, true>),
 );
 
 /** Changes what the edit names and nothing else. `endpoint` is the row as the transaction holds it. */
 export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
   refuseUnknownNames('updateEndpoint()', edit, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { url, events, description, isActive } = edit;
+  const { url, events, description, schedule, headers, rateLimit, isActive } = edit;
   if (description !== undefined) checkDescription(description);
   const changes: EndpointChanges = {
     ...(url === undefined ? {} : { url: checkedUrl(webhooks, url) }),
     ...(events === undefined ? {} : { events: [...checkedEvents(events, edit.availableEvents)] }),
     ...(description === undefined ? {} : { description }),
+    ...(schedule === undefined ? {} : { schedule: checkedSchedule(schedule) }),
+    ...(headers === undefined ? {} : checkedHeaders(webhooks, openHeaders(webhooks.secrets, endpoint.headers), headers)),
+    ...(rateLimit === undefined ? {} : { rate_limit: checkedRateLimit(rateLimit), rate_next_at: null }),
   };
   if (Object.keys(changes).length > 0) await changeEndpoint(tx, endpoint.id, changes, webhooks.clock.now());
   if (isActive === false) await disableEndpoint(tx, endpoint.id, 'manual');

@@ -3,6 +3,8 @@ import { operators } from './0002_operators.ts';
 import { dueOfEndpoint } from './0003_due_of_endpoint.ts';
 import { attempts } from './0004_attempts.ts';
 import { failedOfEndpoint } from './0005_failed_of_endpoint.ts';
+import { endpointSettings } from './0006_endpoint_settings.ts';
+import { counters } from './0007_counters.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint];
+export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint, endpointSettings, counters];

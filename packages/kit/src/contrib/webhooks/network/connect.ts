@@ -8,6 +8,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { callbackify } from 'node:util';
 import type { buildConnector } from 'undici';
 import { parseAddress } from './address.ts';
+import { skipContinue } from './skip-continue.ts';
 import type { URLPolicy } from './url-policy.ts';
 
 /** All addresses of a name, in the order they should be tried. */
@@ -58,7 +59,7 @@ async function open(target: Target, options: ConnectOptions): Promise<Socket> {
     socket.destroy();
     throw new ConnectFailure('blocked_address', refusal);
   }
-  return target.protocol === 'https:' ? secure(socket, target, options, deadline) : socket;
+  return skipContinue(target.protocol === 'https:' ? await secure(socket, target, options, deadline) : socket);
 }
 
 /** One refused address refuses the name: a mixture of public and private answers is how rebinding begins. */

@@ -95,6 +95,32 @@ describe('a well-behaved receiver', () => {
     });
   });
 
+  test.each([
+    ['in one piece', ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok']],
+    ['alone', ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok']],
+    ['byte by byte', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok'.split('')],
+    ['twice, with headers', [`${'HTTP/1.1 100 Continue\r\na: b\r\n\r\n'.repeat(2)}HTTP/1.1 201 OK\r\ncontent-length: 2\r\n\r\nok`]],
+  ])('an unasked 100 Continue %s precedes the answer, on a kept connection too', async (_name, pieces) => {
+    const receiver = await listen(
+      raw((socket) => {
+        socket.on('data', () => {
+          void (async () => {
+            for (const piece of pieces) {
+              socket.write(piece);
+              await nextTurn();
+            }
+          })();
+        });
+      }),
+    );
+    const to = transport();
+    for (let index = 0; index < 3; index++) {
+      expect(await post(to, `http://127.0.0.1:${receiver.port}/`)).toMatchObject({ status: 201, bodyExcerpt: 'ok' });
+      await nextTurn();
+    }
+    expect(receiver.connections()).toBe(1);
+  });
+
   test('a connection is kept for the next delivery, and its name is resolved and vetted once per connection', async () => {
     const receiver = await listen(answering((_request, response) => response.end('ok')));
     let asked = 0;

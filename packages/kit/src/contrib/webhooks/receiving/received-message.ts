@@ -88,7 +88,9 @@ function parseSignatures(header: string): ReceivedMessage['signatures'] {
     throw new InvalidSignature('malformed_signature', `The webhook-signature header holds more than ${SIGNATURES_MAX} signatures.`);
   }
   const signatures: { version: 'v1' | 'v1a'; base64: string }[] = [];
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
+    // Node and fetch join a repeated header with a comma and a space.
+    if (part.endsWith(',') && index < parts.length - 1) throw repeated('webhook-signature');
     // Other versions are skipped, so that a sender may add schemes this receiver does not know yet.
     if (part.startsWith('v1,')) signatures.push({ version: 'v1', base64: part.slice(3) });
     else if (part.startsWith('v1a,')) signatures.push({ version: 'v1a', base64: part.slice(4) });
@@ -101,11 +103,12 @@ function parseSignatures(header: string): ReceivedMessage['signatures'] {
 function headerValue(headers: ReceivedHeaders, name: string): string {
   const value = typeof headers.get === 'function' ? headers.get(name) : lookUp(headers, name);
   if (typeof value === 'string' && value !== '') return value;
-  if (Array.isArray(value)) {
-    if (name === 'webhook-signature' && value.length > 0) return value.join(' ');
-    if (value.length === 1 && typeof value[0] === 'string' && value[0] !== '') return value[0];
-  }
-  throw new InvalidSignature('missing_header', `The ${name} header is missing, empty or repeated.`);
+  if (Array.isArray(value) && value.length === 1 && typeof value[0] === 'string' && value[0] !== '') return value[0];
+  throw repeated(name);
+}
+
+function repeated(name: string): InvalidSignature {
+  return new InvalidSignature('missing_header', `The ${name} header is missing, empty or repeated.`);
 }
 
 function lookUp(headers: Readonly<Record<string, unknown>>, name: string): unknown {

@@ -88,7 +88,6 @@ describe.each(builds)('%s', (_name, verify) => {
     for (const value of [`${bad} ${good}`, `${good} ${bad}`, `v2,zzz ${good} v9`, `${bad} v1a,AAAA ${good}`, ` ${good}`]) {
       await verify(secret, { ...headers, 'webhook-signature': value }, body, at);
     }
-    await verify(secret, { ...headers, 'webhook-signature': [bad, good] }, body, at);
   });
 
   test('an ed25519 signature is accepted with its public key only', async () => {
@@ -123,6 +122,8 @@ describe.each(builds)('%s', (_name, verify) => {
     ['no signature', without('webhook-signature'), 'missing_header'],
     ['empty id', { ...headers, 'webhook-id': '' }, 'missing_header'],
     ['id twice', { ...headers, 'webhook-id': ['msg_1', 'msg_1'] }, 'missing_header'],
+    ['signature twice', { ...headers, 'webhook-signature': [signature, signature] }, 'missing_header'],
+    ['signature twice, as Node and fetch join it', { ...headers, 'webhook-signature': `${signature}, ${signature}` }, 'missing_header'],
     ['timestamp twice', { ...headers, 'webhook-timestamp': [String(NOW), String(NOW)] }, 'missing_header'],
     ['empty Headers', new Headers(), 'missing_header'],
     ['a header inherited from a prototype', Object.create(headers) as Record<string, string>, 'missing_header'],

@@ -10,6 +10,8 @@ export const SECRET_BYTES = 32;
 /** DER wrapping of a raw ed25519 seed (PKCS #8, RFC 8410). */
 const ED25519_PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
+export type SignatureVersion = 'v1' | 'v1a';
+
 /** A parsed secret, kept by the worker between deliveries so that key parsing is paid once per endpoint, not per request. */
 export type SigningKey =
   | { readonly version: 'v1'; readonly mac: ReturnType<typeof hmacSha256> }
