@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { sqliteTemplateFolder } from '../../packages/kit/src/testing/test-database.ts';
 import { startPostgresServer } from './postgres-server.ts';
 
 declare module 'vitest' {
@@ -26,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgresUrl', url);
   project.provide('testRun', run);
   return async () => {
+    await rm(sqliteTemplateFolder(run), { recursive: true, force: true });
     if (server === undefined) await dropTemplates(url, run);
     else await server.stop();
   };

@@ -3,7 +3,13 @@ import type { Database } from '../db/db.ts';
 import type { Dialect } from '../db/dialect.ts';
 import { openDatabase, type DatabaseOptions } from '../db/open-database.ts';
 import { testPostgresUrl } from './config.ts';
-import { createPostgresDatabase, createSqliteDatabase, ensurePostgresTemplate, type DatabasePlace } from './test-database.ts';
+import {
+  createPostgresDatabase,
+  createSqliteDatabase,
+  ensurePostgresTemplate,
+  ensureSqliteTemplate,
+  type DatabasePlace,
+} from './test-database.ts';
 import { readOptions } from '../options/read-options.ts';
 import { aFunction, filledText, objectWith } from '../options/value-rule.ts';
 
@@ -23,8 +29,9 @@ export interface DescribeDatabasesOptions {
   /** Fills the database once, before the block's own `beforeAll`: migrations, usually. */
   readonly prepare?: (db: Database) => Promise<void>;
   /**
-   * A name for what `prepare` makes. On PostgreSQL the first block of the test run that names it fills a template, and every block is
-   * cloned from it (about 30 ms). Needs `testRun` provided to vitest: a text of its own per run, so that no run meets an older template.
+   * A name for what `prepare` makes. The first block of the test run that names it fills a template, and every block gets a copy:
+   * a clone of the database on PostgreSQL (about 30 ms), of the file on SQLite. Needs `testRun` provided to vitest: a text of its
+   * own per run, so that no run meets an older template.
    */
   readonly template?: string;
   /** How the block's own handle is opened. */
@@ -41,26 +48,35 @@ export function describeDatabases(name: string, define: (database: TestDatabase)
   });
   const { describe } = vitest;
   const server = postgresServer(vitest);
+  const template = templateOf(vitest, options);
+  const { prepare, ...prepared } = options;
   describe(`${name} (sqlite)`, () => {
-    withDatabase(vitest, 'sqlite', createSqliteDatabase, define, options);
+    if (template === undefined) return withDatabase(vitest, 'sqlite', () => createSqliteDatabase(), define, options);
+    const create = async (): Promise<DatabasePlace> =>
+      createSqliteDatabase(await ensureSqliteTemplate(template.run, template.name, (url) => fill(url, prepare)));
+    return withDatabase(vitest, 'sqlite', create, define, prepared);
   });
   if (server === undefined) return;
   describe(`${name} (postgres)`, () => {
-    const template = templateOf(vitest, options);
     if (template === undefined) return withDatabase(vitest, 'postgres', () => createPostgresDatabase(server), define, options);
-    const { prepare, ...prepared } = options;
+    const database = `kit_template_${template.run}_${template.name}`;
     const create = async (): Promise<DatabasePlace> => {
-      await ensurePostgresTemplate(server, template, (url) => fill(url, prepare));
-      return createPostgresDatabase(server, template);
+      await ensurePostgresTemplate(server, database, (url) => fill(url, prepare));
+      return createPostgresDatabase(server, database);
     };
     return withDatabase(vitest, 'postgres', create, define, prepared);
   });
 }
 
-/** The database name of the block's template in this run; undefined when the block prepares a database of its own. */
-function templateOf({ inject }: typeof Vitest, { template, prepare }: DescribeDatabasesOptions): string | undefined {
+interface Template {
+  readonly run: string;
+  readonly name: string;
+}
+
+/** The block's template in this run; undefined when the block prepares a database of its own. */
+function templateOf({ inject }: typeof Vitest, { template, prepare }: DescribeDatabasesOptions): Template | undefined {
   const run = (inject as (key: string) => unknown)('testRun');
-  return template === undefined || prepare === undefined || typeof run !== 'string' ? undefined : `kit_template_${run}_${template}`;
+  return template === undefined || prepare === undefined || typeof run !== 'string' ? undefined : { run, name: template };
 }
 
 async function fill(url: string, prepare: DescribeDatabasesOptions['prepare']): Promise<void> {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, copyFile, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -13,9 +14,10 @@ export interface DatabasePlace {
   remove(): Promise<void>;
 }
 
-/** A SQLite file in a temporary folder. */
-export async function createSqliteDatabase(): Promise<DatabasePlace> {
+/** A SQLite file in a temporary folder: empty, or a copy of the file `template`. */
+export async function createSqliteDatabase(template?: string): Promise<DatabasePlace> {
   const folder = await mkdtemp(join(tmpdir(), 'kit-test-'));
+  if (template !== undefined) await copyFile(template, join(folder, 'test.db'), constants.COPYFILE_FICLONE);
   return placeOf('sqlite', `sqlite:${join(folder, 'test.db')}`, () => rm(folder, { recursive: true, force: true }));
 }
 
@@ -62,6 +64,30 @@ export async function ensurePostgresTemplate(serverUrl: string, name: string, fi
     await fill(url.href);
     await client.query(`alter database "${name}" with is_template true`);
   });
+}
+
+/** Where the SQLite templates of one test run are, until its global set-up removes them. */
+export function sqliteTemplateFolder(run: string): string {
+  return join(tmpdir(), `kit-templates-${run}`);
+}
+
+/**
+ * Makes the template file once per run and returns its path. Processes that need it at the same moment each make one, and the
+ * last one renamed stays: they hold the same, and a copy never sees half of a file. `fill` must close its connections.
+ */
+export async function ensureSqliteTemplate(run: string, name: string, fill: (url: string) => Promise<void>): Promise<string> {
+  const folder = sqliteTemplateFolder(run);
+  const path = join(folder, `${name}.db`);
+  const exists = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (exists) return path;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const unfinished = join(folder, `${name}-${randomBytes(8).toString('hex')}.db`);
+  await fill(`sqlite:${unfinished}`);
+  await rename(unfinished, path);
+  return path;
 }
 
 async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

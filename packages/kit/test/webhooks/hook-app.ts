@@ -67,6 +67,7 @@ export function describeHookApp(name: string, options: WebhookOptions, define: (
     },
     {
       database: { clock },
+      template: 'hook_app',
       async prepare(db) {
         await prepareAccountsAndKeys(db);
         await migrateWebhooks(db);

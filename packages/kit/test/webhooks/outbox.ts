@@ -73,7 +73,7 @@ export function describeOutbox(name: string, define: (outbox: Outbox) => void, o
         deliveries: (where) => deliveriesOf(database.db, where),
       });
     },
-    { prepare: async (db) => void (await migrateWebhooks(db)), database: { clock } },
+    { prepare: async (db) => void (await migrateWebhooks(db)), template: 'webhooks', database: { clock } },
   );
 }
 

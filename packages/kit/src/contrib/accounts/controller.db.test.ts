@@ -358,6 +358,7 @@ describeDatabases(
     });
   },
   {
+    template: 'accounts',
     prepare: async (db) => {
       await migrate(db, [{ name: 'accounts', migrations: [initial] }]);
     },

@@ -95,6 +95,7 @@ describeDatabases(
     });
   },
   {
+    template: 'accounts',
     prepare: async (db) => {
       await migrate(db, [{ name: 'accounts', migrations: [initial] }]);
     },

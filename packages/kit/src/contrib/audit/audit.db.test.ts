@@ -240,7 +240,7 @@ describeDatabases(
       await database.db.query('update audit_chain set pruned_through = $1, pruned_hash = $2', [chain.pruned_through, chain.pruned_hash]);
     });
   },
-  { prepare },
+  { prepare, template: 'audit' },
 );
 
 describeDatabases(

@@ -135,5 +135,5 @@ describeDatabases(
       expect((await faultNow())?.message).toMatch(/no pruning accounts for it/);
     });
   },
-  { prepare: async (db) => void (await migrate(db, [{ name: 'audit', migrations: [initial] }])) },
+  { prepare: async (db) => void (await migrate(db, [{ name: 'audit', migrations: [initial] }])), template: 'audit' },
 );

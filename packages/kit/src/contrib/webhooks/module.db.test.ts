@@ -42,7 +42,7 @@ describeDatabases(
       await expect(starting).rejects.toThrow(/has tables in the database "reports", which the app does not have\. The app has default/);
     });
   },
-  { prepare: async (db) => void (await migrateWebhooks(db)) },
+  { prepare: async (db) => void (await migrateWebhooks(db)), template: 'webhooks' },
 );
 
 test('the defaults are the documented ones', () => {
