@@ -156,7 +156,7 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
             const values = checked(model.patch, fields);
             const db = database(context);
             const row = await db.transaction(async (tx) => {
-              const before = await holdRow(tx, plan, id);
+              const before = await lockedRow(tx, plan, id);
               if (isDeleted(plan, before)) throw adminErrors.not_editable();
               const after = await update(tx, model, plan.key(id), values as never);
               if (after === undefined) throw adminErrors.record_not_found();
@@ -168,7 +168,7 @@ export function modelResource(model: Model, options: ModelResourceOptions = {}):
           async remove(context: AdminContext, id: string) {
             const db = database(context);
             const title = await db.transaction(async (tx) => {
-              const before = await holdRow(tx, plan, id);
+              const before = await lockedRow(tx, plan, id);
               if (isDeleted(plan, before)) throw adminErrors.not_removable();
               const { clock } = context;
               if (plan.softDeletes) await update(tx, model, plan.key(id), { [DELETED]: clock.now(), deletion_id: uuidv7(clock) } as never);
@@ -321,15 +321,10 @@ async function findRow(db: Db, { model, key }: Plan, id: string): Promise<Row | 
 }
 
 /** The row as it stays until the transaction ends, so that its audit entry shows this change and nobody else's. SQLite has one writer. */
-async function holdRow(tx: Db, plan: Plan, id: string): Promise<Row> {
-  const { model, keyName } = plan;
-  const found = await findRow(tx, plan, id);
+async function lockedRow(tx: Db, { model, key }: Plan, id: string): Promise<Row> {
+  const found = await find(tx, model, key(id), { lock: true });
   if (found === undefined) throw adminErrors.record_not_found();
-  if (tx.dialect === 'sqlite') return found;
-  await tx.query(`select 1 as one from ${quoteName(model.name)} where ${quoteName(keyName)} = $1 for no key update`, [found[keyName]]);
-  const held = await findRow(tx, plan, id);
-  if (held === undefined) throw adminErrors.record_not_found();
-  return held;
+  return found;
 }
 
 function isDeleted({ softDeletes }: Plan, row: Row): boolean {

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from './clock.ts';
 import type { DatabaseObserver, PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
-import type { ListenOptions, NotificationListener, QueryOptions, TransactionOptions } from './engine.ts';
+import type { ListenOptions, NotificationListener, QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
 
 /** Tables nobody has described: every name is allowed. Modules that want checking use `tables<…>()`. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `any` is Kysely's own way to say "unchecked"
@@ -47,7 +47,7 @@ export interface Db<T = AnyTables> extends Builders<T> {
   /** Like `query`, with the number of changed rows. */
   execute<R>(text: string, parameters?: readonly unknown[], options?: QueryOptions): Promise<ExecuteResult<R>>;
   /** The rows of one query, chunk by chunk, in flat memory. */
-  stream<R>(text: string, parameters?: readonly unknown[], chunkSize?: number): AsyncIterableIterator<R[]>;
+  stream<R>(text: string, parameters?: readonly unknown[], chunkSize?: number, options?: StreamOptions): AsyncIterableIterator<R[]>;
 }
 
 export interface Database<T = AnyTables> extends Db<T> {

@@ -36,7 +36,15 @@ export interface QueryOptions {
    * times a named statement may be planned once for any value. Elsewhere it changes nothing.
    */
   readonly replanned?: boolean;
+  /**
+   * `wire`: columns come as their JSON form has them (timestamps and bigints as text, bytes as base64), for rows that go straight into a
+   * response: no Date is made only to be written as text again.
+   */
+  readonly as?: 'wire';
 }
+
+/** What an engine reads of {@link QueryOptions} when it streams. */
+export type StreamOptions = Pick<QueryOptions, 'as'>;
 
 /** Runs one statement. Texts carry the dialect's own placeholders: `?` on SQLite, `$1` on PostgreSQL. */
 export interface StatementRunner {
@@ -44,9 +52,9 @@ export interface StatementRunner {
    * The result at once, where the engine can give it without waiting (a read on SQLite), else undefined: a promise per
    * layer costs more than the lookup itself.
    */
-  runNow?(text: string, parameters: readonly unknown[]): StatementResult | undefined;
+  runNow?(text: string, parameters: readonly unknown[], options?: QueryOptions): StatementResult | undefined;
   run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult>;
-  stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult>;
+  stream(text: string, parameters: readonly unknown[], chunkSize: number, options?: StreamOptions): AsyncIterableIterator<StatementResult>;
 }
 
 /** One open transaction, bound to one connection. */
@@ -58,6 +66,12 @@ export interface EngineTransaction extends StatementRunner {
   commit(): Promise<void>;
   /** Never rejects: a connection that cannot roll back is thrown away, which rolls back too. */
   rollback(): Promise<void>;
+}
+
+/** What an engine needs of a handle to notify in its transaction. */
+export interface NotifyingHandle {
+  query(text: string, parameters: readonly unknown[]): Promise<unknown>;
+  afterCommit(callback: () => unknown): void;
 }
 
 export type NotificationListener = (payload: string) => void;
@@ -73,9 +87,15 @@ export interface ListenOptions {
 export interface Engine extends StatementRunner {
   readonly dialect: Dialect;
   readonly pool: PoolStatus;
+  /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
+  toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;
+  /** Sent when the transaction of `db` commits, at once outside one. */
+  notify(db: NotifyingHandle, channel: string, payload: string): Promise<void>;
+  /** Copies the last committed state to a file whose name ends with `suffix`, and returns its path; undefined where that is not possible. */
+  backUp(suffix: string): Promise<string | undefined>;
   /** Statement and row-shape caches are dropped: the tables have changed. */
   forgetStatements(): void;
   close(): Promise<void>;

@@ -3,22 +3,19 @@ import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambi
 import type { Clock } from './clock.ts';
 import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
-import type { Engine, EngineTransaction, EngineTransactionOptions, QueryOptions, TransactionOptions } from './engine.ts';
+import type { Engine, EngineTransaction, EngineTransactionOptions, QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
 import type { ObservedRunner } from './observed-runner.ts';
-import { isReadOnly, reorder, toPositional } from './sqlite/statement-text.ts';
+import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
 
 const BUILDERS = ['selectFrom', 'selectNoFrom', 'insertInto', 'updateTable', 'deleteFrom', 'with', 'withRecursive', 'case'] as const;
 const STREAM_CHUNK = 200;
 
 const TRANSACTION_OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({ isolation: true, readOnly: true, retries: true, withoutForeignKeys: true, waitMsMax: true } satisfies Record<
-    keyof EngineTransactionOptions,
-    true
-  >),
+  Object.keys({ isolation: true, readOnly: true, retries: true } satisfies Record<keyof TransactionOptions, true>),
 );
 
 /** What every handle on one database shares. */
@@ -88,15 +85,19 @@ export class Handle {
   }
 
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
-    if (this.dialect === 'postgres') return (await this.runner.run(text, parameters, options)) as ExecuteResult<R>;
-    const positional = toPositional(text);
-    const values = reorder(parameters, positional.order);
-    return (this.runner.runNow(positional.text, values) ?? (await this.runner.run(positional.text, values))) as ExecuteResult<R>;
+    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    return (this.runner.runNow(own.text, own.parameters, options) ??
+      (await this.runner.run(own.text, own.parameters, options))) as ExecuteResult<R>;
   }
 
-  async *stream<R>(text: string, parameters: readonly unknown[] = [], chunkSize = STREAM_CHUNK): AsyncIterableIterator<R[]> {
-    const positional = this.dialect === 'postgres' ? { text, order: undefined } : toPositional(text);
-    for await (const { rows } of this.runner.stream(positional.text, reorder(parameters, positional.order), chunkSize)) yield rows as R[];
+  async *stream<R>(
+    text: string,
+    parameters: readonly unknown[] = [],
+    chunkSize = STREAM_CHUNK,
+    options?: StreamOptions,
+  ): AsyncIterableIterator<R[]> {
+    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    for await (const { rows } of this.runner.stream(own.text, own.parameters, chunkSize, options)) yield rows as R[];
   }
 
   afterCommit(callback: () => unknown): void {
@@ -109,6 +110,11 @@ export class Handle {
   async transaction<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
     if (this.#scope !== undefined) return innermost(this.#scope).savepoint(work);
     refuseUnknownNames('transaction()', options, TRANSACTION_OPTIONS);
+    return this.runTransaction(work, options);
+  }
+
+  /** Also takes what only migrations may ask for. */
+  async runTransaction<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
     for (let retriesLeft = options.retries ?? 0; ; retriesLeft--) {
       try {
         return await this.#attempt(work, options);
@@ -119,7 +125,7 @@ export class Handle {
     }
   }
 
-  async #attempt<R>(work: (tx: Db) => Promise<R>, options: TransactionOptions): Promise<R> {
+  async #attempt<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
     const transaction = await this.context.engine.begin(options);
     const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
     let result: R;

@@ -7,7 +7,7 @@ export type { DatabaseObserver, PoolStatus } from './database-observer.ts';
 export type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 export { tableStatements } from './ddl.ts';
 export type { Dialect } from './dialect.ts';
-export type { ListenOptions, NotificationListener, QueryOptions, TransactionOptions } from './engine.ts';
+export type { ListenOptions, NotificationListener, QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
 export { dbErrors } from './errors.ts';
 export { json, JsonParameter } from './json-parameter.ts';
 export { countUpTo, estimateCount, type CountSource } from './keyset/count-rows.ts';
@@ -41,7 +41,19 @@ export { modelFaults } from './model-faults.ts';
 export { openDatabase, type DatabaseOptions } from './open-database.ts';
 export { containsSql, orderSql, startsWithSql } from './portable-sql.ts';
 export { countQueries, observeQueries, type CountedQueries, type QueryEvent, type QueryObserver } from './query-observer.ts';
-export { count, find, findBy, insert, insertMany, list, remove, update, type Key, type ListOptions } from './repository.ts';
+export {
+  count,
+  find,
+  findBy,
+  insert,
+  insertMany,
+  list,
+  remove,
+  update,
+  type FindOptions,
+  type Key,
+  type ListOptions,
+} from './repository.ts';
 export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
 export { installationId, secretOf } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseObservers } from './database-observer.ts';
-import type { QueryOptions, StatementResult, StatementRunner } from './engine.ts';
+import type { QueryOptions, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
 /** Runs statements and tells whoever listens: the database's own observers and those of the async context. */
@@ -22,14 +22,14 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** Undefined when the statement has to wait. */
-  runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
+  runNow(text: string, parameters: readonly unknown[], options?: QueryOptions): StatementResult | undefined {
     if (this.runner.runNow === undefined) return undefined;
     this.#admit?.(text);
-    if (!this.#isObserved()) return this.runner.runNow(text, parameters);
+    if (!this.#isObserved()) return this.runner.runNow(text, parameters, options);
     const started = performance.now();
     let result: StatementResult | undefined;
     try {
-      result = this.runner.runNow(text, parameters);
+      result = this.runner.runNow(text, parameters, options);
     } catch (error) {
       this.#report(text, parameters, 0, started, error);
       throw error;
@@ -53,13 +53,18 @@ export class ObservedRunner implements StatementRunner {
     return result;
   }
 
-  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+  async *stream(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options?: StreamOptions,
+  ): AsyncIterableIterator<StatementResult> {
     this.#admit?.(text);
     const started = performance.now();
     let rowCount = 0;
     let failure: unknown;
     try {
-      for await (const chunk of this.runner.stream(text, parameters, chunkSize)) {
+      for await (const chunk of this.runner.stream(text, parameters, chunkSize, options)) {
         rowCount += chunk.count;
         yield chunk;
       }

@@ -119,9 +119,7 @@ class OpenedDatabase extends Handle {
   async notify(db: Db, channel: string, payload = ''): Promise<void> {
     if (Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX)
       throw new RangeError('A notification carries at most 7,999 bytes: send a key, not the data.');
-    const { engine } = this.context;
-    if (engine instanceof SqliteEngine) db.afterCommit(() => engine.notify(channel, payload));
-    else await db.query('select pg_notify($1, $2)', [channel, payload]);
+    await this.context.engine.notify(db, channel, payload);
   }
 
   get pool(): PoolStatus {

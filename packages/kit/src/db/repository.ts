@@ -14,12 +14,23 @@ import { refuseUnknownNames } from '../options/read-options.ts';
 /** A row's key: its value, or for keys of several columns an object with each of them. */
 export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
 
+export interface FindOptions {
+  /**
+   * Nobody else changes or deletes the row until the transaction ends; whoever tries waits. SQLite's transactions lock the whole database
+   * when they begin. Only inside a transaction.
+   */
+  readonly lock?: boolean;
+}
+
 /** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
-export async function find<M extends Model>(db: Db, model: M, key: Key): Promise<Row<M> | undefined> {
+export async function find<M extends Model>(db: Db, model: M, key: Key, options: FindOptions = {}): Promise<Row<M> | undefined> {
   const statements = statementsOf(model);
   const values = keyValues(statements, key);
+  if (options.lock === true && !db.isTransaction)
+    throw new Error(`find(${statements.table}, …, { lock: true }) needs a transaction: the lock would end with the statement.`);
   if (values === undefined) return undefined;
-  const { rows } = await db.execute<Row<M>>(statements.select, values);
+  const isLocked = options.lock === true && db.dialect === 'postgres';
+  const { rows } = await db.execute<Row<M>>(isLocked ? `${statements.select} for no key update` : statements.select, values);
   return rows[0];
 }
 

@@ -1,4 +1,4 @@
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import { foreignTransactionRules, type ForeignTransactionOptions, type SqlParameter, type SyncSqlExecutor } from './sql-executor.ts';
 import { readOptions } from '../../options/read-options.ts';
 

@@ -1,4 +1,4 @@
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import {
   foreignTransactionRules,
   type ForeignTransactionOptions,

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Dialect } from '../dialect.ts';
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
 import {
   dialectTransactionRules,

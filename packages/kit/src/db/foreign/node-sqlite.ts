@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import { foreignTransactionRules, type ForeignTransactionOptions, type SqlParameter, type SyncSqlExecutor } from './sql-executor.ts';
 import { readOptions } from '../../options/read-options.ts';
 

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts';
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
 import {
   dialectTransactionRules,

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts';
-import { reorder, toPositional } from '../sqlite/statement-text.ts';
+import { reorder, toPositional } from '../statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
 import { foreignTransactionRules, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';

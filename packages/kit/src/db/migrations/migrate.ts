@@ -1,10 +1,9 @@
 import type { Database, Db } from '../db.ts';
-import type { EngineTransactionOptions } from '../engine.ts';
+import type { Engine, EngineTransactionOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { Handle } from '../handle.ts';
 import { type DbLog, silentLog } from '../log.ts';
 import { quoteName as q } from '../names.ts';
-import { SqliteEngine } from '../sqlite/engine.ts';
 import { compareHistory, ensureHistory, readHistory, recordApplied } from './history.ts';
 import type { Operation } from './operation.ts';
 import { type MigrationModule, type PlannedMigration, planMigrations } from './plan.ts';
@@ -89,14 +88,15 @@ async function applyStep(
 ): Promise<void> {
   const rebuilds = database.dialect === 'sqlite' && statesOf(step).some(({ operation, before }) => dropsTable(operation, before));
   const settings: EngineTransactionOptions = { withoutForeignKeys: rebuilds, waitMsMax: options.lockWaitMs ?? LOCK_WAIT_MS };
-  const { engine, log } = (database as unknown as Handle).context;
-  await database.transaction(async (tx) => {
+  const handle = database as unknown as Handle;
+  const { engine, log } = handle.context;
+  await handle.runTransaction(async (tx) => {
     if (tx.dialect === 'postgres') await waitForOthers(tx, options.lockWaitMs ?? LOCK_WAIT_MS);
     await ensureHistory(tx);
     // Asked again under the lock: another process may have been here while this one waited.
     const done = await tx.query('select checksum from kit_migrations where module = $1 and name = $2', [step.module, step.migration.name]);
     if (done.length > 0) return;
-    if (rebuilds && options.backup !== false && engine instanceof SqliteEngine) report.backups.push(...(await backUp(tx, engine, step)));
+    if (rebuilds && options.backup !== false) report.backups.push(...(await backUp(tx, engine, step)));
     for (const { operation, before } of statesOf(step)) await applyTo(tx, operation, before);
     if (rebuilds) await checkForeignKeys(tx);
     await recordApplied(tx, step);
@@ -150,8 +150,7 @@ function statesOf({ migration, before }: PlannedMigration): { operation: Operati
 }
 
 /** Only tables with rows are worth a copy; a new installation has none. */
-async function backUp(tx: Db, engine: SqliteEngine, step: PlannedMigration): Promise<string[]> {
-  if (engine.file === ':memory:') return [];
+async function backUp(tx: Db, engine: Engine, step: PlannedMigration): Promise<string[]> {
   const tables = new Set(
     step.migration.operations.flatMap((operation) => ('table' in operation && step.before.has(operation.table) ? [operation.table] : [])),
   );
@@ -162,9 +161,8 @@ async function backUp(tx: Db, engine: SqliteEngine, step: PlannedMigration): Pro
       .now()
       .toISOString()
       .replaceAll(/[-:]|\.\d+/g, '');
-    const path = `${engine.file}.before-${step.module}-${step.migration.name}-${time}`;
-    await engine.backupTo(path);
-    return [path];
+    const path = await engine.backUp(`.before-${step.module}-${step.migration.name}-${time}`);
+    return path === undefined ? [] : [path];
   }
   return [];
 }

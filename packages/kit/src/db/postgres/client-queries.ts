@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { QueryOptions, StatementResult } from '../engine.ts';
-import { encodePostgres, INT8, postgresTypes } from './codec.ts';
+import type { QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
+import { encodePostgres, INT8, postgresTypes, postgresWireTypes } from './codec.ts';
 import type { StatementNames } from './statement-names.ts';
 
 export interface QuerySettings {
@@ -13,14 +13,17 @@ export async function runOnClient(
   settings: QuerySettings,
   text: string,
   parameters: readonly unknown[],
-  { replanned = false }: QueryOptions = {},
+  { replanned = false, as }: QueryOptions = {},
 ): Promise<StatementResult> {
   const name = replanned ? undefined : settings.names?.nameOf(text);
   const values = parameters.map(encodePostgres);
-  const result = await client.query<Record<string, unknown>>(
-    name === undefined ? { text, values, types: postgresTypes } : { name, text, values, types: postgresTypes },
-  );
+  const types = typesFor(as);
+  const result = await client.query<Record<string, unknown>>(name === undefined ? { text, values, types } : { name, text, values, types });
   return toResult(result);
+}
+
+function typesFor(as: QueryOptions['as']): pg.CustomTypesConfig {
+  return as === 'wire' ? postgresWireTypes : postgresTypes;
 }
 
 function toResult(result: pg.QueryResult<Record<string, unknown>>): StatementResult {
@@ -34,7 +37,7 @@ function toResult(result: pg.QueryResult<Record<string, unknown>>): StatementRes
 function toNumbers(rows: Record<string, unknown>[], name: string): void {
   for (const row of rows) {
     const value = row[name];
-    if (typeof value !== 'bigint') continue;
+    if (typeof value !== 'bigint' && typeof value !== 'string') continue;
     const number = Number(value);
     if (Number.isSafeInteger(number)) row[name] = number;
   }
@@ -48,17 +51,17 @@ export async function* streamOnClient(
   text: string,
   parameters: readonly unknown[],
   chunkSize: number,
+  { as }: StreamOptions = {},
 ): AsyncIterableIterator<StatementResult> {
   const cursor = `kit_cursor_${++cursors}`;
   await client.query({
     text: `declare ${cursor} no scroll cursor for ${text}`,
     values: parameters.map(encodePostgres),
-    types: postgresTypes,
   });
   try {
     for (;;) {
       const chunk = toResult(
-        await client.query<Record<string, unknown>>({ text: `fetch forward ${chunkSize} from ${cursor}`, types: postgresTypes }),
+        await client.query<Record<string, unknown>>({ text: `fetch forward ${chunkSize} from ${cursor}`, types: typesFor(as) }),
       );
       if (chunk.count > 0) yield chunk;
       if (chunk.count < chunkSize) return;

@@ -75,8 +75,29 @@ const parsers = new Map<number, Parser>([
   [1231, arrayOf(same)],
 ]);
 
+/** 2026-02-28 10:00:00.5+00 → 2026-02-28T10:00:00.500Z */
+function wireTimestamp(text: string): unknown {
+  if (text.length < 22 || !text.endsWith('+00')) return (parseTimestamptz(text) as Date).toISOString();
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0')}Z`;
+}
+
+/** To the form that columns have in JSON. */
+const wireParsers = new Map<number, Parser>([
+  ...parsers,
+  [INT8, same],
+  [17, (text) => parseBytea(text).toString('base64')],
+  [1184, wireTimestamp],
+  [1016, arrayOf(same)],
+  [1185, arrayOf(wireTimestamp)],
+]);
+
 /** For one pool, never for the process: other users of the driver keep its defaults. */
-export const postgresTypes: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: string) =>
-    (format === 'binary' ? undefined : parsers.get(oid)) ?? driverParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
-};
+export const postgresTypes = typesOf(parsers);
+export const postgresWireTypes = typesOf(wireParsers);
+
+function typesOf(own: ReadonlyMap<number, Parser>): pg.CustomTypesConfig {
+  return {
+    getTypeParser: ((oid: number, format?: string) =>
+      (format === 'binary' ? undefined : own.get(oid)) ?? driverParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+  };
+}

@@ -5,8 +5,10 @@ import type {
   EngineTransaction,
   ListenOptions,
   NotificationListener,
+  NotifyingHandle,
   QueryOptions,
   StatementResult,
+  StreamOptions,
   TransactionOptions,
 } from '../engine.ts';
 import type { DbLog } from '../log.ts';
@@ -98,12 +100,17 @@ export class PostgresEngine implements Engine {
     }
   }
 
-  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+  async *stream(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options?: StreamOptions,
+  ): AsyncIterableIterator<StatementResult> {
     const transaction = await this.#acquire();
     let failure: unknown;
     try {
       await transaction.query('begin read only');
-      yield* streamOnClient(transaction, text, parameters, chunkSize);
+      yield* streamOnClient(transaction, text, parameters, chunkSize, options);
     } catch (error) {
       failure = error;
       throw translateFailure(error);
@@ -133,6 +140,19 @@ export class PostgresEngine implements Engine {
 
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>> {
     return this.#listener.listen(channel, listener, options);
+  }
+
+  toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] } {
+    return { text, parameters };
+  }
+
+  async notify(db: NotifyingHandle, channel: string, payload: string): Promise<void> {
+    await db.query('select pg_notify($1, $2)', [channel, payload]);
+  }
+
+  /** The server's own business. */
+  async backUp(): Promise<undefined> {
+    return undefined;
   }
 
   forgetStatements(): void {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { EngineTransaction, QueryOptions, StatementResult } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
@@ -24,9 +24,14 @@ export class PostgresTransaction implements EngineTransaction {
     }
   }
 
-  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+  async *stream(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options?: StreamOptions,
+  ): AsyncIterableIterator<StatementResult> {
     this.#refuseWhenOver();
-    yield* streamOnClient(this.#client, text, parameters, chunkSize);
+    yield* streamOnClient(this.#client, text, parameters, chunkSize, options);
   }
 
   async savepoint(name: string): Promise<void> {

@@ -58,3 +58,21 @@ export function decoderOf(declared: string | null, readsBigints: boolean): Sqlit
   }
   return readsBigints ? toNumber : undefined;
 }
+
+const wireDecoders: Readonly<Record<string, SqliteDecoder>> = {
+  timestamp_text: isoTimestamp,
+  array_text_big: (value: string) => (JSON.parse(value) as unknown[]).map(String),
+  array_text_timestamp: (value: string) => (JSON.parse(value) as string[]).map(isoTimestamp),
+  bigint: (value: number | bigint) => String(value),
+  blob: (value: Uint8Array) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),
+};
+
+/** Like {@link decoderOf}, to the form that columns have in JSON. */
+export function wireDecoderOf(declared: string | null, readsBigints: boolean): SqliteDecoder | undefined {
+  return wireDecoders[declared?.toLowerCase() ?? ''] ?? decoderOf(declared, readsBigints);
+}
+
+/** The toolkit stores timestamps as JSON has them; a statement by hand may have stored another spelling. */
+function isoTimestamp(text: string): string {
+  return text.length === 24 && text.endsWith('Z') && text[10] === 'T' ? text : new Date(text).toISOString();
+}

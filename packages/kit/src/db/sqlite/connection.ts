@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
-import { decoderOf, encodeSqlite, type SqliteDecoder } from './codec.ts';
+import { decoderOf, encodeSqlite, type SqliteDecoder, wireDecoderOf } from './codec.ts';
 import { translateFailure } from './translate-failure.ts';
 
 type RowBuilder = (values: unknown[]) => unknown;
@@ -10,7 +10,9 @@ interface Prepared {
   /** `*` is expanded when a statement is prepared, so it must notice that another process changed a table. */
   readonly hasStar: boolean;
   readonly columnCount: number;
+  /** Rows as code has them, and in their wire form. */
   readonly build: RowBuilder;
+  readonly buildWire: RowBuilder;
 }
 
 /** Statements kept prepared per connection; applications have tens to a few hundred shapes. */
@@ -42,7 +44,7 @@ export class SqliteConnection {
     }
   }
 
-  run(text: string, parameters: readonly unknown[]): StatementResult {
+  run(text: string, parameters: readonly unknown[], as?: 'wire'): StatementResult {
     let prepared = this.#prepare(text);
     if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
     const values = parameters.map(encodeSqlite);
@@ -53,14 +55,16 @@ export class SqliteConnection {
     } catch (error) {
       throw translateFailure(error);
     }
-    for (let index = 0; index < rows.length; index++) rows[index] = prepared.build(rows[index] as unknown[]);
+    const build = as === 'wire' ? prepared.buildWire : prepared.build;
+    for (let index = 0; index < rows.length; index++) rows[index] = build(rows[index] as unknown[]);
     return { rows, count: rows.length };
   }
 
   /** Rows one by one, on a statement of its own: a cached one could be restarted by the next caller. */
-  *iterate(text: string, parameters: readonly unknown[]): Generator {
-    const { statement, build } = compile(this.database, text);
-    for (const row of statement.iterate(...parameters.map(encodeSqlite))) yield build(row as unknown as unknown[]);
+  *iterate(text: string, parameters: readonly unknown[], as?: 'wire'): Generator {
+    const prepared = compile(this.database, text);
+    const build = as === 'wire' ? prepared.buildWire : prepared.build;
+    for (const row of prepared.statement.iterate(...parameters.map(encodeSqlite))) yield build(row as unknown as unknown[]);
   }
 
   exec(text: string): void {
@@ -110,19 +114,29 @@ function compile(database: DatabaseSync, text: string): Prepared {
   const statement = database.prepare(text);
   const columns = statement.columns();
   const hasStar = text.includes('*');
-  if (columns.length === 0) return { statement, hasStar, columnCount: 0, build: (values) => values };
+  if (columns.length === 0) return { statement, hasStar, columnCount: 0, build: (values) => values, buildWire: (values) => values };
   const readsBigints = columns.some((column) => /^(bigint|array_text_big)$/i.test(column.type ?? ''));
   if (readsBigints) statement.setReadBigInts(true);
   statement.setReturnArrays(true);
-  const decoders = columns.map((column) => decoderOf(column.type, readsBigints));
+  const names = columns.map((column) => column.name);
+  const builder = (decoder: typeof decoderOf): RowBuilder =>
+    rowBuilder(
+      names,
+      columns.map((column) => decoder(column.type, readsBigints)),
+    );
+  // Made when first needed: few statements are read in both forms.
+  let build: RowBuilder | undefined;
+  let buildWire: RowBuilder | undefined;
   return {
     statement,
     hasStar,
     columnCount: columns.length,
-    build: rowBuilder(
-      columns.map((column) => column.name),
-      decoders,
-    ),
+    get build() {
+      return (build ??= builder(decoderOf));
+    },
+    get buildWire() {
+      return (buildWire ??= builder(wireDecoderOf));
+    },
   };
 }
 

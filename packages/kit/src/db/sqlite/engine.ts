@@ -8,13 +8,16 @@ import type {
   EngineTransactionOptions,
   ListenOptions,
   NotificationListener,
+  NotifyingHandle,
+  QueryOptions,
   StatementResult,
+  StreamOptions,
 } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { DbLog } from '../log.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { SqliteConnection } from './connection.ts';
-import { isReadOnly } from './statement-text.ts';
+import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
 
@@ -66,31 +69,41 @@ export class SqliteEngine implements Engine {
     return { max: 1, used: this.#queue.isHeld ? 1 : 0, waiting: this.#queue.waiting };
   }
 
-  runNow(text: string, parameters: readonly unknown[]): StatementResult | undefined {
+  toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] } {
+    const positional = toPositional(text);
+    return { text: positional.text, parameters: reorder(parameters, positional.order) };
+  }
+
+  runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
     if (this.#inMemory || !isReadOnly(text)) return undefined;
     try {
-      return this.#reader.run(text, parameters);
+      return this.#reader.run(text, parameters, as);
     } catch (error) {
       if (isBusy(error)) return undefined;
       throw error;
     }
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
-    if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters);
-    return this.withWriter(() => this.#attempt(this.writer, text, parameters));
+  async run(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): Promise<StatementResult> {
+    if (!this.#inMemory && isReadOnly(text)) return this.#attempt(this.#reader, text, parameters, as);
+    return this.withWriter(() => this.#attempt(this.writer, text, parameters, as));
   }
 
-  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+  async *stream(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    options: StreamOptions = {},
+  ): AsyncIterableIterator<StatementResult> {
     if (this.#inMemory || !isReadOnly(text)) {
-      const { rows } = await this.run(text, parameters);
+      const { rows } = await this.run(text, parameters, options);
       yield* chunks(rows, chunkSize);
       return;
     }
     // A statement being stepped keeps its connection on one snapshot: on the shared reader every other read would go stale.
     const connection = await openReader(this.file, this.options);
     try {
-      yield* chunks(connection.iterate(text, parameters), chunkSize);
+      yield* chunks(connection.iterate(text, parameters, options.as), chunkSize);
     } finally {
       connection.close();
     }
@@ -119,14 +132,16 @@ export class SqliteEngine implements Engine {
     return new SqliteTransaction(this.writer, release);
   }
 
-  /** Copies the last committed state to a file of its own, while a transaction may be open on the writer. */
-  async backupTo(path: string): Promise<void> {
+  /** Works while a transaction is open on the writer: it reads the last commit. */
+  async backUp(suffix: string): Promise<string | undefined> {
+    if (this.#inMemory) return undefined;
     const connection = await openReader(this.file, this.options);
     try {
-      await backup(connection.database, path);
+      await backup(connection.database, this.file + suffix);
     } finally {
       connection.close();
     }
+    return this.file + suffix;
   }
 
   /** Runs `work` while this process's writer connection belongs to it alone. */
@@ -149,7 +164,11 @@ export class SqliteEngine implements Engine {
   }
 
   /** Listeners of this process only: SQLite has no channel between processes. */
-  notify(channel: string, payload: string): void {
+  async notify(db: NotifyingHandle, channel: string, payload: string): Promise<void> {
+    db.afterCommit(() => this.#callListeners(channel, payload));
+  }
+
+  #callListeners(channel: string, payload: string): void {
     for (const listener of this.#notifications.listeners(channel)) {
       try {
         (listener as NotificationListener)(payload);
@@ -186,13 +205,13 @@ export class SqliteEngine implements Engine {
     throw dbErrors.database_unavailable({ message: 'this database handle is closed' });
   }
 
-  async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async #attempt(connection: SqliteConnection, text: string, parameters: readonly unknown[], as?: 'wire'): Promise<StatementResult> {
     try {
-      return connection.run(text, parameters);
+      return connection.run(text, parameters, as);
     } catch (error) {
       if (!isBusy(error)) throw error;
     }
-    return retryWhileBusy(() => connection.run(text, parameters), this.options.busyDeadlineMs);
+    return retryWhileBusy(() => connection.run(text, parameters, as), this.options.busyDeadlineMs);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EngineTransaction, StatementResult } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
@@ -18,24 +18,29 @@ export class SqliteTransaction implements EngineTransaction {
     this.#release = release;
   }
 
-  async run(text: string, parameters: readonly unknown[]): Promise<StatementResult> {
-    return this.runNow(text, parameters);
+  async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
+    return this.runNow(text, parameters, options);
   }
 
-  runNow(text: string, parameters: readonly unknown[]): StatementResult {
+  runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult {
     this.#refuseWhenOver();
     try {
-      return this.#connection.run(text, parameters);
+      return this.#connection.run(text, parameters, as);
     } catch (error) {
       this.#aborted = true;
       throw error;
     }
   }
 
-  async *stream(text: string, parameters: readonly unknown[], chunkSize: number): AsyncIterableIterator<StatementResult> {
+  async *stream(
+    text: string,
+    parameters: readonly unknown[],
+    chunkSize: number,
+    { as }: StreamOptions = {},
+  ): AsyncIterableIterator<StatementResult> {
     this.#refuseWhenOver();
     let rows: unknown[] = [];
-    for (const row of this.#connection.iterate(text, parameters)) {
+    for (const row of this.#connection.iterate(text, parameters, as)) {
       rows.push(row);
       if (rows.length < chunkSize) continue;
       yield { rows, count: rows.length };
