@@ -4,6 +4,7 @@ import type { AdminSession } from '../../kit/src/admin/index.ts';
 import { AdminBrowser, go } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
+import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
 
 /** Would run as script in every way that text becomes markup, and leaves a mark that is looked for. */
 const MARKUP = `"'><img src=x data-planted onerror=window.hacked=1>`;
@@ -47,6 +48,7 @@ async function plant({ db }: Shop): Promise<void> {
   await db.query('update webhook_events set idempotency_key = id || $1', [MARKUP]);
   await set('webhook_deliveries', { event_type: MARKUP, last_error: MARKUP, ordering_key: MARKUP });
   await set('webhook_attempts', { error: MARKUP, response_excerpt: MARKUP, worker: MARKUP });
+  await sealEntries(db, { wait: true });
   await set('audit_entries', {
     actor_name: MARKUP,
     action: MARKUP,

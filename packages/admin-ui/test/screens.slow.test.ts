@@ -4,6 +4,7 @@ import { deliverDue } from '../../kit/src/contrib/webhooks/index.ts';
 import { AdminBrowser, go, row, soon } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
+import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
 
 let shop: Shop;
 let admin: AdminBrowser;
@@ -156,6 +157,7 @@ describe('API keys', () => {
     await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
     await said(/revoked/);
     await soon(() => row(page, 'Storefront (staging)').getByText('revoked').count()).toBe(1);
+    await sealEntries(shop.db, { wait: true });
     const [entry] = await shop.db.query<{ actor_name: string }>(
       "select actor_name from audit_entries where action = 'api_key.revoked' order by seq desc limit 1",
     );

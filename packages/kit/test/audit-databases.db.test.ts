@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../src/db/index.ts';
-import { audit, verifyChain } from '../src/contrib/audit/index.ts';
+import { audit, sealEntries, verifyChain } from '../src/contrib/audit/index.ts';
 import { createEndpoint, webhooks } from '../src/contrib/webhooks/index.ts';
 import { createApp } from '../src/app/index.ts';
 import { createSqliteDatabase, describeDatabases, testApp } from '../src/testing/index.ts';
@@ -28,6 +28,7 @@ describeDatabases('changes in several databases', (database) => {
       const created = await createEndpoint(tx, endpoint);
       await app.registry.audit?.record(tx, [{ action: 'tried', target_type: 'endpoint', target_id: created.endpoint.id }]);
     });
+    await sealEntries(shop, { wait: true });
     expect(await verifyChain(shop)).toMatchObject({ ok: true, checked: 1 });
     expect(await verifyChain(database.db)).toMatchObject({ ok: true, checked: 0 });
   });

@@ -6,6 +6,7 @@ import { users } from '../contrib/accounts/index.ts';
 import { createTable, insert, migration, model, softDelete, t, timestamps, update } from '../db/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { modelResource } from './model-resource.ts';
+import { auditLog } from '../../test/audit-log.ts';
 
 const shelfColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 50 }).unique() };
 const shelves = model('shelves', shelfColumns);
@@ -316,7 +317,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => site.send(staff, 'DELETE', `resources/books/${id}`)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ body }) => body.code === 'not_removable')).toHaveLength(5);
-    const entries = await database.db.query(`select id from audit_entries where action = 'books.deleted' and target_id = $1`, [id]);
+    const entries = await auditLog(database.db, { action: 'books.deleted', target_id: id });
     expect(entries).toHaveLength(1);
   });
 
@@ -336,7 +337,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     await titles('search=vault');
     expect(await titles(`search=${secret}`)).toEqual([]);
     expect(site.answers.join('\n').replaceAll(`search=${secret}`, '')).not.toContain(secret);
-    const entries = await database.db.query('select * from audit_entries');
+    const entries = await auditLog(database.db);
     expect(JSON.stringify(entries, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(secret);
   });
 });

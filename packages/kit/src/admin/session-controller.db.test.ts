@@ -3,6 +3,7 @@ import { AdminApp, cookieOf, PASSWORD } from '../../test/admin/admin-app.ts';
 import { AccountController, deactivateUser, accountsOf, changeStaff } from '../contrib/accounts/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { memoryStorage } from '../throttle/index.ts';
+import { auditLog } from '../../test/audit-log.ts';
 
 describeDatabases('the admin site', (database) => {
   let budgets = memoryStorage();
@@ -20,8 +21,7 @@ describeDatabases('the admin site', (database) => {
   });
   afterAll(() => site.close());
 
-  const entries = (action: string) =>
-    database.db.query<{ target_id: string; request_id: string }>('select * from audit_entries where action = $1', [action]);
+  const entries = (action: string) => auditLog(database.db, { action });
   const management = async () => accountsOf(site.app.db).management(null);
 
   describe('logging in', () => {
@@ -80,9 +80,9 @@ describeDatabases('the admin site', (database) => {
     });
 
     test('a refused one is logged without what was typed, and recorded only for a user whose password it was', async () => {
-      const before = await database.db.query<{ count: number }>('select count(*) as count from audit_entries');
+      const before = await auditLog(database.db);
       await site.logIn('a-password-in-the-wrong-field', 'wrong wrong wrong');
-      expect(await database.db.query('select count(*) as count from audit_entries')).toEqual(before);
+      expect(await auditLog(database.db)).toEqual(before);
       expect(site.logged.join('\n')).toContain('admin: a login was refused');
       expect(site.logged.join('\n')).not.toContain('a-password-in-the-wrong-field');
     });

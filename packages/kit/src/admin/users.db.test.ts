@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { untilSomebodyWaits } from '../../test/admin/lock-wait.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { auditLog } from '../../test/audit-log.ts';
 
 describeDatabases('users in the admin site', (database) => {
   let site: AdminApp;
@@ -115,9 +116,7 @@ describeDatabases('users in the admin site', (database) => {
         await untilSomebodyWaits(tx);
       });
       expect((await answer)?.body).toEqual({ message: '1 user deactivated.' });
-      expect(await database.db.query('select action from audit_entries where target_id = $1', [user.id])).toEqual([
-        { action: 'user.created' },
-      ]);
+      expect((await auditLog(database.db, { target_id: user.id })).map(({ action }) => action)).toEqual(['user.created']);
     });
 
     test('the staff flag is given and taken', async () => {

@@ -5,6 +5,7 @@ import { findEndpoint, type WebhookDelivery } from '../contrib/webhooks/store.ts
 import { uuidv7 } from '../db/uuidv7.ts';
 import { describeDatabases, type TestDatabase } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
+import { auditLog } from '../../test/audit-log.ts';
 
 const KEY = 'cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=';
 let hosts = 0;
@@ -157,7 +158,7 @@ const define = (database: TestDatabase): void => {
       expect((await site.get(staff, `resources/endpoints/${endpoint.id}`)).status).toBe(404);
       expect((await site.get(staff, `resources/deliveries/${delivery.id}`)).status).toBe(404);
       expect((await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`)).status).toBe(404);
-      const entries = await database.db.query<{ action: string }>('select action from audit_entries where target_id = $1', [endpoint.id]);
+      const entries = await auditLog(database.db, { target_id: endpoint.id });
       expect(entries.map(({ action }) => action)).toEqual(['webhook_endpoint.deleted']);
     });
 

@@ -29,3 +29,15 @@ test('values have the same text exactly when they are equal', () => {
   expect(canonicalJson(['1'])).not.toBe(canonicalJson([1]));
   expect(canonicalJson({ a: { b: 1 } })).not.toBe(canonicalJson({ a: [['b', 1]] }));
 });
+
+test('dates, bigints, toJSON and what JSON leaves out read as they come back from a JSON column', () => {
+  const odd = fc.oneof(fc.date(), fc.bigInt(), fc.constant(undefined), fc.constant(Number.NaN), fc.constant(-0));
+  const value = fc.oneof(odd, fc.dictionary(fc.string(), fc.oneof(odd, fc.jsonValue())), fc.array(fc.oneof(odd, fc.jsonValue())));
+  fc.assert(fc.property(value, (item) => canonicalJson(item) === canonicalJson(plainJson(item))));
+});
+
+test('the text stays as it was: hashes of stored entries depend on it', () => {
+  expect(canonicalJson({ b: [1, { 2: 'x', 10: null }], a: 'é"', __proto__: undefined })).toBe(
+    '{"":[["a","é\\""],["b",[1,{"":[["10",null],["2","x"]]}]]]}',
+  );
+});

@@ -1,4 +1,5 @@
 import type { Database } from '../../src/db/db.ts';
+import { sealEntries } from '../../src/contrib/audit/seal.ts';
 
 /** How many rows of each, spread evenly over the time before `until`. */
 export interface Fill {
@@ -100,7 +101,7 @@ export async function fillWebhooks(db: Database, size: Fill): Promise<void> {
 
 /** Needs one entry as a template. The chain is not continued: these tables are only read. */
 export async function fillAudit(db: Database, size: Fill): Promise<void> {
-  if (db.dialect === 'postgres') await db.execute('alter table audit_entries disable trigger all');
+  await sealEntries(db, { wait: true });
   await fill(db, size, 'audit_entries', {
     id: 'r.key',
     seq: '1000 + n',
@@ -112,7 +113,6 @@ export async function fillAudit(db: Database, size: Fill): Promise<void> {
     target_id: 'cast(n as text)',
     content_hash: 't.content_hash',
   });
-  if (db.dialect === 'postgres') await db.execute('alter table audit_entries enable trigger all');
 }
 
 /** As it is after a while in production. */

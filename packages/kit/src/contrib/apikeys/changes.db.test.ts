@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
 import { audit } from '../audit/module.ts';
-import { initial as auditTables } from '../audit/migrations/index.ts';
+import { auditMigrations } from '../audit/migrations/all.ts';
 import { verifyChain } from '../audit/verify-chain.ts';
 import type { Module } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
@@ -15,6 +15,7 @@ import { apiKeys as model } from './models.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
 import { updateApiKey } from './update.ts';
+import { auditLog } from '../../../test/audit-log.ts';
 
 interface Published {
   readonly type: string;
@@ -42,7 +43,7 @@ describeDatabases(
     let kit: KeyApp;
     let ada: User;
     beforeAll(async () => {
-      await migrate(database.db, [{ name: 'audit', migrations: [auditTables] }]);
+      await migrate(database.db, [{ name: 'audit', migrations: auditMigrations }]);
       await database.db.query('create table outbox (event text not null)');
       kit = await startKeyApp(database.db, { modules: [audit(), outbox] });
       ada = await kit.user('ada');
@@ -51,11 +52,10 @@ describeDatabases(
 
     const events = async (): Promise<Published[]> =>
       (await database.db.query<{ event: string }>('select event from outbox')).map(({ event }) => JSON.parse(event) as Published);
-    const entries = (targetId: string) =>
-      database.db.query<Record<string, unknown>>('select * from audit_entries where target_id = $1 order by seq', [targetId]);
+    const entries = (targetId: string) => auditLog(database.db, { target_id: targetId });
     const counts = async (db: Db) => {
       const [row] = await db.query<Record<string, number | bigint>>(
-        'select (select count(*) from api_keys) as keys, (select count(*) from audit_entries) as entries, (select count(*) from outbox) as events',
+        'select (select count(*) from api_keys) as keys, (select count(*) from audit_inbox) + (select count(*) from audit_entries) as entries, (select count(*) from outbox) as events',
       );
       return Object.values(row ?? {}).map(Number);
     };

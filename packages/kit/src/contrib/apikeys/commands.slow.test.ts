@@ -1,3 +1,4 @@
+import { auditLog } from '../../../test/audit-log.ts';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -98,7 +99,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect((await run('kit_apikey', 'list', '--state', 'revoked')).stdout).toContain('revoked (leaked)');
     const refused = await run('kit_apikey', 'rotate', '--prefix', prefix);
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('The API key is revoked.')]);
-    const entries = await db.query<{ actor_name: string; action: string }>('select actor_name, action from audit_entries order by seq');
+    const entries = await auditLog(db);
     expect(
       entries.filter(({ action }) => action.startsWith('api_key.')).map(({ actor_name, action }) => `${actor_name} ${action}`),
     ).toEqual([

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp } from '../../../test/key-app.ts';
-import { initial as auditTables } from '../audit/migrations/index.ts';
+import { auditMigrations } from '../audit/migrations/all.ts';
 import { audit } from '../audit/module.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { Controller } from '../../http/controller.ts';
@@ -42,7 +42,7 @@ describeDatabases(
   'secrecy',
   (database) => {
     test('neither the database nor any log at any level contains a raw key or a secret part', async () => {
-      await migrate(database.db, [{ name: 'audit', migrations: [auditTables] }]);
+      await migrate(database.db, [{ name: 'audit', migrations: auditMigrations }]);
       const kit = await startKeyApp(database.db, {
         modules: [audit()],
         app: { middleware: [requestId(), requestLog()], mount: { '/bad': { '/': FailingController } }, trustedProxies: ['loopback'] },

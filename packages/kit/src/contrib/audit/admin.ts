@@ -12,6 +12,7 @@ import type { AdminColumn, AdminRow, AdminSection, AdminValue } from '../../app/
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import { changesOf } from './changes.ts';
+import { sealBeforeReading } from './seal.ts';
 import { findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
 
 const RESOURCE = 'audit-log';
@@ -55,10 +56,12 @@ function resource(users: () => UserDirectory | null): AdminResource {
     removable: false,
     actions: [],
     async list(context, query) {
+      await sealBeforeReading(context.db);
       const { rows, count, next } = await listForAdmin(context.db, query, users());
       return { items: rows.map((entry) => rowOf(context, entry)), count, next };
     },
     async read(context, id) {
+      await sealBeforeReading(context.db);
       const entry = isUuid(id) ? await findEntry(context.db, 'id', id) : null;
       if (entry === null) return null;
       const row = rowOf(context, entry);
@@ -67,10 +70,9 @@ function resource(users: () => UserDirectory | null): AdminResource {
   };
 }
 
-/** By the place in the chain, which the indexes of the filters end with. */
+/** By the place in the chain: the indexes of the filters end with it. */
 async function listForAdmin(db: Db, { filters, ...query }: AdminListQuery, users: UserDirectory | null): Promise<AdminRows<StoredEntry>> {
   const where = new AdminConditions(db.dialect);
-  where.add('e.seq is not null');
   const { actor, since, until } = filters;
   if (actor !== undefined) {
     const id = isUuid(actor) ? actor : (await users?.findByLogin(db, actor))?.id;
@@ -175,6 +177,7 @@ function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly Ad
 
 async function history(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection> {
   const filter = { target_type: target.type, target_id: target.id };
+  await sealBeforeReading(context.db);
   const entries = await newestEntriesOf(context.db, filter, HISTORY_MAX);
   return {
     kind: 'table',

@@ -7,30 +7,38 @@ import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { initial } from './migrations/index.ts';
-import { auditChain, auditEntries } from './models.ts';
+import { auditMigrations } from './migrations/all.ts';
+import { auditChain, auditEntries, auditInbox } from './models.ts';
 import { pruneAudit } from './prune.ts';
 import { auditSink } from './record.ts';
+import { sealEntries } from './seal.ts';
 import { readChain, readEntries, type StoredEntry } from './store.ts';
-import { verifyChain } from './verify-chain.ts';
+import { verifyChain as verifySealed, type VerifyChainOptions } from './verify-chain.ts';
 import { audit } from './module.ts';
 import { AuditController } from './controller.ts';
 
 const clock = fakeClock('2030-01-01T00:00:00.000Z');
 const sink = auditSink({ clock, sensitive: () => new Set(['shoe_size']), databases: ['default'] });
-const prepare = async (db: Parameters<typeof migrate>[0]) => void (await migrate(db, [{ name: 'audit', migrations: [initial] }]));
+const prepare = async (db: Parameters<typeof migrate>[0]) => void (await migrate(db, [{ name: 'audit', migrations: auditMigrations }]));
 const user: User = { id: 'u1', username: 'ada', email: null, is_active: true, is_staff: true, is_superuser: false };
 const principal: Principal = { user, scheme: 'api_key', scopes: ['*'], credentialId: 'key-1' };
 const DAY_MS = 86_400_000;
 
-const all = async (db: Db): Promise<StoredEntry[]> => readEntries(db, (await readChain(db)).pruned_through, 1_000_000n, 1_000_000);
+const all = async (db: Db): Promise<StoredEntry[]> => {
+  await sealEntries(db, { wait: true });
+  return readEntries(db, (await readChain(db)).pruned_through, 1_000_000n, 1_000_000);
+};
+const verifyChain = async (db: Db, options?: VerifyChainOptions) => {
+  await sealEntries(db, { wait: true });
+  return verifySealed(db, options);
+};
 const note = (db: Db, action: string, more: object = {}) => sink.record(db, [{ action, target_type: 'thing', target_id: 't1', ...more }]);
 
 describeDatabases(
   'audit entries',
   (database) => {
-    test('the models are what the migration makes', async () => {
-      expect(modelDrift([{ name: 'audit', models: [auditEntries, auditChain], migrations: [initial] }])).toEqual([]);
+    test('the models match the migrations', async () => {
+      expect(modelDrift([{ name: 'audit', models: [auditInbox, auditEntries, auditChain], migrations: auditMigrations }])).toEqual([]);
     });
 
     test('an entry says who, by which key, what, on what, before and after, in which request', async () => {
@@ -92,7 +100,7 @@ describeDatabases(
           await sink.record(tx, []);
         }),
       );
-      const inserts = counted.queries.filter(({ sql }) => sql.startsWith('insert into audit_entries'));
+      const inserts = counted.queries.filter(({ sql }) => sql.startsWith('insert into audit_'));
       expect(inserts).toHaveLength(1);
       const written = (await all(database.db)).slice(-100);
       expect(written.map(({ target_id }) => target_id)).toEqual(entries.map(({ target_id }) => target_id));

@@ -4,31 +4,35 @@ import type { App } from '../../app/module.ts';
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Database } from '../../db/db.ts';
 import { pruneAudit } from './prune.ts';
+import { sealEntries } from './seal.ts';
 import { verifyChain, type VerifyChainOptions } from './verify-chain.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `kit audit verify|prune`. */
-export function auditCommand(sink: () => AuditSink): Command<App> {
-  return {
-    name: 'audit',
-    summary: 'verify the chain of audit entries, remove old ones',
-    configure(command, context) {
-      addVerify(command, context);
-      addPrune(command, context, sink);
-    },
-  };
-}
+/** `kit audit verify|seal|prune`. */
+export const auditCommand: Command<App> = {
+  name: 'audit',
+  summary: 'verify the chain of audit entries, seal new ones, remove old ones',
+  configure(command, context) {
+    addVerify(command, context);
+    addSeal(command, context);
+    addPrune(command, context);
+  },
+};
 
 function addVerify(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('verify')
-    .description('read the whole chain; exit 1 and name the entry when one was changed, removed or put in')
+    .description('seal new entries and read the whole chain; exit 1 and name the entry when one was changed, removed, moved or inserted')
     .option('--anchor <seq:hash>', 'also prove that this entry is still the one noted earlier')
     .option('--database <alias>', 'the database whose chain it is', 'default')
     .action(async ({ anchor, database }: { anchor?: string; database: string }) => {
       const noted = anchor === undefined ? {} : { anchor: readAnchor(anchor, context) };
       const db = databaseOf(await context.app(), database, context);
+      const sealFailure = await sealEntries(db, { wait: true }).then(
+        () => null,
+        (error: unknown) => error,
+      );
       const report = await verifyChain(db, noted);
       const head = `${report.head.seq}:${report.head.hash}`;
       if (context.json) {
@@ -37,10 +41,18 @@ function addVerify(command: CommanderCommand, context: CommandContext<App>): voi
             ? null
             : { seq: report.fault.seq === null ? null : String(report.fault.seq), message: report.fault.message };
         context.print(
-          JSON.stringify({ ok: report.ok, checked: report.checked, pruned_through: String(report.pruned_through), head, fault }),
+          JSON.stringify({
+            ok: report.ok,
+            checked: report.checked,
+            unsealed: report.unsealed.count,
+            pruned_through: String(report.pruned_through),
+            head,
+            fault,
+          }),
         );
       }
       if (report.fault !== null) context.fail(report.fault.message);
+      if (sealFailure !== null) context.fail(`The chain is whole, but new entries cannot be sealed: ${messageOf(sealFailure)}`);
       if (context.json) return;
       const pruned = report.pruned_through === 0n ? '' : ` Entries up to ${report.pruned_through} were pruned.`;
       context.print(`The chain is whole: ${report.checked} entries checked.${pruned}`);
@@ -48,21 +60,41 @@ function addVerify(command: CommanderCommand, context: CommandContext<App>): voi
     });
 }
 
-function addPrune(command: CommanderCommand, context: CommandContext<App>, sink: () => AuditSink): void {
+function addSeal(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('seal')
+    .description('move new entries into the chain; a running application does this by itself')
+    .option('--database <alias>', 'the database whose entries they are', 'default')
+    .action(async ({ database }: { database: string }) => {
+      const sealed = await sealEntries(databaseOf(await context.app(), database, context), { wait: true });
+      context.print(context.json ? JSON.stringify({ sealed }) : `${sealed} entries sealed.`);
+    });
+}
+
+function addPrune(command: CommanderCommand, context: CommandContext<App>): void {
   command
     .command('prune')
     .description('remove entries older than some days; the rest of the chain stays verifiable')
     .requiredOption('--days <days>', 'how many days to keep')
-    .option('--force', 'also when some of them were changed or are missing, which `kit audit verify` could show no more')
+    .option('--force', 'also when some of them were changed or are missing; afterwards `kit audit verify` cannot show that')
     .option('--database <alias>', 'the database whose entries they are', 'default')
     .action(async ({ days, database, force = false }: { days: string; database: string; force?: boolean }) => {
       if (!/^\d{1,6}$/.test(days) || Number(days) < 1) context.fail(`--days is ${JSON.stringify(days)}; use a whole number, 1 or more.`);
       const app = await context.app();
       const db = databaseOf(app, database, context);
       const before = new Date(app.clock.now().getTime() - Number(days) * DAY_MS);
-      const removed = await pruneAudit(db, sink(), { before, by: 'kit audit prune', force });
+      const removed = await pruneAudit(db, sinkOf(app), { before, by: 'kit audit prune', force });
       context.print(context.json ? JSON.stringify({ removed, before }) : `${removed} entries from before ${before.toISOString()} removed.`);
     });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function sinkOf({ registry }: App): AuditSink {
+  if (registry.audit === null) throw new Error('No module records audit entries: add audit() to the modules of createApp.');
+  return registry.audit;
 }
 
 function databaseOf({ databases }: App, alias: string, context: CommandContext<App>): Database {

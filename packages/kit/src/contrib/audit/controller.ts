@@ -5,6 +5,7 @@ import { route } from '../../http/route.ts';
 import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import { Entry, EntryId, EntryPage, type EntryRecord, ListQuery } from './schemas.ts';
+import { sealBeforeReading } from './seal.ts';
 import { findEntry, listEntries, type StoredEntry } from './store.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText } from '../../options/value-rule.ts';
@@ -15,7 +16,7 @@ const PAGE_SIZE_MAX = 100;
 /** On the class and on every route: a route taken out of its class keeps it. */
 const permission = all(isStaff, hasScopes({ allowUnscoped: true }));
 
-/** Staff reads what was done, by session or by a key with the scope `audit:read`. Nobody writes here. */
+/** Staff reads the entries, by session or by a key with the scope `audit:read`. Nothing can be written. */
 export class AuditController extends Controller {
   static override readonly tags: readonly string[] = ['audit'];
   static override readonly permission: Permission = permission;
@@ -30,7 +31,9 @@ export class AuditController extends Controller {
       const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
       const limit = Math.min(page_size, PAGE_SIZE_MAX);
       const filter = { ...equal, since: momentOf('since', since), until: momentOf('until', until) };
-      const { entries, count } = await listEntries(this.#db(databases), filter, { limit, offset: (page - 1) * limit });
+      const db = this.#db(databases);
+      await sealBeforeReading(db);
+      const { entries, count } = await listEntries(db, filter, { limit, offset: (page - 1) * limit });
       return { items: entries.map(entryRecord), count };
     },
   );
@@ -39,7 +42,9 @@ export class AuditController extends Controller {
     '/:id',
     { params: EntryId, response: Entry, permission, scope: 'audit:read', summary: 'Read an audit entry' },
     async ({ databases, params }) => {
-      const entry = await findEntry(this.#db(databases), 'id', params.id.toLowerCase());
+      const db = this.#db(databases);
+      await sealBeforeReading(db);
+      const entry = await findEntry(db, 'id', params.id.toLowerCase());
       if (entry === null) throw coreErrors.not_found();
       return entryRecord(entry);
     },
@@ -55,12 +60,12 @@ export class AuditController extends Controller {
 
 const [EARLIEST, LATEST] = [new Date('0001-01-01T00:00:00.000Z'), new Date('9999-12-31T23:59:59.999Z')];
 
-/** What reads like a moment may still be none that a database can hold: a leap second, the year 10000 after an offset. */
+/** A valid date-time may still be outside what a database can hold: a leap second, the year 10000 after an offset. */
 function momentOf(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const moment = new Date(text);
   if (moment >= EARLIEST && moment <= LATEST) return moment;
-  const message = 'This is no moment of the years 1 to 9999.';
+  const message = 'Use a time in the years 1 to 9999.';
   throw coreErrors.validation_error({ errors: [{ location: ['query', name], code: 'invalid_date', message }] });
 }
 

@@ -1,27 +1,36 @@
 import { t } from '../../db/column.ts';
 import { model } from '../../db/model.ts';
 
+/** What an entry says. */
+const content = () => ({
+  at: t.timestamp(),
+  actor_id: t.text(64).nullable(),
+  actor_name: t.text(255).nullable(),
+  /** How the actor was authenticated: `session`, `api_key`, …; null for commands and programs. */
+  actor_scheme: t.text(64).nullable(),
+  /** The API key or session that was used. */
+  credential_id: t.text(64).nullable(),
+  action: t.text(100),
+  target_type: t.text(100),
+  target_id: t.text(200),
+  before: t.json().nullable(),
+  after: t.json().nullable(),
+  metadata: t.json().nullable(),
+  request_id: t.text(200).nullable(),
+  content_hash: t.text(64),
+});
+
+/** Entries that are recorded and not sealed yet. No index but the key: this is what a change waits for. */
+export const auditInbox = model('audit_inbox', { id: t.uuidv7().pk(), ...content() });
+
+/** Entries in the chain. */
 export const auditEntries = model(
   'audit_entries',
   {
     id: t.uuidv7().pk(),
-    /** The place in the chain, from 1 without gaps. Null only inside the transaction that writes the entry (PostgreSQL). */
+    /** The place in the chain, from 1 without gaps. */
     seq: t.bigint().nullable().unique(),
-    at: t.timestamp(),
-    actor_id: t.text(64).nullable(),
-    actor_name: t.text(255).nullable(),
-    /** How the actor was known: `session`, `api_key`, …; null for commands and programs. */
-    actor_scheme: t.text(64).nullable(),
-    /** The API key or session that was used. */
-    credential_id: t.text(64).nullable(),
-    action: t.text(100),
-    target_type: t.text(100),
-    target_id: t.text(200),
-    before: t.json().nullable(),
-    after: t.json().nullable(),
-    metadata: t.json().nullable(),
-    request_id: t.text(200).nullable(),
-    content_hash: t.text(64),
+    ...content(),
     previous_hash: t.text(64).nullable(),
     hash: t.text(64).nullable(),
   },

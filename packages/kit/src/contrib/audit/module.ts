@@ -1,12 +1,16 @@
 import type { App, Module } from '../../app/module.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
+import type { Database } from '../../db/db.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
-import { auditAdmin } from './admin.ts';
-import { auditCommand } from './commands.ts';
-import { initial } from './migrations/index.ts';
-import { auditChain, auditEntries } from './models.ts';
-import { auditSink } from './record.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { filledText, listOf } from '../../options/value-rule.ts';
+import { auditAdmin } from './admin.ts';
+import { auditCommand } from './commands.ts';
+import { auditMigrations } from './migrations/all.ts';
+import { auditChain, auditEntries, auditInbox } from './models.ts';
+import { auditSink } from './record.ts';
+import { Sealer, sealers } from './sealer.ts';
+import { unsealed } from './store.ts';
 
 export interface AuditOptions {
   /** Aliases of the databases whose changes are recorded; each has a chain of its own. `default` alone unless given. */
@@ -16,38 +20,64 @@ export interface AuditOptions {
 /** Who did what to which object: entries in the transaction of the change, chained by hashes. Mount AuditController to read them. */
 export function audit(options: AuditOptions = {}): Module {
   const { databases = ['default'] } = readOptions('audit()', options, { databases: listOf(filledText, { min: 1 }) });
-  let app: App | undefined;
-  const installed = () => {
-    if (app === undefined) throw new Error('audit() is not installed: add it to the modules of createApp.');
-    return app;
-  };
-  let sensitive: ReadonlySet<string> | undefined;
+  let users: UserDirectory | null = null;
+  const sealed: Database[] = [];
   let written: Counter<'action'> | undefined;
-  const sink = auditSink({
-    clock: { now: () => installed().clock.now() },
-    sensitive: () => (sensitive ??= sensitiveColumns(installed())),
-    recorded: () => written && ((entries) => entries.forEach(({ action }) => written?.add({ action }))),
-    databases,
-  });
   return {
     name: 'audit',
-    models: [auditEntries, auditChain],
-    migrations: [initial],
+    models: [auditInbox, auditEntries, auditChain],
+    migrations: auditMigrations,
     databases,
-    commands: [auditCommand(() => sink)],
-    admin: auditAdmin(() => installed().users),
-    metrics(registry) {
+    commands: [auditCommand],
+    admin: auditAdmin(() => users),
+    provides(app) {
+      ({ users } = app);
+      let names: ReadonlySet<string> | undefined;
+      const sink = auditSink({
+        clock: app.clock,
+        sensitive: () => (names ??= sensitiveColumns(app)),
+        recorded: () => written && ((entries) => entries.forEach(({ action }) => written?.add({ action }))),
+        databases,
+      });
+      return { audit: sink };
+    },
+    metrics(registry, app) {
       written = registry.counter({
         name: 'kit_audit_entries_total',
         help: 'Audit entries that were committed, by action.',
         labels: { action: { max: 100 } },
       });
+      registry.gauge({
+        name: 'kit_audit_unsealed_age_seconds',
+        help: 'Age of the oldest audit entry that is not in the chain yet.',
+        labels: { database: databases },
+        read: () => Promise.all(databases.map((alias) => unsealedAge(app, alias))),
+      });
     },
-    provides(created) {
-      app = created;
-      return { audit: sink };
+    setup(app) {
+      for (const alias of databases) {
+        const database = app.databases[alias];
+        if (database === undefined) continue;
+        sealers.bind(database, new Sealer(database, app.log));
+        sealed.push(database);
+      }
+    },
+    start() {
+      for (const database of sealed) sealers.of(database).startSweeps();
+    },
+    async stop() {
+      for (const database of sealed.splice(0)) {
+        await sealers.of(database).stop();
+        sealers.release(database);
+      }
     },
   };
+}
+
+async function unsealedAge({ databases, clock }: App, alias: string) {
+  const database = databases[alias];
+  const oldest = database === undefined ? null : (await unsealed(database)).oldest;
+  return { labels: { database: alias }, value: oldest === null ? 0 : (clock.now().getTime() - oldest.getTime()) / 1000 };
 }
 
 /** Columns that some model marks as sensitive are masked in every entry, wherever the name appears. */

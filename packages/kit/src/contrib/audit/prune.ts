@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Db } from '../../db/db.ts';
-import { findEntry, lastOlderThan, readChain, removeThrough } from './store.ts';
+import { sealWithin } from './seal.ts';
+import { findEntry, lastOlderThan, lockChain, readChain, removeThrough } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { aDate, aFunction, anything, flag, required } from '../../options/value-rule.ts';
@@ -52,7 +53,7 @@ interface Batch extends Pick<Pruning, 'before' | 'by'> {
 }
 
 async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by, fault }: Batch): Promise<number> {
-  const chain = await readChain(tx, { hold: true });
+  const chain = await lockChain(tx);
   const next = chain.pruned_through + BATCH;
   const seq = next < through ? next : through;
   if (seq <= chain.pruned_through) return 0;
@@ -68,5 +69,7 @@ async function pruneBatch(tx: Db, sink: AuditSink, through: bigint, { before, by
       metadata: { before, removed: count, through_seq: String(seq), through_hash: last.hash, fault },
     },
   ]);
+  // Not left to the sealer: the chain never starts from a pruning that is not in it.
+  await sealWithin(tx);
   return count;
 }

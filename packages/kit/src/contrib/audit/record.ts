@@ -5,7 +5,8 @@ import { uuidv7 } from '../../db/uuidv7.ts';
 import { plainJson } from '../../db/canonical-json.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
-import { appendEntries } from './store.ts';
+import { sealers } from './sealer.ts';
+import { addToInbox } from './store.ts';
 
 /** Names are cut rather than refused: what happened must be recorded. */
 const NAME_LENGTH_MAX = 255;
@@ -32,16 +33,19 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
       }
       const names = sensitive();
       const contents = entries.map((entry) => contentOf(entry, clock, names));
-      const append = (tx: Db) => appendEntries(tx, contents);
+      const append = (tx: Db) => addToInbox(tx, contents);
       await (db.isTransaction ? append(db) : db.transaction(append));
       const tell = recorded?.();
-      if (tell !== undefined) db.afterCommit(() => tell(entries));
+      db.afterCommit(() => {
+        sealers.find(db)?.wake();
+        tell?.(entries);
+      });
     },
   };
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
-  const plain = (value: unknown) => masked(plainJson(value), sensitive);
+  const plain = (value: unknown) => (value === null ? null : masked(plainJson(value), sensitive));
   return {
     id: uuidv7(clock),
     at: clock.now(),

@@ -1,11 +1,15 @@
 import type { Db } from '../../db/db.ts';
 import { json } from '../../db/json-parameter.ts';
-import { contentHash, type EntryContent, linkHash } from './chain.ts';
+import { contentHash, type EntryContent } from './chain.ts';
+
+/** An entry as it is recorded. */
+export interface InboxEntry extends EntryContent {
+  readonly content_hash: string;
+}
 
 /** An entry in its place in the chain. */
-export interface StoredEntry extends EntryContent {
+export interface StoredEntry extends InboxEntry {
   readonly seq: bigint;
-  readonly content_hash: string;
   readonly previous_hash: string;
   readonly hash: string;
 }
@@ -32,35 +36,23 @@ const CONTENT = [
   'after',
   'metadata',
   'request_id',
+  'content_hash',
 ];
-const COLUMNS = [...CONTENT, 'seq', 'content_hash', 'previous_hash', 'hash'].map((name) => `"${name}"`).join(', ');
+const listed = (names: readonly string[], prefix = '') => names.map((name) => `${prefix}"${name}"`).join(', ');
+const COLUMNS = listed([...CONTENT, 'seq', 'previous_hash', 'hash']);
 
-/** Rows per statement: SQLite takes 32,766 parameters at most, and every count of rows is a statement text of its own. */
+/** Rows per statement: SQLite takes 32,766 parameters at most, and every number of rows is a statement text of its own. */
 const ROWS_MAX = 500;
 
-/**
- * Appends entries with one statement per 500. Links them at once on SQLite, whose transactions follow one another; on PostgreSQL the commit
- * does (see migrations).
- */
-export async function appendEntries(tx: Db, contents: readonly EntryContent[]): Promise<void> {
-  const chain = tx.dialect === 'sqlite' ? await readChain(tx) : null;
-  let [seq, hash] = [chain?.length ?? null, chain?.hash ?? null];
+/** Writes entries to the inbox, with one statement per 500. */
+export async function addToInbox(tx: Db, contents: readonly EntryContent[]): Promise<void> {
   for (let start = 0; start < contents.length; start += ROWS_MAX) {
     const some = contents.slice(start, start + ROWS_MAX);
-    const values: unknown[] = [];
-    for (const content of some) {
-      const digest = contentHash(content);
-      const previous = hash;
-      seq = seq === null ? null : seq + 1n;
-      hash = previous === null ? null : linkHash(previous, digest);
-      values.push(...contentValues(content), seq, digest, previous, hash);
-    }
-    await tx.query(insertText(some.length), values);
+    await tx.query(insertText(some.length), some.flatMap(inboxValues));
   }
-  if (chain !== null) await tx.query('update audit_chain set length = $1, hash = $2 where id = 1', [seq, hash]);
 }
 
-function contentValues(content: EntryContent): unknown[] {
+function inboxValues(content: EntryContent): unknown[] {
   const { before, after, metadata } = content;
   return [
     content.id,
@@ -72,8 +64,11 @@ function contentValues(content: EntryContent): unknown[] {
     content.action,
     content.target_type,
     content.target_id,
-    ...[before, after, metadata].map((value) => (value === null ? null : json(value))),
+    before === null ? null : json(before),
+    after === null ? null : json(after),
+    metadata === null ? null : json(metadata),
     content.request_id,
+    contentHash(content),
   ];
 }
 
@@ -82,19 +77,101 @@ const insertTexts = new Map<number, string>();
 function insertText(rows: number): string {
   let text = insertTexts.get(rows);
   if (text === undefined) {
-    const width = CONTENT.length + 4;
+    const width = CONTENT.length;
     const row = (index: number) => `(${Array.from({ length: width }, (_, column) => `$${index * width + column + 1}`).join(', ')})`;
-    text = `insert into audit_entries (${COLUMNS}) values ${Array.from({ length: rows }, (_, index) => row(index)).join(', ')}`;
+    text = `insert into audit_inbox (${listed(CONTENT)}) values ${Array.from({ length: rows }, (_, index) => row(index)).join(', ')}`;
     insertTexts.set(rows, text);
   }
   return text;
 }
 
-export async function readChain(db: Db, options: { readonly hold?: boolean } = {}): Promise<ChainState> {
-  const lock = options.hold === true && db.dialect === 'postgres' ? ' for update' : '';
-  const [chain] = await db.query<ChainState>(`select length, hash, pruned_through, pruned_hash from audit_chain where id = 1${lock}`);
+const CHAIN = 'select length, hash, pruned_through, pruned_hash from audit_chain where id = 1';
+
+export async function readChain(db: Db): Promise<ChainState> {
+  return requireChain((await db.query<ChainState>(CHAIN))[0]);
+}
+
+/** The chain, locked until the transaction ends. On SQLite a transaction that writes has it anyway. */
+export async function lockChain(tx: Db): Promise<ChainState> {
+  if (tx.dialect === 'sqlite') return readChain(tx);
+  return requireChain((await tx.query<ChainState>(`${CHAIN} for update`))[0]);
+}
+
+/** The same without waiting: null while another transaction has it. */
+export async function tryLockChain(tx: Db): Promise<ChainState | null> {
+  if (tx.dialect === 'sqlite') return readChain(tx);
+  return (await tx.query<ChainState>(`${CHAIN} for update skip locked`))[0] ?? null;
+}
+
+function requireChain(chain: ChainState | undefined): ChainState {
   if (chain === undefined) throw new Error('The audit chain has no start: run `kit migrate`.');
   return chain;
+}
+
+export function inboxEntries(tx: Db, limit: number): Promise<Pick<StoredEntry, 'id' | 'content_hash'>[]> {
+  return tx.query('select id, content_hash from audit_inbox order by id limit $1', [limit]);
+}
+
+/** What waits for the sealer. */
+export interface Unsealed {
+  readonly count: number;
+  readonly oldest: Date | null;
+}
+
+export async function unsealed(db: Db): Promise<Unsealed> {
+  const [row] = await db.query<{ count: number | bigint }>('select count(*) as count from audit_inbox');
+  const [first] = await db.query<{ at: Date }>('select at from audit_inbox order by id limit 1');
+  return { count: Number(row?.count ?? 0), oldest: first?.at ?? null };
+}
+
+/** Entries of the inbox after an id, and whether the chain has an entry with the same id. */
+export function readInbox(db: Db, after: string, limit: number): Promise<(InboxEntry & { readonly sealed: 0 | 1 })[]> {
+  return db.query(
+    `select ${listed(CONTENT, 'i.')}, case when e.id is null then 0 else 1 end as sealed from audit_inbox i left join audit_entries e on e.id = i.id
+     where i.id > $1 order by i.id limit $2`,
+    [after, limit],
+  );
+}
+
+/** An entry of the inbox and the hash of its place in the chain. */
+export interface Placement {
+  readonly id: string;
+  readonly hash: string;
+}
+
+const MOVE_POSTGRES = `with placed as (
+  select id, hash, cast($3 as bigint) + n as seq, coalesce(lag(hash) over (order by n), cast($4 as text)) as previous_hash
+  from unnest(cast($1 as uuid[]), cast($2 as text[])) with ordinality as listed (id, hash, n)
+), moved as (
+  delete from audit_inbox i using placed p where i.id = p.id returning i.*, p.seq, p.previous_hash, p.hash
+)
+insert into audit_entries (${COLUMNS}) select ${COLUMNS} from moved`;
+
+const COPY_SQLITE = `insert into audit_entries (${COLUMNS})
+select ${listed(CONTENT, 'i.')}, cast($2 as integer) + p.key + 1, coalesce(lag(p.value ->> 1) over (order by p.key), $3), p.value ->> 1
+from json_each($1) p join audit_inbox i on i.id = p.value ->> 0`;
+const DELETE_SQLITE = 'delete from audit_inbox where id in (select p.value ->> 0 from json_each($1) p)';
+
+/** Moves entries from the inbox to the end of a chain that the caller has locked. */
+export async function moveToChain(tx: Db, chain: ChainState, placements: readonly Placement[]): Promise<void> {
+  const count = tx.dialect === 'postgres' ? await moveOnPostgres(tx, chain, placements) : await moveOnSqlite(tx, chain, placements);
+  if (count !== placements.length) throw new Error('Entries left the audit inbox while they were sealed.');
+  const end = placements.at(-1)?.hash ?? chain.hash;
+  await tx.query('update audit_chain set length = $1, hash = $2 where id = 1', [chain.length + BigInt(count), end]);
+}
+
+async function moveOnPostgres(tx: Db, { length, hash: end }: ChainState, placements: readonly Placement[]): Promise<number> {
+  // Arrays as text: ids and hashes hold neither quotes nor commas.
+  const array = (values: readonly string[]) => `{${values.join(',')}}`;
+  const [ids, hashes] = [array(placements.map(({ id }) => id)), array(placements.map(({ hash }) => hash))];
+  return (await tx.execute(MOVE_POSTGRES, [ids, hashes, length, end])).count;
+}
+
+async function moveOnSqlite(tx: Db, { length, hash: end }: ChainState, placements: readonly Placement[]): Promise<number> {
+  const pairs = JSON.stringify(placements.map(({ id, hash }) => [id, hash]));
+  const { count } = await tx.execute(COPY_SQLITE, [pairs, length, end]);
+  await tx.execute(DELETE_SQLITE, [pairs]);
+  return count;
 }
 
 /** Entries after `seq`, in the order of the chain. */
@@ -106,10 +183,7 @@ export function readEntries(db: Db, after: bigint, through: bigint, limit: numbe
   ]);
 }
 
-/**
- * Entries in no place of the chain, or in one before its start or after its end. Inside a transaction that has just written some, those
- * are among them (PostgreSQL).
- */
+/** Entries in no place of the chain, or in one before its start or after its end. */
 export async function countOutside(db: Db, { pruned_through, length }: ChainState): Promise<number> {
   const [row] = await db.query<{ count: number | bigint }>(
     'select count(*) as count from audit_entries where seq is null or seq <= $1 or seq > $2',
@@ -119,11 +193,11 @@ export async function countOutside(db: Db, { pruned_through, length }: ChainStat
 }
 
 export async function findEntry(db: Db, by: 'id' | 'seq', value: string | bigint): Promise<StoredEntry | null> {
-  const [entry] = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where ${by} = $1 and seq is not null`, [value]);
+  const [entry] = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries where ${by} = $1`, [value]);
   return entry ?? null;
 }
 
-/** Of the entries that are in the chain: one that was put in beyond its ends has nothing to say. */
+/** Of the entries in the chain: one that was inserted beyond its ends does not count. */
 export async function latestOfAction(db: Db, action: string, { pruned_through, length }: ChainState): Promise<StoredEntry | null> {
   const [entry] = await db.query<StoredEntry>(
     `select ${COLUMNS} from audit_entries where action = $1 and seq > $2 and seq <= $3 order by seq desc limit 1`,
@@ -132,24 +206,21 @@ export async function latestOfAction(db: Db, action: string, { pruned_through, l
   return entry ?? null;
 }
 
-/** What was done to one thing, newest first. */
+/** What was done to one object, newest first. */
 export function newestEntriesOf(
   db: Db,
   { target_type, target_id }: Pick<StoredEntry, 'target_type' | 'target_id'>,
   limit: number,
 ): Promise<StoredEntry[]> {
   return db.query<StoredEntry>(
-    `select ${COLUMNS} from audit_entries where target_type = $1 and target_id = $2 and seq is not null order by seq desc limit $3`,
+    `select ${COLUMNS} from audit_entries where target_type = $1 and target_id = $2 order by seq desc limit $3`,
     [target_type, target_id, limit],
   );
 }
 
-/** The last place in the chain before which everything is older than `at`. Places follow commits, so times may be a little out of order. */
+/** The last place in the chain up to which everything is older than `at`. Entries are sealed after the commit, so times may be a little out of order. */
 export async function lastOlderThan(db: Db, at: Date): Promise<bigint> {
-  const [row] = await db.query<{ seq: bigint | null }>(
-    'select seq from audit_entries where at >= $1 and seq is not null order by seq limit 1',
-    [at],
-  );
+  const [row] = await db.query<{ seq: bigint | null }>('select seq from audit_entries where at >= $1 order by seq limit 1', [at]);
   return row?.seq === undefined || row.seq === null ? (await readChain(db)).length : row.seq - 1n;
 }
 
@@ -180,13 +251,13 @@ export async function listEntries(
 ): Promise<{ readonly entries: readonly StoredEntry[]; readonly count: number }> {
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
-  const conditions = ['seq is not null'];
+  const conditions: string[] = [];
   const { since, until } = filter;
-  // By this list, not by the filter's members: their order, and so the number of different statements, is the caller's.
+  // In the order of this list, not of the filter's members: that keeps the number of different statements small.
   for (const name of EQUAL) if (filter[name] !== undefined) conditions.push(`${name} = ${parameter(filter[name])}`);
   if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
   if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
-  const where = `where ${conditions.join(' and ')}`;
+  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries ${where}`, parameters);
   const paging = `limit ${parameter(page.limit)} offset ${parameter(page.offset)}`;
   const entries = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries ${where} order by seq desc ${paging}`, parameters);

@@ -1,15 +1,17 @@
 import type { Db } from '../../db/db.ts';
-import { GENESIS } from './chain.ts';
+import { contentHash, GENESIS } from './chain.ts';
 import { PRUNED } from './prune.ts';
-import { countOutside, findEntry, latestOfAction, readChain, type ChainState } from './store.ts';
+import { countOutside, findEntry, latestOfAction, readChain, readInbox, unsealed, type ChainState, type Unsealed } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
 import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { aFunction, filledText, required, rule } from '../../options/value-rule.ts';
 
 export interface ChainReport {
   readonly ok: boolean;
-  /** Entries that were read and found right. */
+  /** Entries of the chain that were read and are as recorded. */
   readonly checked: number;
+  /** Entries that are not in the chain yet. Until they are, nothing shows when one is changed or removed. */
+  readonly unsealed: Unsealed;
   readonly pruned_through: bigint;
   /** The last entry: note it elsewhere, and `anchor` proves later that nothing up to it was changed. */
   readonly head: { readonly seq: bigint; readonly hash: string };
@@ -31,8 +33,8 @@ const rules: OptionRules<VerifyChainOptions> = {
 };
 
 /**
- * Reads the whole chain, as one moment sees it, and stops at the first fault: an entry whose content was changed, that is missing, that
- * was put in, or links to something else; an end or a start that does not fit.
+ * Reads the whole chain in one snapshot and stops at the first fault: an entry that was changed, removed, moved or inserted; an end or a start
+ * that does not match. Entries that are not sealed yet are counted; `sealEntries` seals them first.
  */
 export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<ChainReport> {
   readOptions('verifyChain()', options, rules);
@@ -45,9 +47,11 @@ export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<C
       endFault(chain, walked.hash) ??
       (await startFault(tx, chain)) ??
       (await outsideFault(tx, chain)) ??
+      (await inboxFault(tx)) ??
       (await anchorFault(tx, chain, options));
     const head = { seq: chain.length, hash: chain.hash };
-    return { ok: fault === null, checked: walked.checked, pruned_through: chain.pruned_through, head, fault };
+    const { checked } = walked;
+    return { ok: fault === null, checked, unsealed: await unsealed(tx), pruned_through: chain.pruned_through, head, fault };
   }, snapshot);
 }
 
@@ -59,6 +63,22 @@ function endFault({ length, hash }: ChainState, walkedTo: string): ChainFault | 
 async function outsideFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
   const outside = await countOutside(tx, chain);
   return outside === 0 ? null : { seq: null, message: `${outside} entries stand outside the chain.` };
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const PAGE = 1000;
+
+/** An unsealed entry must match its own hash, and may not repeat one that is sealed: the sealer could not move it. */
+async function inboxFault(tx: Db): Promise<ChainFault | null> {
+  for (let after = FIRST_ID; ;) {
+    const entries = await readInbox(tx, after, PAGE);
+    for (const entry of entries) {
+      if (contentHash(entry) !== entry.content_hash) return { seq: null, message: `The unsealed entry ${entry.id} was changed.` };
+      if (entry.sealed === 1) return { seq: null, message: `The entry ${entry.id} is sealed and waits to be sealed again.` };
+      after = entry.id;
+    }
+    if (entries.length < PAGE) return null;
+  }
 }
 
 /** A start other than the first entry must be what the latest pruning, itself an entry of the chain, says it left. */

@@ -4,12 +4,13 @@ import { migrateWebhooks } from '../../../test/webhooks/outbox.ts';
 import type { User } from '../../auth/index.ts';
 import { migrate } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { initial as auditTables } from '../audit/migrations/index.ts';
+import { auditMigrations } from '../audit/migrations/all.ts';
 import { audit } from '../audit/module.ts';
 import { verifyChain } from '../audit/verify-chain.ts';
 import { WebhookEndpointController } from './controller.ts';
 import { disableEndpoint } from './endpoints/disable.ts';
 import { webhooks } from './module.ts';
+import { auditLog } from '../../../test/audit-log.ts';
 
 interface Entry {
   readonly action: string;
@@ -24,7 +25,7 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
   beforeAll(async () => {
     await prepareAccountsAndKeys(database.db);
     await migrateWebhooks(database.db);
-    await migrate(database.db, [{ name: 'audit', migrations: [auditTables] }]);
+    await migrate(database.db, [{ name: 'audit', migrations: auditMigrations }]);
     const mount = { '/v2': { '/hooks': WebhookEndpointController } };
     kit = await startKeyApp(database.db, { modules: [audit(), webhooks()], app: { mount } });
     ada = await kit.user('ada');
@@ -33,7 +34,7 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
 
   const call = (method: string, path: string, payload?: object) => kit.call(method, `/v2/hooks${path}`, { 'x-act-as': 'ada' }, payload);
   const create = () => call('POST', '', { url: 'https://hooks.example.com/a', events: ['order.*'], description: 'first' });
-  const entriesOf = (id: string) => database.db.query<Entry>('select * from audit_entries where target_id = $1 order by seq', [id]);
+  const entriesOf = async (id: string) => (await auditLog(database.db, { target_id: id })) as unknown as readonly Entry[];
 
   test('create, change, rotate, disable, enable and delete each leave one entry that says who, what and in which request', async () => {
     const { body: created } = await create();
@@ -100,7 +101,7 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
     const { body } = await create();
     expect((await call('PATCH', `/${body.id}`, { url: 'https://127.0.0.1/' })).status).toBe(422);
     expect(await entriesOf(body.id)).toHaveLength(1);
-    await database.db.query('alter table audit_entries rename to gone');
+    await database.db.query('alter table audit_inbox rename to gone');
     for (const [method, path, payload] of [
       ['POST', '', { url: 'https://hooks.example.com/b', events: ['*'] }],
       ['PATCH', `/${body.id}`, { description: 'lost' }],
@@ -108,7 +109,7 @@ describeDatabases('audit entries of webhook endpoints', (database) => {
       ['DELETE', `/${body.id}`],
     ] as const)
       expect((await call(method, path, payload)).status).toBe(500);
-    await database.db.query('alter table gone rename to audit_entries');
+    await database.db.query('alter table gone rename to audit_inbox');
     expect((await call('GET', '')).body).toMatchObject({
       items: [{ id: body.id, description: 'first', previous_secret_expires_at: null }],
       count: 1,
