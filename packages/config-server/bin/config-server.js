@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node can parse, so that an old one gets a sentence instead of a syntax error.
+// Plain JavaScript that every Node can parse, so that an old one prints a message instead of a syntax error.
 import { existsSync } from 'node:fs';
 import process from 'node:process';
 
@@ -9,6 +9,6 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(1);
 }
 
-// A published package holds only dist. In the workspace the sources are there too and are what should run.
+// A published package holds only dist. In the workspace the sources run.
 const source = new URL('../src/cli/main.ts', import.meta.url);
 await import(existsSync(source) ? source.href : new URL('../dist/cli/main.js', import.meta.url).href);

@@ -1,8 +1,8 @@
-/** Time as a parameter: tests move it by hand. */
+/** Time as a parameter, so that tests can move it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Runs something once after a delay; the result calls it off. */
+  /** Runs something once after a delay; the returned function cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 

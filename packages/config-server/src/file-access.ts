@@ -2,13 +2,13 @@ import { constants, readFileSync, stat, statSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** No configuration, certificate or token is larger; a file that is was listed by mistake and would hold all requests up. */
+/** A larger file was listed by mistake, and reading it would delay all requests. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Without O_NONBLOCK a named pipe put in a file's place between the look and the reading would hang the reader. */
+/** Without O_NONBLOCK a named pipe that replaces a file between `stat` and `open` would hang the reader. */
 const FLAG = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Why a file is not read although it exists. The code takes the place of the operating system's in messages. */
+/** Why an existing file is not read. Its code is shown in messages like one of the operating system. */
 class UnreadableFile extends Error {
   readonly code: string;
 
@@ -18,7 +18,7 @@ class UnreadableFile extends Error {
   }
 }
 
-/** Waiting for a pipe's writer takes forever, and so does reading a device. */
+/** Reading a pipe without a writer, or a device, never ends. */
 function checkRegular(stats: Stats): Stats {
   if (stats.isDirectory()) throw new UnreadableFile('EISDIR');
   if (!stats.isFile()) throw new UnreadableFile('not a regular file');
@@ -26,27 +26,27 @@ function checkRegular(stats: Stats): Stats {
   return stats;
 }
 
-const statInBackground = promisify(stat);
+const statAsynchronously = promisify(stat);
 
-/** How files are read. `stat` refuses what must not be read; `read` is for what `stat` let pass. */
+/** How files are read. `stat` refuses what must not be read; `read` is for files that passed it. */
 export interface FileAccess {
   stat(path: string): Stats | Promise<Stats>;
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-/** While requests are served, a slow disk must not hold them up. */
-export const inBackground: FileAccess = {
-  stat: async (path) => checkRegular(await statInBackground(path)),
+/** While requests are served: a slow disk must not delay them. */
+export const asynchronousFiles: FileAccess = {
+  stat: async (path) => checkRegular(await statAsynchronously(path)),
   read: (path) => readFile(path, { flag: FLAG }),
 };
 
-/** Before anything is served there is nobody to hold up, and 1,000 sections load in a third of the time. */
-export const atOnce: FileAccess = {
+/** Before the server listens: no request can be delayed, and 1,000 sections load in a third of the time. */
+export const synchronousFiles: FileAccess = {
   stat: (path) => checkRegular(statSync(path)),
   read: (path) => readFileSync(path, { flag: FLAG }),
 };
 
-/** A file of server.toml's own: itself, a token, a certificate. */
+/** Reads server.toml, or a token or certificate that it names. */
 export function readRegularFile(path: string): Buffer {
   checkRegular(statSync(path));
   return readFileSync(path, { flag: FLAG });

@@ -30,10 +30,10 @@ export interface ServerOptions {
   readonly deadlines?: Partial<Deadlines>;
 }
 
-/** Re-reads that `/check` may have going at once in the process. */
-const REHEARSALS_MAX = 8;
+/** How many loads for `/check` run at once in the process. */
+const DRY_RUNS_MAX = 8;
 const IDLE_CHECK_MS = 20;
-/** A connection that cannot be accepted is followed by thousands more. */
+/** When one connection cannot be accepted, thousands more follow: one message per minute is enough. */
 const ACCEPT_FAILURE_SILENCE_MS = 60_000;
 
 const LISTEN_REMEDIES: Readonly<Record<string, string>> = {
@@ -44,7 +44,7 @@ const LISTEN_REMEDIES: Readonly<Record<string, string>> = {
   EAI_AGAIN: '; the name cannot be resolved at the moment',
 };
 
-/** The running service. `start` opens sockets; `open` does everything else, for an application that brings its own. */
+/** The running service. `start` opens sockets; `open` does everything else, for an application with its own server. */
 export class ConfigServer implements Service {
   readonly audit: AuditRecorder;
   readonly streams: StreamHub;
@@ -53,10 +53,10 @@ export class ConfigServer implements Service {
   readonly #log: (line: string) => void;
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
-  readonly #rehearsals = new Limiter(REHEARSALS_MAX);
+  readonly #dryRuns = new Limiter(DRY_RUNS_MAX);
   #live: LiveRoster | undefined;
   #stopped: Promise<void> | undefined;
-  /** What the socket terminates TLS with; undefined for a plain one, whatever server.toml says by now. */
+  /** The certificates of the socket; undefined for a plain one, whatever server.toml says now. */
   #served: TlsMaterial | undefined;
   #socket: Server | undefined;
   #healthSocket: Server | undefined;
@@ -123,8 +123,8 @@ export class ConfigServer implements Service {
     return this.#clock.now();
   }
 
-  rehearse<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#rehearsals.run(work);
+  dryRun<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#dryRuns.run(work);
   }
 
   /** What SIGHUP does: reads server.toml and every section again. */
@@ -134,7 +134,7 @@ export class ConfigServer implements Service {
 
   /** Not ready first; then no new connection, streams end, requests in flight finish or are cut off after ten seconds. */
   stop(): Promise<void> {
-    // Whoever asks again waits for the same end: a second signal must not cut off what the first one lets finish.
+    // A second call waits for the same stop: a second signal must not cut off requests that the first one lets finish.
     if (this.#stopped !== undefined) return this.#stopped;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#stopped = promise;
@@ -146,7 +146,7 @@ export class ConfigServer implements Service {
     this.#live?.close();
     this.streams.closeAll();
     await closeSocket(this.#socket, this.#deadlines.shutdownMs);
-    // Probes see "not ready" until the very end.
+    // Probes get "not ready" until the very end.
     await closeSocket(this.#healthSocket, 0);
     this.audit.close();
   }
@@ -169,7 +169,7 @@ export class ConfigServer implements Service {
         socket.once('error', reject);
         socket.listen(bind.port, address, () => {
           socket.off('error', reject);
-          // No descriptor or memory left for a connection, for one: it passes, and must not take the open connections with it.
+          // For example no file descriptor left for a connection: that is temporary and must not end open connections.
           socket.on('error', (error) => this.#acceptFailed(error));
           resolve();
         });
@@ -187,7 +187,7 @@ export class ConfigServer implements Service {
     if (Math.abs(now - this.#acceptFailedAt) < ACCEPT_FAILURE_SILENCE_MS) return;
     this.#acceptFailedAt = now;
     this.#log(
-      `config-server: WARNING: connections cannot be accepted (${error.code ?? 'unknown error'}); raise the limit of open files, or find who holds so many`,
+      `config-server: WARNING: connections cannot be accepted (${error.code ?? 'unknown error'}); raise the limit of open files, or find the process that holds them`,
     );
   }
 
@@ -211,7 +211,7 @@ export class ConfigServer implements Service {
     const socket = this.#socket as HttpsServer & { requestCert: boolean; rejectUnauthorized: boolean };
     this.#served = tls;
     socket.setSecureContext(tls.options);
-    // setSecureContext leaves these two alone, and a client authority that came or went with the edit must count at once.
+    // setSecureContext does not change these two, and a client authority that was added or removed must take effect at once.
     socket.requestCert = tls.requiresClientCertificate;
     socket.rejectUnauthorized = true;
     this.#warn(tls);
@@ -223,7 +223,7 @@ export class ConfigServer implements Service {
   }
 }
 
-/** Keys that only a start can take in. */
+/** Keys that take effect only at a start. */
 function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] {
   const keys: string[] = [];
   const differ = (a: unknown, b: unknown): boolean => JSON.stringify(a) !== JSON.stringify(b);
@@ -237,7 +237,7 @@ function changedAtRestart(running: ServerConfig, after: ServerConfig): string[] 
 
 async function closeSocket(socket: Server | undefined, waitMs: number): Promise<void> {
   if (socket === undefined || !socket.listening) return;
-  // A stream that just ended leaves an idle connection behind, which its peer would like to keep.
+  // An ended stream leaves an idle connection that its peer keeps open.
   const idle = setInterval(() => socket.closeIdleConnections(), IDLE_CHECK_MS);
   const deadline = setTimeout(() => socket.closeAllConnections(), waitMs);
   await new Promise((resolve) => socket.close(resolve));

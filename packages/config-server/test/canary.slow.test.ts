@@ -68,7 +68,7 @@ const broken: readonly [file: keyof typeof good, content: string][] = [
 ];
 
 test(
-  'no value and no token appears in any answer but the document, in any line printed, or in any error',
+  'no value and no token appears in any response but the document, in any printed line, or in any error',
   { timeout: 120_000 },
   async () => {
     const folder = await folderWith({ ...good, 'server.toml': toml });

@@ -38,7 +38,7 @@ test('what the server does not grant, or does not have, is an auth error', async
   }
 });
 
-test('a follower hears of every install and is told to stop when its token is removed', async () => {
+test('a follower gets every install and stops when its token is removed', async () => {
   const running = await startServer();
   const url = `http://127.0.0.1:${running.port}`;
   const source = new RemoteSource({ url, ...section });

@@ -100,7 +100,7 @@ test('a percent-encoded letter is the letter: nothing else is decoded twice', as
   expect((await exchange(server.url, '/%2562illing/production', { token: TOKENS.billing })).status).toBe(404);
 });
 
-test('bytes that are not UTF-8 in path and header are answered and harm nothing', async () => {
+test('bytes that are not UTF-8 in path and header get a response and change nothing', async () => {
   const { server } = await start();
   const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
   for (const target of [
@@ -135,7 +135,7 @@ test.each([
   ['many headers', 'x-flood: 1\r\n'.repeat(20_000)],
   ['one endless header', `x-flood: ${'f'.repeat(200_000)}\r\n`],
   ['an endless token', `authorization: Bearer ${'t'.repeat(200_000)}\r\n`],
-])('%s are refused and the server goes on', async (_, headers) => {
+])('%s are refused and the server continues', async (_, headers) => {
   const { server } = await start();
   const raw = await exchangeRaw(server.port, `GET /healthz HTTP/1.1\r\nhost: x\r\n${headers}\r\n`);
   expect(raw.slice(0, 12)).toMatch(/^(HTTP\/1\.1 431)?$/);

@@ -50,7 +50,7 @@ function model(under: Value | undefined, over: Value): Value {
 
 const plain = (held: Value): unknown => JSON.parse(JSON.stringify(held));
 
-test('a merge is: the later layer where it speaks, the earlier one elsewhere, tables key by key', () => {
+test('a merge takes the later layer where it has a value, the earlier one elsewhere, tables key by key', () => {
   fc.assert(
     fc.property(table, table, (under, over) => {
       expect(plain(merged(under, over))).toEqual(plain(model(under, over)));

@@ -29,7 +29,7 @@ test('ungranted, unknown and malformed are answered with identical bytes, on eve
   }
 });
 
-test('without a valid token nothing is learned: 401 with identical bytes whatever is named', async () => {
+test('without a valid token nothing is revealed: 401 with identical bytes whatever is named', async () => {
   const folder = await folderWith(HIDING_FILES);
   const server = await startCli(join(folder, 'server.toml'));
   const answers = new Set<string>();

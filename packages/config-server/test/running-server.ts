@@ -152,8 +152,8 @@ export function ask(port: number, path: string, options: AskOptions = {}): Promi
   });
 }
 
-/** Waits for something a file watcher or a peer brings about: these take real time, so it is polled and never slept for. */
-export async function eventually(condition: () => boolean | Promise<boolean>, what: string, withinMs = 10_000): Promise<void> {
+/** Waits for something that a file watcher or a peer causes: these take real time, so it is polled. */
+export async function eventually(condition: () => boolean | Promise<boolean>, what: string, withinMs = 50_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`did not happen in time: ${what}`);

@@ -30,7 +30,7 @@ export interface AuditRecord {
 }
 
 /**
- * Where audit entries go. It is called before the answer leaves the process, and `flush`, when present, at the end of the same
+ * Where audit entries go. It is called before the response leaves the process, and `flush`, when present, at the end of the same
  * event-loop turn. It must not block; if it throws, the request is served all the same.
  */
 export interface AuditSink {

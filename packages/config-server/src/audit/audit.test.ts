@@ -116,7 +116,7 @@ test('no answer leaves before the lines of its turn are flushed, also when the f
     );
     for (const answer of ['first', 'second']) {
       recorder.record({ endpoint: 'document', outcome: 'served' });
-      recorder.thenAnswer(() => void order.push(answer));
+      recorder.afterFlush(() => void order.push(answer));
     }
     await new Promise(setImmediate);
     expect(order).toEqual(['recorded', 'recorded', 'flushed', 'first', 'second']);
@@ -145,7 +145,7 @@ test('lines that a full pipe does not take are queued, then dropped and counted,
   expect(told).toEqual([21]);
 });
 
-test('a descriptor that fails is told of once, a slow reader is not', async () => {
+test('a failing descriptor is reported once, a slow reader is not', async () => {
   const full = openSync('/dev/full', 'w');
   onTestFinished(() => closeSync(full));
   const told: string[] = [];

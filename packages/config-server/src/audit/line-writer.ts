@@ -1,27 +1,27 @@
 import { writeSync } from 'node:fs';
 
-/** Lines wait in memory up to this much while the descriptor takes none. */
+/** How many bytes of lines wait in memory while the descriptor accepts none. */
 const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 const RETRY_MS = 50;
 
 /**
- * A burst of more lines than a pipe holds (64 KiB) finds it full although its reader is at work. So much time it gets, once,
- * before the pipe counts as stalled and lines start to wait.
+ * A burst of lines larger than a pipe (64 KiB) finds it full although its reader is active. The writer waits this long, once,
+ * before the pipe counts as stalled and lines are queued.
  */
-const PATIENCE_MS = 20;
+const PIPE_WAIT_MS = 20;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 export interface LineWriterOptions {
   readonly queueBytesMax?: number;
-  /** Called with the system's code when the descriptor fails for another reason than a slow reader, once until it takes lines again. */
+  /** Called with the error code when the descriptor fails for another reason than a slow reader; once until it accepts lines again. */
   readonly onFailing?: (code: string) => void;
-  /** Called with the number of lines that were lost, once the descriptor takes lines again. */
+  /** Called with the number of dropped lines, once the descriptor accepts lines again. */
   readonly onRecovered?: (dropped: number) => void;
 }
 
 /**
- * Writes lines to a descriptor without ever waiting long for it. What a full pipe or a full disk does not take stays queued and is
- * tried again; beyond the ceiling lines are dropped and counted. A pipe must be in non-blocking mode.
+ * Writes lines to a descriptor without waiting long for it. What a full pipe or disk does not accept stays queued and is retried;
+ * beyond the limit lines are dropped and counted. A pipe must be in non-blocking mode.
  */
 export class LineWriter {
   readonly #fd: number;
@@ -30,7 +30,7 @@ export class LineWriter {
   readonly #onRecovered: ((dropped: number) => void) | undefined;
   /** Lines not handed to the descriptor yet. */
   #fresh = '';
-  /** Bytes of which the descriptor may have taken a part. */
+  /** Bytes that the descriptor may have accepted in part. */
   #started: Buffer = Buffer.alloc(0);
   #dropped = 0;
   #failing = false;
@@ -54,8 +54,8 @@ export class LineWriter {
   }
 
   flush(): void {
-    // While a retry is pending the descriptor is known to be full: asking it again on every request would cost a system call each.
-    if (this.#retry === undefined) this.#drain(PATIENCE_MS);
+    // While a retry is pending the descriptor is known to be full: trying on every request would cost a system call each.
+    if (this.#retry === undefined) this.#drain(PIPE_WAIT_MS);
   }
 
   /** A last attempt before the process ends. */
@@ -66,12 +66,12 @@ export class LineWriter {
     clearTimeout(this.#retry);
   }
 
-  #drain(patienceMs: number): void {
-    let patience = patienceMs;
+  #drain(waitMs: number): void {
+    let waits = waitMs;
     while (this.#started.length > 0 || this.#fresh !== '') {
       const code = this.#write();
       if (code === undefined) continue;
-      if (code === 'EAGAIN' && patience-- > 0) Atomics.wait(sleeper, 0, 0, 1);
+      if (code === 'EAGAIN' && waits-- > 0) Atomics.wait(sleeper, 0, 0, 1);
       else return this.#retryLater(code);
     }
     this.#failing = false;
@@ -93,7 +93,7 @@ export class LineWriter {
     this.#retry.unref();
   }
 
-  /** Hands over as much as is taken. A code means that nothing was: the reader is behind, the disk full, the pipe closed. All may pass. */
+  /** Writes as much as the descriptor accepts. A code means nothing was written (slow reader, full disk, closed pipe), which may pass. */
   #write(): string | undefined {
     if (this.#started.length === 0) {
       this.#started = Buffer.from(this.#fresh);

@@ -1,14 +1,14 @@
 import type { AuditEntry, AuditRecord, AuditSink } from './audit-entry.ts';
 
 /**
- * Orders audit and answer: entries recorded during one event-loop turn are flushed together at its end, and only then do the
- * turn's answers leave. A caller that has its answer therefore has its line, even if the process is killed the next instant,
- * and a busy turn costs one write.
+ * Writes audit lines before responses: entries of one event-loop turn are flushed together at its end, and only then are the
+ * turn's responses sent. A caller that has its response therefore has its line, even if the process is killed right after, and
+ * a busy turn costs one write.
  */
 export class AuditRecorder {
   readonly #sink: AuditSink;
   readonly #now: () => number;
-  #answers: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
   #scheduled = false;
   #timeMs = Number.NaN;
   #timeText = '';
@@ -21,12 +21,12 @@ export class AuditRecorder {
   record(record: AuditRecord, traceId?: string): void {
     const { endpoint, outcome, caller = null, application = null, profile = null, generation = null } = record;
     const entry: AuditEntry = { time: this.#time(), caller, application, profile, endpoint, outcome, generation };
-    this.#hand(traceId === undefined ? entry : { ...entry, trace_id: traceId });
+    this.#deliver(traceId === undefined ? entry : { ...entry, trace_id: traceId });
   }
 
-  /** Runs `answer` after everything recorded so far was flushed. */
-  thenAnswer(answer: () => void): void {
-    this.#answers.push(answer);
+  /** Runs `send` after everything recorded so far was flushed. */
+  afterFlush(send: () => void): void {
+    this.#waiting.push(send);
     this.#schedule();
   }
 
@@ -39,10 +39,10 @@ export class AuditRecorder {
     attempt(() => this.#sink.close?.());
   }
 
-  #hand(entry: AuditEntry): void {
+  #deliver(entry: AuditEntry): void {
     try {
       const returned: unknown = this.#sink(entry);
-      // A sink written as an async function rejects later; that must not take the process down either.
+      // An async sink rejects later; that must not end the process either.
       if (returned instanceof Promise) returned.catch(() => undefined);
     } catch {
       // A failing sink never fails a request.
@@ -55,10 +55,10 @@ export class AuditRecorder {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      const answers = this.#answers;
-      this.#answers = [];
+      const waiting = this.#waiting;
+      this.#waiting = [];
       this.flush();
-      for (const answer of answers) attempt(answer);
+      for (const send of waiting) attempt(send);
     });
   }
 
@@ -73,11 +73,11 @@ export class AuditRecorder {
   }
 }
 
-/** One sink or one peer that fails must not take the rest of the turn with it. */
+/** A failing sink or peer must not stop the rest of the turn. */
 function attempt(run: () => void): void {
   try {
     run();
   } catch {
-    // There is nobody left to tell.
+    // There is nowhere left to report it.
   }
 }

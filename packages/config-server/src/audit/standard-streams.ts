@@ -28,6 +28,6 @@ function makeNonBlocking(fd: 1 | 2): void {
   const stats = fstatSync(fd);
   if (!stats.isFIFO() && !stats.isSocket()) return;
   const stream = fd === 1 ? process.stdout : process.stderr;
-  // Nothing is written through it, but a peer that hangs up is reported on it.
+  // Nothing is written through this stream, but it reports a closed peer.
   stream.on('error', () => undefined);
 }

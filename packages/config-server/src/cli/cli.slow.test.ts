@@ -203,7 +203,7 @@ test.each(['pipe', 'file'] as const)('after SIGKILL the line of every answered r
   }
 });
 
-test('a standard error that nobody reads blocks no request', async () => {
+test('a standard error that is not read blocks no request', async () => {
   const folder = await prepare();
   const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -258,7 +258,7 @@ const STALLED_PROGRAM = `
   setInterval(() => undefined, 1000);
 `;
 
-test('a standard error that was closed by its reader stops nothing, and is told of', async () => {
+test('a standard error that its reader closed stops no request, and is reported', async () => {
   const program = await start(await prepare());
   program.child.stderr.destroy();
   for (let index = 0; index < 20; index++) expect((await ask(program.port, '/billing/prod')).status).toBe(200);

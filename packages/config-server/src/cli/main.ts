@@ -3,7 +3,7 @@ import process from 'node:process';
 import { formatAddress, isLoopback } from '../config/bind-address.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal, type Problem } from '../config/problem.ts';
-import { atOnce } from '../file-access.ts';
+import { synchronousFiles } from '../file-access.ts';
 import { packageVersion } from '../package-version.ts';
 import { prepareSections } from '../section/prepare-sections.ts';
 import { ConfigServer } from '../server.ts';
@@ -48,13 +48,15 @@ async function check(path: string): Promise<number> {
   );
 }
 
-/** The configuration, or a refusal with everything that is wrong: also what loading would find, when the file itself has problems. */
+/** The configuration, or a refusal with every problem: when the file has problems, loading is checked too. */
 async function validate(path: string, load: boolean): Promise<ServerConfig> {
   const { config, problems } = readServerConfig(path);
   if (config !== undefined && problems.length === 0 && !load) return config;
   const sections = config?.sections.filter((section) => section.files.length > 0) ?? [];
   const found =
-    config === undefined ? [] : [...(await prepareSections(config, sections, atOnce)).problems, ...(await tracingProblems(config))];
+    config === undefined
+      ? []
+      : [...(await prepareSections(config, sections, synchronousFiles)).problems, ...(await tracingProblems(config))];
   if (config === undefined || problems.length + found.length > 0) throw new StartRefusal(resolve(path), [...problems, ...found]);
   return config;
 }
@@ -67,7 +69,7 @@ async function tracingProblems(config: ServerConfig): Promise<Problem[]> {
 async function serve(path: string): Promise<undefined> {
   const config = await validate(path, false);
   const server = await ConfigServer.start(config);
-  // Before the start line: whoever waits for it may signal at once, and SIGHUP without a handler ends the process.
+  // Before the start line: a supervisor may signal as soon as it reads it, and SIGHUP without a handler ends the process.
   onSignals(server);
   const address = server.address!;
   const real = formatAddress({ host: address.address, port: address.port });

@@ -108,7 +108,7 @@ test.skipIf(process.getuid?.() !== 0)('a cache file that belongs to somebody els
   expect(source.current).toBeUndefined();
 });
 
-test('a cache file that is not there yet is no error', async () => {
+test('a missing cache file is not an error', async () => {
   const source = new RemoteSource({ ...down, cacheFile: join(await temporaryFolder(), 'none') });
   expect(await source.refresh()).not.toHaveProperty('cacheError');
 });
@@ -126,7 +126,7 @@ test('a folder in the place of the cache file is reported and does not stop the 
   expect(await readdir(folder)).toEqual(['cache']);
 });
 
-test('a failed write is made up for by the next refresh, although the document did not change', async () => {
+test('a failed write is repeated by the next refresh, although the document did not change', async () => {
   const folder = await temporaryFolder();
   const cacheFile = join(folder, 'later', 'cache');
   const server = await serveVersioned({ a: 1 });

@@ -9,9 +9,9 @@ export function parseDocument(body: Buffer): Document {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    throw new RemoteSourceError('invalid-body', 'the answer is not complete JSON in UTF-8');
+    throw new RemoteSourceError('invalid-body', 'the response is not complete JSON in UTF-8');
   }
-  if (!isDocument(value)) throw new RemoteSourceError('invalid-body', 'the answer is JSON but not an object');
+  if (!isDocument(value)) throw new RemoteSourceError('invalid-body', 'the response is JSON but not an object');
   return freeze(value);
 }
 

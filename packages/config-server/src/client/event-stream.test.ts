@@ -12,7 +12,7 @@ test.each([['\n'], ['\r\n'], ['\r']])('an event is read with line ends %j', (end
   expect(reader.retryMs).toBe(3_000);
 });
 
-test('comments, unknown fields and events without data are passed over', () => {
+test('comments, unknown fields and events without data are ignored', () => {
   expect(read(': hello\n\nfoo: bar\nevent: generation\n\nid: 4\n\n')).toEqual([]);
 });
 

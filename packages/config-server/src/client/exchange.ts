@@ -5,7 +5,7 @@ import type { SectionAddress } from './options.ts';
 import { readTlsMaterial } from './tls.ts';
 
 /**
- * One GET on a connection of its own, up to the answer's headers. A connection is never reused: one signal then bounds everything from
+ * One GET on a connection of its own, up to the response's headers. A connection is never reused: one signal then bounds everything from
  * name lookup to last byte, and renewed certificates take effect at once.
  */
 export async function openExchange(
@@ -29,10 +29,10 @@ export async function openExchange(
 function answerOf(request: ReturnType<typeof requestPlain>, address: SectionAddress): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
-    // Also after the answer began, where the response reports it: an error event without a listener would end the process.
+    // Also after the response began, where the response reports it: an error event without a listener would end the process.
     request.on('error', (error) => reject(connectionError(error, address)));
-    // An answer that switches protocols ends the request with neither of the above.
-    request.on('close', () => reject(new RemoteSourceError('connection', `${address.base} closed the connection without an answer`)));
+    // A response that switches protocols ends the request with neither of the above.
+    request.on('close', () => reject(new RemoteSourceError('connection', `${address.base} closed the connection without a response`)));
     request.end();
   });
 }
@@ -44,23 +44,27 @@ export function connectionError(error: unknown, address: SectionAddress): Remote
   if (/^(ERR_SSL|ERR_TLS|ERR_OSSL|CERT_|EPROTO|UNABLE_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_|INVALID_CA)/.test(code)) {
     return new RemoteSourceError('tls', `TLS with ${address.base} failed: ${code}`);
   }
-  return new RemoteSourceError('connection', `no complete answer from ${address.base}: ${code}`);
+  return new RemoteSourceError('connection', `no complete response from ${address.base}: ${code}`);
 }
 
-/** The error an answer stands for, or undefined when its status is one of `expected`. */
-export function statusError(answer: IncomingMessage, expected: readonly number[], address: SectionAddress): RemoteSourceError | undefined {
-  const status = answer.statusCode ?? 0;
+/** The error a response stands for, or undefined when its status is one of `expected`. */
+export function statusError(
+  response: IncomingMessage,
+  expected: readonly number[],
+  address: SectionAddress,
+): RemoteSourceError | undefined {
+  const status = response.statusCode ?? 0;
   if (expected.includes(status)) return undefined;
   const section = `${address.application}/${address.profile}`;
   if (status === 401) return new RemoteSourceError('unauthenticated', `${address.base} refused the token`, { status });
   if (status === 403) return new RemoteSourceError('forbidden', `${address.base} refused access to ${section}`, { status });
   if (status === 404) return new RemoteSourceError('not-found', `${address.base} has no ${section} for this token`, { status });
-  const retryAfterMs = parseRetryAfter(answer.headers['retry-after']);
+  const retryAfterMs = parseRetryAfter(response.headers['retry-after']);
   const message = `${address.base} answered ${status} for ${section}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}`;
   return new RemoteSourceError('status', message, { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
 }
 
-// A server, or something posing as it, must not be able to silence a client for good.
+// A server, or an impostor, must not be able to stop a client forever.
 const RETRY_AFTER_MS_MAX = 300_000;
 
 function parseRetryAfter(value: string | undefined): number | undefined {
@@ -68,7 +72,7 @@ function parseRetryAfter(value: string | undefined): number | undefined {
   return Math.min(Number(value) * 1_000, RETRY_AFTER_MS_MAX);
 }
 
-export function checkMediaType(answer: IncomingMessage, expected: string, address: SectionAddress): void {
-  const given = answer.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+export function checkMediaType(response: IncomingMessage, expected: string, address: SectionAddress): void {
+  const given = response.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (given !== expected) throw new RemoteSourceError('content-type', `${address.base} answered with another media type than ${expected}`);
 }

@@ -27,41 +27,42 @@ export async function fetchDocument(address: SectionAddress, etag: string | unde
   const timer = setTimeout(() => deadline.abort(), limits.timeout);
   try {
     const headers = { accept: 'application/json', 'accept-encoding': 'br, gzip', ...(etag === undefined ? {} : { 'if-none-match': etag }) };
-    const answer = await openExchange(address, '', headers, deadline.signal);
+    const response = await openExchange(address, '', headers, deadline.signal);
     try {
-      return await readAnswer(answer, etag !== undefined, limits.maxBytes, address);
+      return await readResponse(response, etag !== undefined, limits.maxBytes, address);
     } finally {
-      answer.destroy();
+      response.destroy();
     }
   } catch (error) {
-    if (deadline.signal.aborted) throw new RemoteSourceError('timeout', `no complete answer from ${address.base} in ${limits.timeout} ms`);
+    if (deadline.signal.aborted)
+      throw new RemoteSourceError('timeout', `no complete response from ${address.base} in ${limits.timeout} ms`);
     throw connectionError(error, address);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function readAnswer(answer: IncomingMessage, conditional: boolean, maxBytes: number, address: SectionAddress): Promise<Fetched> {
-  const failure = statusError(answer, conditional ? [200, 304] : [200], address);
+async function readResponse(response: IncomingMessage, conditional: boolean, maxBytes: number, address: SectionAddress): Promise<Fetched> {
+  const failure = statusError(response, conditional ? [200, 304] : [200], address);
   if (failure !== undefined) throw failure;
-  const generation = parseGeneration(answer.headers['config-generation']);
-  if (answer.statusCode === 304) return { document: undefined, generation };
-  checkMediaType(answer, 'application/json', address);
-  const body = await readBody(answer, maxBytes, address);
-  return { document: parseDocument(body), body, etag: parseEtag(answer.headers.etag), generation };
+  const generation = parseGeneration(response.headers['config-generation']);
+  if (response.statusCode === 304) return { document: undefined, generation };
+  checkMediaType(response, 'application/json', address);
+  const body = await readBody(response, maxBytes, address);
+  return { document: parseDocument(body), body, etag: parseEtag(response.headers.etag), generation };
 }
 
-async function readBody(answer: IncomingMessage, maxBytes: number, address: SectionAddress): Promise<Buffer> {
+async function readBody(response: IncomingMessage, maxBytes: number, address: SectionAddress): Promise<Buffer> {
   const tooLarge = (): RemoteSourceError =>
     new RemoteSourceError('too-large', `the document at ${address.base} is larger than maxBytes (${maxBytes})`);
-  const encoding = (answer.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'br') {
-    throw new RemoteSourceError('content-encoding', 'the answer has a content encoding that was not asked for');
+    throw new RemoteSourceError('content-encoding', 'the response has a content encoding that was not asked for');
   }
-  if (Number(answer.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
+  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of answer) {
+  for await (const chunk of response) {
     bytes += (chunk as Buffer).length;
     // Compressed bytes count as well: an endless row of empty gzip members decompresses to nothing.
     if (bytes > maxBytes) throw tooLarge();

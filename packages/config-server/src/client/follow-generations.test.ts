@@ -37,7 +37,7 @@ test('each generation event is handed over, with token and Last-Event-ID on the 
   expect(request?.headers).toMatchObject({ authorization: `Bearer ${token}`, 'last-event-id': '2', accept: 'text/event-stream' });
 });
 
-test('a stream that ends is opened again with the last generation seen, and its opening event is told even when equal', async () => {
+test('a stream that ends is opened again with the last generation seen, and its opening event is reported even when equal', async () => {
   const server = await serveHttp((_, response) => {
     openStream(response, event(3));
     response.end();
@@ -50,7 +50,7 @@ test('a stream that ends is opened again with the last generation seen, and its 
   expect(retries[0]).toMatchObject({ kind: 'remote', code: 'ended' });
 });
 
-test('a server that goes away and comes back is found again', async () => {
+test('a server that stops and comes back is found again', async () => {
   const server = await serveHttp((_, response) => openStream(response, event(8)));
   const { generations, retries } = follow(server);
   await expect.poll(() => generations).toEqual([8]);
@@ -101,7 +101,7 @@ test.each([
   expect(retries[0]).toMatchObject({ kind: 'remote', code });
 });
 
-test('events of other kinds are passed over', async () => {
+test('events of other kinds are ignored', async () => {
   const server = await serveHttp((_, response) => openStream(response, `event: news\ndata: x\n\n${event(2)}`));
   const { generations, retries } = follow(server);
   await expect.poll(() => generations).toEqual([2]);
@@ -181,7 +181,7 @@ test('leaving the loop closes the connection', async () => {
   await expect.poll(() => open).toBe(0);
 });
 
-test('a callback that throws ends the following with its error', async () => {
+test('a callback that throws ends the iteration with its error', async () => {
   const server = await serveHttp((_, response) => openStream(response, event(1)));
   const failing = followGenerations({ url: server.url, ...section }, () => Promise.reject(new Error('full')));
   await expect(failing).rejects.toThrow('full');

@@ -16,7 +16,7 @@ export interface FollowOptions extends SectionOptions {
   retryMaxMs?: number;
   /** Sent as Last-Event-ID on the first connection. */
   lastGeneration?: number;
-  /** Told of every failure that leads to a reconnect. */
+  /** Called for every failure that leads to a reconnect. */
   onRetry?: (error: RemoteSourceError, delayMs: number) => void;
 }
 

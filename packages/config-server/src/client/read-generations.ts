@@ -17,7 +17,7 @@ export interface ReadOptions {
   readonly lastGeneration: number | undefined;
 }
 
-/** Reads one connection until it fails, which it always does in the end. `onEvent` also gets the server's advice for reconnecting. */
+/** Reads one connection until it fails or ends. `onEvent` also gets the server's advice for reconnecting. */
 export async function readGenerations(
   address: SectionAddress,
   options: ReadOptions,
@@ -34,22 +34,22 @@ export async function readGenerations(
       'accept-encoding': 'identity',
       ...(lastGeneration === undefined ? {} : { 'last-event-id': String(lastGeneration) }),
     };
-    const answer = await openExchange(address, '/stream', headers, signal);
+    const response = await openExchange(address, '/stream', headers, signal);
     try {
-      const failure = statusError(answer, [200], address);
+      const failure = statusError(response, [200], address);
       if (failure !== undefined) throw failure;
-      checkMediaType(answer, 'text/event-stream', address);
+      checkMediaType(response, 'text/event-stream', address);
       clearTimeout(timer);
       late = new RemoteSourceError('silence', `the stream of ${address.base} was silent for ${options.silenceMs} ms`);
       timer = setTimeout(() => cut.abort(), options.silenceMs);
       const reader = new EventStreamReader();
-      for await (const chunk of answer) {
+      for await (const chunk of response) {
         timer.refresh();
         const event = reader.push(chunk as Buffer).findLast((candidate) => candidate.event === 'generation');
         if (event !== undefined) onEvent(parseGenerationEvent(event, address), reader.retryMs);
       }
     } finally {
-      answer.destroy();
+      response.destroy();
     }
     throw new RemoteSourceError('ended', `${address.base} ended the stream`);
   } catch (error) {

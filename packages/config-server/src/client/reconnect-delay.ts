@@ -10,7 +10,7 @@ export interface ReconnectState {
 
 const RETRY_MS = 1_000;
 
-/** The least that counts as advice: with `retry: 0` a server that ends every stream would be asked as fast as the network allows. */
+/** The shortest accepted advice: with `retry: 0` a server that ends every stream would get requests as fast as the network allows. */
 const RETRY_MS_MIN = 500;
 
 /**
@@ -19,7 +19,7 @@ const RETRY_MS_MIN = 500;
  */
 export function reconnectDelay({ failures, retryMs = RETRY_MS, retryAfterMs = 0, retryMaxMs }: ReconnectState, random: number): number {
   const ceiling = Math.min(retryMaxMs, Math.max(retryMs, RETRY_MS_MIN) * 2 ** Math.min(failures, 16));
-  // Never zero: a server that accepts and closes at once must not be hammered.
+  // Never zero: a server that accepts and closes at once must not be overloaded.
   const spread = ceiling * (0.1 + 0.9 * random);
   return Math.round(retryAfterMs > 0 ? retryAfterMs + spread : spread);
 }

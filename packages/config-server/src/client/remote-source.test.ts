@@ -44,7 +44,7 @@ test('an equal body without an entity tag is no change, and readers keep the sam
   expect(source.current).toBe(before);
 });
 
-test('a server that started over with a lower generation is believed', async () => {
+test('a lower generation of a restarted server is accepted', async () => {
   let generation = 7;
   const server = await serveHttp((_, response) => sendDocument(response, { generation }, { 'config-generation': String(generation) }));
   const source = new RemoteSource({ url: server.url, ...section });

@@ -20,9 +20,9 @@ export interface RemoteSourceOptions extends SectionOptions {
 export interface RefreshResult {
   /** Whether `current` is another document than before the call. */
   readonly changed: boolean;
-  /** Why the server's document could not be had. The last good one stays. */
+  /** Why the document could not be fetched. The last good one stays. */
   readonly error?: RemoteSourceError;
-  /** Why the copy on disk could not be read or written. What `error` says is not affected. */
+  /** Why the copy on disk could not be read or written. Independent of `error`. */
   readonly cacheError?: RemoteSourceError;
 }
 
@@ -30,7 +30,7 @@ const TIMEOUT_MS = 10_000;
 const BYTES_MAX = 8 * 1024 * 1024;
 const KNOWN = [...SECTION_OPTION_NAMES, 'timeout', 'maxBytes', 'cacheFile'];
 
-/** The configuration document of one section, fetched when told to, never on its own. */
+/** The configuration document of one section, fetched only when `refresh` is called. */
 export class RemoteSource {
   readonly #address: SectionAddress;
   readonly #limits: FetchLimits;
@@ -38,12 +38,12 @@ export class RemoteSource {
   #kept: Kept | undefined;
   #origin: 'server' | 'cache' | undefined;
   #cacheVisited = false;
-  /** The last write failed: fetch whole next time, so that there is something to write. */
+  /** The last write failed: fetch the whole document next time, so that it can be written. */
   #cacheBehind = false;
   #waiting: Promise<RefreshResult> | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Throws when an option is wrong, naming all that are. */
+  /** Throws when options are wrong, and names all of them. */
   constructor(options: RemoteSourceOptions) {
     if (typeof options !== 'object' || options === null) throw new RemoteSourceError('option', 'RemoteSource: options must be an object');
     const faults: string[] = [];
@@ -77,7 +77,7 @@ export class RemoteSource {
 
   /**
    * Fetches once and swaps the document whole. Resolves in every case but misuse; on failure the last good document stays.
-   * Calls made while one is on its way share the next one, because the answer under way may be older than what the caller heard of.
+   * Calls made while one is under way share the next one, because the running response may be older than the change.
    */
   refresh(): Promise<RefreshResult> {
     this.#waiting ??= this.#last.then(() => {
@@ -126,7 +126,7 @@ export class RemoteSource {
     return this.#kept.document;
   }
 
-  /** Once, before the first request, whose condition it provides. */
+  /** Reads the cache once, before the first request, which it makes conditional. */
   async #loadCache(): Promise<{ changed: boolean; cacheError?: RemoteSourceError }> {
     if (this.#cacheFile === undefined || this.#cacheVisited) return { changed: false };
     this.#cacheVisited = true;

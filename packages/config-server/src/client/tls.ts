@@ -122,7 +122,7 @@ function describePem(name: PemName, pem: Pem | undefined): string {
 
 async function readPemFile(name: PemName, file: string): Promise<string> {
   try {
-    // Without O_NONBLOCK a named pipe in the file's place would hold the exchange up beyond every deadline.
+    // Without O_NONBLOCK a named pipe in the file's place would block the exchange beyond every deadline.
     const handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       if ((await handle.stat()).isFIFO()) throw Object.assign(new Error('a pipe'), { code: 'a pipe' });

@@ -253,7 +253,7 @@ test.each([
   ['sections outside of [server]', toml(CLIENT).concat(SECTION.replace('server.', '')), ['sections', 'server.sections']],
   ['a section in single brackets', toml(SECTION.replace('[[server.sections]]', '[server.sections]'), CLIENT), ['server.sections']],
   ['a client in single brackets', toml(SECTION, CLIENT.replace('[[server.clients]]', '[server.clients]')), ['server.clients']],
-])('a mistake is told once, without others that only follow from it: %s', async (_what, text, keys) => {
+])('a mistake is reported once, without others that only follow from it: %s', async (_what, text, keys) => {
   expect((await problemsOf(text)).map((problem) => problem.split(/: | \(/)[0])).toEqual(keys);
 });
 
@@ -329,7 +329,7 @@ test('a key of server.toml cannot forge a line of the refusal', async () => {
   expect(refusal.message).not.toMatch(/\p{Cc}/u);
 });
 
-test('a token file that is no text is refused: its bytes would be replaced by ones that can be guessed', async () => {
+test('a token file that is not text is refused: its bytes would be replaced by ones that can be guessed', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'a.token'), Buffer.alloc(64, 0xff));
   await writeFile(join(folder, 'server.toml'), toml(SECTION, CLIENT.replace(/token = .*/, 'token_file = "a.token"')));

@@ -18,7 +18,7 @@ function failureOf(document: object, environment: Record<string, string>): LoadF
   throw new Error('it did not fail');
 }
 
-test('the default prefix is the application in capitals, everything odd an underscore', () => {
+test('the default prefix is the application in capitals, other characters as underscores', () => {
   expect(defaultPrefix('billing')).toBe('BILLING__');
   expect(defaultPrefix('pay-roll.v2_x')).toBe('PAY_ROLL_V2_X__');
 });
@@ -30,7 +30,7 @@ test('a segment matches an existing key in any case; a new key is lower case', (
   expect(overlay({ max: 1, MAX: 2 }, { APP__MAX: '3' })).toEqual({ max: 1, MAX: 3 });
 });
 
-test('a blank variable, another prefix and the bare prefix are nothing', () => {
+test('a blank variable, another prefix and the bare prefix are ignored', () => {
   expect(overlay({ a: 1 }, { APP__A: '  ', APP__B: '', OTHER__A: '2', APP__: '3', APPA: '4' })).toEqual({ a: 1 });
 });
 
@@ -67,7 +67,7 @@ test('coercion', () => {
   for (const [text, value] of cases) expect([text, coerce(text)]).toEqual([text, value]);
 });
 
-test('a JSON object merges into a table, and a more specific variable is laid over it', () => {
+test('a JSON object merges into a table, and a more specific variable overrides it', () => {
   expect(overlay({ pool: { a: 1, b: 2 } }, { APP__POOL: '{"b":3,"c":{"d":4}}', APP__POOL__C__D: '5' })).toEqual({
     pool: { a: 1, b: 3, c: { d: 5 } },
   });

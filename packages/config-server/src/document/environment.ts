@@ -6,7 +6,7 @@ import { DEPTH_MAX, emptyTable, isTable, nestsDeeper, type Table, type Value } f
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A variable that belongs to a section: its name, the segments behind the prefix, its text. */
+/** A variable of a section: its name, the segments after the prefix, its text. */
 export interface Variable {
   readonly name: string;
   readonly segments: readonly string[];
@@ -26,7 +26,7 @@ export function defaultPrefix(application: string): string {
 }
 
 /**
- * The variables of one prefix, the least specific first, so that `POOL__MAX` is laid over `POOL={"max":1}` and never under it.
+ * The variables of one prefix, the least specific first, so that `POOL__MAX` always wins over `POOL={"max":1}`.
  * A blank variable counts as unset.
  */
 export function variablesOf(environment: Environment, prefix: string): Variable[] {
@@ -44,7 +44,7 @@ export interface Overlaid {
   readonly overrides: readonly Override[];
 }
 
-/** Lays variables over a document, which stays as it is, and reports where each one went. */
+/** Applies variables to a copy of a document and reports which key each one set. */
 export function applyEnvironment(document: Table, variables: readonly Variable[]): Overlaid {
   const overrides: Override[] = [];
   let result = document;
@@ -56,7 +56,7 @@ export function applyEnvironment(document: Table, variables: readonly Variable[]
   return { document: result, overrides };
 }
 
-/** Finds the keys a variable means in the document as it stands, and refuses what would destroy a table or reach below a scalar. */
+/** Finds the keys that a variable sets, and refuses to replace a table or to set a key below a scalar. */
 function locate(document: Table, { name, segments, text }: Variable): Override {
   if (segments.includes('')) throw new LoadFailure('env', `env ${name}`, `${name} has an empty segment between underscores`);
   const value = coerce(text);
@@ -118,7 +118,7 @@ export function coerce(text: string): Value {
 }
 
 function exactJson(text: string): Value {
-  // A reviver exhausts the stack where the parser alone does not; what nests that deep is refused by its depth, not taken for text.
+  // A reviver exhausts the stack where the parser alone does not. A value that deep is refused later for its depth, not taken as text.
   const plain = JSON.parse(text) as Value;
   if (nestsDeeper(plain, DEPTH_MAX)) return plain;
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
@@ -128,7 +128,7 @@ function exactJson(text: string): Value {
   return JSON.parse(text, reviver) as Value;
 }
 
-/** The variable that answers for a path: the last one that set it, set a table around it, or set something below it. */
+/** The variable that decides a path: the last one that set it, a table around it, or a key below it. */
 export function overrideAt(overrides: readonly Override[], path: readonly string[]): Override | undefined {
   return overrides.findLast((override) => {
     const shared = Math.min(path.length, override.path.length);

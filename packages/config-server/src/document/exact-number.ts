@@ -1,5 +1,5 @@
-// JSON numbers travel as IEEE doubles. A configuration value that would silently become another number is worse than a
-// refused one, so these functions decide what a double carries exactly.
+// JSON numbers are read as IEEE doubles. Refusing a value is better than silently changing it, so these functions decide what a
+// double carries exactly.
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 

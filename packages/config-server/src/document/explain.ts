@@ -21,7 +21,7 @@ export interface ExplanationRow {
   readonly shadows?: readonly string[];
 }
 
-/** Where a path's answer came from. There is no way to put a value in here: a row holds the mask or null. */
+/** Which layer decided a path. It cannot hold a value: a row has the mask or null. */
 export interface PathExplanation {
   readonly winner: 'file' | 'environment' | null;
   readonly rows: readonly [ExplanationRow, ExplanationRow];
@@ -48,7 +48,7 @@ function row(layer: ExplanationRow['layer'], origin: string | undefined): Explan
   return { layer, origin: origin ?? null, value: origin === undefined ? null : '***' };
 }
 
-/** Files that hold the path, in order. A file that puts a non-table above the path takes away what earlier files said below it. */
+/** Files that hold the path, in order. A file with a non-table above the path removes what earlier files set below it. */
 function answeringFiles(files: readonly FileLayer[], keys: readonly string[]): string[] {
   let answering: string[] = [];
   for (const { origin, table } of files) {

@@ -81,7 +81,7 @@ test('a number in exponent form stays what it is', () => {
   expect(load('x.json', '{"a":1e300,"b":1234567890123456.5}')).toMatchObject({ a: 1e300 });
 });
 
-test('__proto__, constructor and friends are data', () => {
+test('__proto__, constructor and similar keys are data', () => {
   for (const [name, text] of [
     ['x.toml', '[__proto__]\npolluted = true\n[constructor]\nprototype = 1\n'],
     ['x.yaml', '__proto__:\n  polluted: true\nconstructor:\n  prototype: 1\n'],
@@ -137,9 +137,11 @@ test.each([
   ['x.json', (count: number) => `{${Array.from({ length: count }, (_, index) => `"key${index}":1`).join()}`],
   ['x.toml', (count: number) => Array.from({ length: count }, (_, index) => `key${index} = 1`).join('\n')],
 ] as const)('%s: a table of 20,000 keys, whole or torn, takes no more than its length', (name, text) => {
-  const started = performance.now();
+  // Processor time: a busy machine does not add to it. Comparing every key with every other takes twenty seconds of it.
+  const started = process.cpuUsage();
   outcomeOf(name, text(20_000));
-  expect(performance.now() - started).toBeLessThan(6_000);
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1000).toBeLessThan(6_000);
 });
 
 test('lines are named', () => {
@@ -160,7 +162,7 @@ test('what is not UTF-8, nests without end or expands without end is refused', (
   expect(failureOf('x.yaml', laughs.join('\n')).kind).toBe('parse');
 });
 
-test('no bytes whatever make anything but a document or a LoadFailure', () => {
+test('any bytes give a document or a LoadFailure', () => {
   const name = fc.constantFrom('x.toml', 'x.yaml', 'x.json');
   const fragments = fc.array(
     fc.constantFrom('{', '}', '[', ']', '"', ':', '=', '\n', '  ', '- ', '&a', '*a', '<<', 'a', '1', '.', '!!', '|', '\0', 'é'),

@@ -10,10 +10,10 @@ const DRAFTS: Readonly<Record<string, SchemaDraft>> = {
   'https://json-schema.org/draft/2020-12/schema': '2020-12',
 };
 
-/** More lines than this help nobody find the first mistake. */
+/** A longer list does not help to find the first mistake. */
 const REPORTED_MAX = 5;
 
-/** Refuses a document that does not fit its JSON Schema. Messages name keys and keywords: the validator's own text quotes values. */
+/** Refuses a document that does not match its JSON Schema. Messages name keys and keywords; the validator's own text quotes values. */
 export function checkSchema(document: Table, schemaBytes: Uint8Array, origin: string): void {
   const schema = parseSchema(schemaBytes, origin);
   const draft = draftOf(schema, origin);
@@ -26,7 +26,7 @@ export function checkSchema(document: Table, schemaBytes: Uint8Array, origin: st
   if (errors.length === 0) return;
   const found = [...new Set(errors.map((error) => `${keysOf(error.instanceLocation)} fails "${error.keyword}"`))];
   const more = found.length > REPORTED_MAX ? ` and ${found.length - REPORTED_MAX} more` : '';
-  throw new LoadFailure('schema', origin, `the document does not fit its schema: ${found.slice(0, REPORTED_MAX).join(', ')}${more}`);
+  throw new LoadFailure('schema', origin, `the document does not match its schema: ${found.slice(0, REPORTED_MAX).join(', ')}${more}`);
 }
 
 function parseSchema(bytes: Uint8Array, origin: string): Schema | boolean {
@@ -42,7 +42,7 @@ function parseSchema(bytes: Uint8Array, origin: string): Schema | boolean {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
     throw new LoadFailure('schema', origin, 'the schema file must hold a JSON object');
   }
-  // The validator ignores this keyword; a gate that silently lets everything through is worse than none.
+  // The validator ignores this keyword, so documents would pass unchecked.
   if (text.includes('"$dynamicRef"')) throw new LoadFailure('schema', origin, 'the schema uses $dynamicRef, which is not supported');
   return schema;
 }

@@ -9,7 +9,7 @@ export interface Table {
 /** Nesting beyond this is refused, so that no later walk over a document can exhaust the stack. */
 export const DEPTH_MAX = 128;
 
-/** Whether tables and arrays in a value nest deeper than so many levels. */
+/** Whether tables and arrays in a value nest deeper than `levels`. */
 export function nestsDeeper(value: Value, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels <= 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1));

@@ -32,7 +32,7 @@ test('without a token every endpoint that has values or shape answers 401 and na
   }
 });
 
-test('ungranted, unknown, malformed and absent paths get one and the same 404', async () => {
+test('ungranted, unknown, malformed and absent paths get the same 404', async () => {
   const running = await startServer();
   const paths = SECTION_ENDPOINTS.flatMap((endpoint) => [
     `/orders/prod${endpoint}`,
@@ -131,7 +131,7 @@ test('a URL over 8 KiB is 414, also one longer than the header limit', async () 
   );
 });
 
-test('headers over 16 KiB are 431 and what is no HTTP at all is 400, each with an audit line', async () => {
+test('headers over 16 KiB are 431 and bytes that are not HTTP are 400, each with an audit line', async () => {
   const running = await startServer();
   const reply = await running.ask('/billing/prod', { headers: { 'x-flood': 'y'.repeat(17_000) } });
   expect([reply.status, reply.json().code, reply.headers['x-content-type-options']]).toEqual([431, 'headers-too-large', 'nosniff']);
@@ -156,7 +156,7 @@ test('requests that node would answer by itself are answered and recorded like a
   ]);
 });
 
-test('a peer that asks for a tunnel and resets the connection harms nobody', async () => {
+test('a peer that asks for a tunnel and resets the connection affects no other', async () => {
   const running = await startServer();
   for (let round = 0; round < 30; round++) {
     const socket = connect(running.port, '127.0.0.1');
@@ -180,7 +180,7 @@ test('peers that never finish their headers are cut off at the deadline', async 
   expect((await running.ask('/billing/prod')).status).toBe(200);
 });
 
-test('every token is found by its place in the list, and a near miss is not', async () => {
+test('every token finds its client, and a token that differs in one character finds none', async () => {
   const clients = Array.from(
     { length: 40 },
     (_, index) =>

@@ -1,11 +1,11 @@
 import type { Encoding } from '../document/encode.ts';
 
-/** The encoding to answer with: of those the caller accepts the one it prefers, Brotli before gzip when it does not care. */
+/** The encoding of the response: the one the caller prefers; Brotli before gzip when it has no preference. */
 export function chooseEncoding(header: string | undefined): Encoding {
   if (header === undefined || header === '') return 'identity';
   const weights = new Map<string, number>();
   for (const part of header.split(',')) {
-    // Split and trimmed apart: one expression for both takes half a second for a header full of blanks.
+    // Split and trimmed in two steps: one expression for both takes half a second on a header full of blanks.
     const [name = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith('q='));
     const weight = quality === undefined ? 1 : Number(quality.slice(2));

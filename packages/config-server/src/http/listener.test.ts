@@ -29,7 +29,7 @@ test('profiles of one application are served side by side, each from its own fil
   expect((await running.ask('/billing/stage')).json()).toEqual({ ...DOCUMENT, name: 'stage' });
 });
 
-test('every answer forbids caches and guesses of its type, whatever its status', async () => {
+test('every response forbids caching and type sniffing, whatever its status', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 1') });
   const etag = (await running.ask('/billing/prod')).headers.etag!;
   const stream = running.ask('/billing/prod/stream');
@@ -79,7 +79,7 @@ const TAG_PROGRAM = `
   process.stdout.write(new EncodedDocument(toDocumentTable(raw, '')).etag('identity'));
 `;
 
-test('status, paths, explanations and metrics come from memory: nothing of the files need be there', async () => {
+test('status, paths, explanations and metrics come from memory: the files need not exist', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') });
   const paths = ['/billing/prod', '/billing/prod/paths', '/billing/prod/explain/pool.maxSize', '/billing/prod/status', '/metrics'];
   const before = await Promise.all(paths.map(async (path) => (await running.ask(path)).text));
@@ -120,7 +120,7 @@ test('a known tag is answered with 304 and no body, a weak or listed one too', a
   expect(running.audit.filter((entry) => entry.outcome === 'not-modified')).toHaveLength(4);
 });
 
-test('a document of 1 KiB is compressed when the caller asks, under a tag of its own that every encoding knows', async () => {
+test('a document of 1 KiB is compressed when the caller asks, with its own tag, which matches for every encoding', async () => {
   const running = await startServer({
     files: { 'billing.toml': `[billing]\ntext = "${'x'.repeat(1100)}"\n`, 'orders.yaml': 'orders: {}' },
   });
@@ -257,13 +257,13 @@ test('at most eight re-reads run at once in the process, the rest wait', async (
   let started = 0;
   const release = Promise.withResolvers<void>();
   const rereads = Array.from({ length: 10 }, () =>
-    running.server.rehearse(async () => {
+    running.server.dryRun(async () => {
       started++;
       await release.promise;
     }),
   );
   expect(started).toBe(8);
-  const waiting = vi.spyOn(running.server, 'rehearse');
+  const waiting = vi.spyOn(running.server, 'dryRun');
   const check = running.ask('/billing/prod/check');
   await eventually(() => waiting.mock.calls.length === 1, 'the check to wait in the same line');
   release.resolve();

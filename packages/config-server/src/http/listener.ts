@@ -5,12 +5,12 @@ import { sectionKey } from '../section/definition.ts';
 import type { Section } from '../section/section.ts';
 import type { AnsweredRequest, RecordSpan } from '../tracing/record-span.ts';
 import { parseTraceparent } from '../tracing/traceparent.ts';
-import { answerWith, json, sendAnswer, type Answer } from './answer.ts';
-import { documentAnswer } from './document-answer.ts';
+import { responseWith, json, sendResponse, type HttpResponse } from './response.ts';
+import { documentResponse } from './document-response.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
 import { INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, STREAMS_EXHAUSTED, UNAUTHENTICATED, URI_TOO_LONG } from './problem.ts';
 import { decodeKeyPath, decodeSegment, routeOf, type Route, type SectionEndpoint } from './route.ts';
-import { checkAnswer, explainAnswer, pathsAnswer, statusAnswer } from './section-answers.ts';
+import { checkResponse, explainResponse, pathsResponse, statusResponse } from './section-responses.ts';
 import type { Service } from './service.ts';
 import { STREAM_HEADERS } from './stream-hub.ts';
 import type { Credential } from './token-table.ts';
@@ -24,7 +24,7 @@ const NOT_READY = json(503, { ready: false });
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface ListenerOptions {
-  /** Where the listener is mounted when the application around it does not strip the prefix from `request.url`. */
+  /** The mount path, when the surrounding application does not strip it from `request.url`. */
   readonly prefix?: string;
 }
 
@@ -53,7 +53,7 @@ function withoutPrefix(url: string, prefix: string): string {
   return url.startsWith(prefix) && url.charCodeAt(prefix.length) === 47 ? url.slice(prefix.length) : '';
 }
 
-/** One request on its way to one answer and one audit line. */
+/** One request: it gets one response and one audit line. */
 class Exchange {
   readonly #service: Service;
   readonly #request: IncomingMessage;
@@ -68,30 +68,30 @@ class Exchange {
   }
 
   handle(url: string): void {
-    if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
+    if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const route = routeOf(url);
     if (route === undefined || (route.endpoint === 'stream' && this.#service.roster.maxStreamConnections === 0)) {
-      return this.#answer(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
+      return this.#respond(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
     }
-    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, { endpoint: route.endpoint, outcome: 'method-not-allowed' });
+    if (!this.#isRead) return this.#respond(METHOD_NOT_ALLOWED, { endpoint: route.endpoint, outcome: 'method-not-allowed' });
     if (route.endpoint === 'healthz' || route.endpoint === 'readyz') return this.#probe(route.endpoint);
     const credential = this.#service.roster.tokens.find(this.#request.headers.authorization, this.#request.socket);
-    if (credential === undefined) return this.#answer(UNAUTHENTICATED, { endpoint: route.endpoint, outcome: 'unauthenticated' });
+    if (credential === undefined) return this.#respond(UNAUTHENTICATED, { endpoint: route.endpoint, outcome: 'unauthenticated' });
     if (route.endpoint === 'metrics') return this.#metrics(credential);
     return this.#section(route as SectionRoute, credential);
   }
 
   handleHealthOnly(url: string): void {
-    if (url.length > URL_BYTES_MAX) return this.#answer(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
+    if (url.length > URL_BYTES_MAX) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const endpoint = routeOf(url)?.endpoint;
-    if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#answer(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
-    if (!this.#isRead) return this.#answer(METHOD_NOT_ALLOWED, { endpoint, outcome: 'method-not-allowed' });
+    if (endpoint !== 'healthz' && endpoint !== 'readyz') return this.#respond(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
+    if (!this.#isRead) return this.#respond(METHOD_NOT_ALLOWED, { endpoint, outcome: 'method-not-allowed' });
     return this.#probe(endpoint);
   }
 
-  /** Something that should not happen did: the caller learns that and nothing more. */
+  /** A defect: the caller learns that there was an error and nothing more. */
   fail(): void {
-    this.#answer(INTERNAL_ERROR, { endpoint: 'none', outcome: 'unavailable' });
+    this.#respond(INTERNAL_ERROR, { endpoint: 'none', outcome: 'unavailable' });
   }
 
   get #isRead(): boolean {
@@ -99,9 +99,9 @@ class Exchange {
   }
 
   #probe(endpoint: 'healthz' | 'readyz'): void {
-    if (endpoint === 'healthz') return this.#answer(ALIVE, { endpoint, outcome: 'served' });
+    if (endpoint === 'healthz') return this.#respond(ALIVE, { endpoint, outcome: 'served' });
     const { ready } = this.#service;
-    return this.#answer(ready ? READY : NOT_READY, { endpoint, outcome: ready ? 'served' : 'unavailable' });
+    return this.#respond(ready ? READY : NOT_READY, { endpoint, outcome: ready ? 'served' : 'unavailable' });
   }
 
   #metrics(credential: Credential): void {
@@ -109,10 +109,10 @@ class Exchange {
       isGranted(credential.applications, section.definition.application, section.key),
     );
     const body = Buffer.from(renderMetrics(readable));
-    this.#answer(answerWith(200, METRICS_CONTENT_TYPE, body), { endpoint: 'metrics', outcome: 'served', caller: credential.name });
+    this.#respond(responseWith(200, METRICS_CONTENT_TYPE, body), { endpoint: 'metrics', outcome: 'served', caller: credential.name });
   }
 
-  /** Shape, then grant and section. Whatever fails, the section map was consulted and the answer is the same 404. */
+  /** Shape, then grant and section. Whatever fails, the section map was consulted and the response is the same 404. */
   #section(route: SectionRoute, credential: Credential): void {
     const application = decodeSegment(route.application);
     const profile = decodeSegment(route.profile);
@@ -122,10 +122,10 @@ class Exchange {
     const section = this.#service.roster.sections.get(key);
     const { endpoint } = route;
     const caller = credential.name;
-    if (!wellFormed) return this.#answer(NOT_FOUND, { endpoint, outcome: 'malformed', caller });
+    if (!wellFormed) return this.#respond(NOT_FOUND, { endpoint, outcome: 'malformed', caller });
     const granted = isGranted(credential.applications, application, key);
     if (!granted || section === undefined) {
-      return this.#answer(NOT_FOUND, { endpoint, outcome: 'not-found', caller, application, profile });
+      return this.#respond(NOT_FOUND, { endpoint, outcome: 'not-found', caller, application, profile });
     }
     return this.#serve(endpoint, section, credential, path);
   }
@@ -135,17 +135,17 @@ class Exchange {
       case 'document':
         return this.#document(section, credential);
       case 'paths':
-        return this.#served(endpoint, section, credential, pathsAnswer(section));
+        return this.#served(endpoint, section, credential, pathsResponse(section));
       case 'explain':
-        return this.#served(endpoint, section, credential, explainAnswer(section, path));
+        return this.#served(endpoint, section, credential, explainResponse(section, path));
       case 'status':
-        return this.#served(endpoint, section, credential, statusAnswer(section, this.#service.now()));
+        return this.#served(endpoint, section, credential, statusResponse(section, this.#service.now()));
       case 'check':
         return this.#later(
           endpoint,
           section,
           credential,
-          this.#service.rehearse(() => checkAnswer(section)),
+          this.#service.dryRun(() => checkResponse(section)),
         );
       case 'stream':
         return this.#stream(section, credential);
@@ -156,47 +156,53 @@ class Exchange {
 
   #document(section: Section, credential: Credential): void {
     const { installed } = section;
-    const answer = documentAnswer(installed, this.#request.headers);
-    if (answer instanceof Promise) return this.#later('document', section, credential, answer, installed.generation);
-    return this.#served('document', section, credential, answer, installed.generation);
+    const response = documentResponse(installed, this.#request.headers);
+    if (response instanceof Promise) return this.#later('document', section, credential, response, installed.generation);
+    return this.#served('document', section, credential, response, installed.generation);
   }
 
   #stream(section: Section, credential: Credential): void {
     const { application, profile } = section.definition;
     const { roster, audit, streams, stopping } = this.#service;
     const record = { endpoint: 'stream', caller: credential.name, application, profile, generation: section.installed.generation } as const;
-    // A stream opened now would outlive the ending of streams and hold the stop up to its deadline.
+    // A stream opened now would stay open and delay the stop until its deadline.
     if (stopping || streams.open >= roster.maxStreamConnections) {
-      return this.#answer(STREAMS_EXHAUSTED, { ...record, outcome: 'unavailable' });
+      return this.#respond(STREAMS_EXHAUSTED, { ...record, outcome: 'unavailable' });
     }
     this.#record({ ...record, outcome: 'served' }, 200);
     if (this.#request.method === 'HEAD') {
-      return audit.thenAnswer(() =>
-        sendAnswer(this.#response, { status: 200, headers: STREAM_HEADERS, body: Buffer.alloc(0) }, true, true),
+      return audit.afterFlush(() =>
+        sendResponse(this.#response, { status: 200, headers: STREAM_HEADERS, body: Buffer.alloc(0) }, true, true),
       );
     }
-    return audit.thenAnswer(streams.reserve(section, credential, this.#response));
+    return audit.afterFlush(streams.reserve(section, credential, this.#response));
   }
 
-  #served(endpoint: Endpoint, section: Section, credential: Credential, answer: Answer, generation = section.installed.generation): void {
+  #served(
+    endpoint: Endpoint,
+    section: Section,
+    credential: Credential,
+    response: HttpResponse,
+    generation = section.installed.generation,
+  ): void {
     const { application, profile } = section.definition;
-    const outcome = answer.status === 304 ? 'not-modified' : 'served';
-    this.#answer(answer, { endpoint, outcome, caller: credential.name, application, profile, generation });
+    const outcome = response.status === 304 ? 'not-modified' : 'served';
+    this.#respond(response, { endpoint, outcome, caller: credential.name, application, profile, generation });
   }
 
-  #later(endpoint: Endpoint, section: Section, credential: Credential, answer: Promise<Answer>, generation?: number): void {
-    answer.then(
+  #later(endpoint: Endpoint, section: Section, credential: Credential, response: Promise<HttpResponse>, generation?: number): void {
+    response.then(
       (ready) => this.#served(endpoint, section, credential, ready, generation),
       () => this.fail(),
     );
   }
 
-  #answer(answer: Answer, record: AuditRecord): void {
-    this.#record(record, answer.status);
-    this.#service.audit.thenAnswer(() => sendAnswer(this.#response, answer, this.#request.method === 'HEAD', !this.#service.stopping));
+  #respond(response: HttpResponse, record: AuditRecord): void {
+    this.#record(record, response.status);
+    this.#service.audit.afterFlush(() => sendResponse(this.#response, response, this.#request.method === 'HEAD', !this.#service.stopping));
   }
 
-  /** The audit line, and the span when there are any. A trace id is taken from authenticated callers only: strangers are not logged by it. */
+  /** Writes the audit line, and the span with tracing. The trace id of an unauthenticated request is not recorded. */
   #record(record: AuditRecord, status: number): void {
     const { audit, recordSpan } = this.#service;
     const parent = record.caller === undefined ? undefined : parseTraceparent(this.#request.headers['traceparent']);

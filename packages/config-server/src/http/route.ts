@@ -2,7 +2,7 @@ import { isSegment } from '../config/segment-shape.ts';
 
 export type SectionEndpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream';
 
-/** A path of a shape the server has. The segments are still as they were sent: nothing in them was checked or decoded. */
+/** A path with the shape of a route. Its segments are as they were sent, neither checked nor decoded. */
 export type Route =
   | { readonly endpoint: 'metrics' | 'healthz' | 'readyz' }
   | { readonly endpoint: SectionEndpoint; readonly application: string; readonly profile: string; readonly path: string };
@@ -30,18 +30,18 @@ export function routeOf(target: string): Route | undefined {
   const application = path.slice(1, second);
   const third = path.indexOf('/', second + 1);
   const profile = third === -1 ? path.slice(second + 1) : path.slice(second + 1, third);
-  if (isNoSegment(application) || isNoSegment(profile)) return undefined;
+  if (isInvalidSegment(application) || isInvalidSegment(profile)) return undefined;
   if (third === -1) return { endpoint: 'document', application, profile, path: '' };
   const rest = path.slice(third + 1);
   const endpoint = BELOW_SECTION.get(rest);
   if (endpoint !== undefined) return { endpoint, application, profile, path: '' };
   if (!rest.startsWith('explain/')) return undefined;
   const key = rest.slice('explain/'.length);
-  if (isNoSegment(key) || key.includes('/')) return undefined;
+  if (isInvalidSegment(key) || key.includes('/')) return undefined;
   return { endpoint: 'explain', application, profile, path: key };
 }
 
-function isNoSegment(segment: string): boolean {
+function isInvalidSegment(segment: string): boolean {
   return segment === '' || segment === '.' || segment === '..';
 }
 

@@ -4,7 +4,7 @@ import type { RecordSpan } from '../tracing/record-span.ts';
 import type { StreamHub } from './stream-hub.ts';
 import type { TokenTable } from './token-table.ts';
 
-/** Who may ask and what is served. Replaced as a whole when server.toml changes, so a request never sees half of an edit. */
+/** The clients and sections in service. Replaced as a whole when server.toml changes, so a request never sees half of an edit. */
 export interface Roster {
   readonly tokens: TokenTable;
   readonly sections: ReadonlyMap<string, Section>;
@@ -21,6 +21,6 @@ export interface Service {
   /** Makes a span of an answered request; absent without `server.tracing`. */
   readonly recordSpan: RecordSpan | undefined;
   now(): number;
-  /** Runs a re-read of a section's sources when its turn comes. */
-  rehearse<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Loads a section's sources without installing them; a limited number run at once. */
+  dryRun<Result>(work: () => Promise<Result>): Promise<Result>;
 }

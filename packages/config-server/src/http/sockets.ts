@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { AuditRecorder } from '../audit/recorder.ts';
 import type { TlsMaterial } from '../tls/tls-material.ts';
-import type { Answer } from './answer.ts';
+import type { HttpResponse } from './response.ts';
 import type { RequestListener } from './listener.ts';
 import { BAD_REQUEST, HEADERS_TOO_LARGE, NOT_FOUND, REQUEST_TIMEOUT, URI_TOO_LONG } from './problem.ts';
 
@@ -25,15 +25,15 @@ const LINGER_MS = 500;
 export function createSocket(listener: RequestListener, tls: TlsMaterial | undefined, audit: AuditRecorder, deadlines: Deadlines): Server {
   const options: ServerOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
-    // Nothing here depends on it, and node's own refusal of a request without one would go unrecorded.
+    // No route depends on it, and a refusal by node itself would have no audit line.
     requireHostHeader: false,
     headersTimeout: deadlines.headersMs,
-    // Bodies are never read, so a request gets little longer than its headers.
+    // Bodies are never read, so a request gets little more time than its headers.
     requestTimeout: deadlines.headersMs * 2,
     keepAliveTimeout: deadlines.keepAliveMs,
     // Deadlines are enforced when connections are checked; node's default of 30 s would double the shorter ones.
     connectionsCheckingInterval: Math.min(1000, deadlines.headersMs),
-    // Finds peers that vanished without a word, which a stream would otherwise keep forever.
+    // Detects peers that are gone without closing; a stream would otherwise stay open forever.
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
   };
@@ -43,12 +43,12 @@ export function createSocket(listener: RequestListener, tls: TlsMaterial | undef
   // Without these listeners node would answer such requests itself, without an audit line.
   server.on('checkContinue', listener);
   server.on('checkExpectation', listener);
-  // A tunnel is no path the server has.
+  // CONNECT asks for a tunnel, which no route offers.
   server.on('connect', (_request, socket) => {
-    // Node lets go of such a socket: without this listener a peer's reset would be an uncaught error.
+    // Node no longer handles errors of this socket: without this listener a reset would be an uncaught error.
     socket.on('error', () => undefined);
     audit.record({ endpoint: 'none', outcome: 'not-found' });
-    audit.thenAnswer(() => dismiss(socket, NOT_FOUND));
+    audit.afterFlush(() => respondAndClose(socket, NOT_FOUND));
   });
   const refused = new WeakSet<Duplex>();
   // Before the listener of https.Server, which turns a failed handshake into a clientError.
@@ -68,39 +68,39 @@ interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
-/** Answers what node's parser could not read as a request. */
+/** Responds to bytes that node's parser could not read as a request. */
 function refuse(error: ParseError, socket: Duplex, audit: AuditRecorder): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const answer = answerTo(error);
+  const response = responseTo(error);
   audit.record({ endpoint: 'none', outcome: 'malformed' });
-  audit.thenAnswer(() => {
-    // In the middle of another answer, a stream for one, it would be read as a part of that.
-    if (isAnswering(socket)) socket.destroy();
-    else dismiss(socket, answer);
+  audit.afterFlush(() => {
+    // In the middle of another response, such as a stream, it would be read as a part of that.
+    if (isResponding(socket)) socket.destroy();
+    else respondAndClose(socket, response);
   });
 }
 
 /** Node's documentation of `clientError` names this property for the purpose. */
-function isAnswering(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+function isResponding(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
   return socket._httpMessage?.headersSent === true;
 }
 
-/** Answers and closes, whether or not the peer does its part: no deadline of node's covers such a socket any more. */
-function dismiss(socket: Duplex, answer: Answer): void {
+/** Responds and closes, whatever the peer does: none of node's deadlines covers this socket any more. */
+function respondAndClose(socket: Duplex, response: HttpResponse): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  socket.end(rawAnswer(answer));
-  // Closing with unread bytes resets the connection and may take the answer with it, so what still comes is thrown away for a moment.
+  socket.end(rawResponse(response));
+  // Closing with unread bytes resets the connection and may discard the response, so incoming bytes are read and dropped for a moment.
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-function answerTo(error: ParseError): Answer {
+function responseTo(error: ParseError): HttpResponse {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return REQUEST_TIMEOUT;
   if (error.code !== 'HPE_HEADER_OVERFLOW') return BAD_REQUEST;
   // The parser counts the request line as header; when the packet is still in it, the URL is what is too long.
@@ -108,7 +108,7 @@ function answerTo(error: ParseError): Answer {
   return /^[A-Z]+ [^\r\n]*$/.test(start) ? URI_TOO_LONG : HEADERS_TOO_LARGE;
 }
 
-function rawAnswer({ status, headers, body }: Answer): Buffer {
+function rawResponse({ status, headers, body }: HttpResponse): Buffer {
   const lines = [`HTTP/1.1 ${status} ${JSON.parse(body.toString()).title as string}`, 'Connection: close'];
   for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]);

@@ -2,25 +2,25 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { Section } from '../section/section.ts';
-import { EVERY_ANSWER } from './answer.ts';
+import { COMMON_HEADERS } from './response.ts';
 import type { Credential } from './token-table.ts';
 
 const HEARTBEAT_MS = 15_000;
 const HEARTBEAT = Buffer.from(': \n\n');
 const RETRY = 'retry: 3000\n';
-/** How long the last event of a stream that was ended may take. */
+/** How long the last event of an ended stream may take to be read. */
 const LINGER_MS = 500;
 
-/** Proxies that buffer answers would hold events back; this header is how they are asked not to. */
-export const STREAM_HEADERS: readonly string[] = ['Content-Type', 'text/event-stream', ...EVERY_ANSWER, 'X-Accel-Buffering', 'no'];
+/** Proxies that buffer responses would delay events; `X-Accel-Buffering` asks them not to. */
+export const STREAM_HEADERS: readonly string[] = ['Content-Type', 'text/event-stream', ...COMMON_HEADERS, 'X-Accel-Buffering', 'no'];
 
-/** An open stream. It holds no document and no queue: while a write is on its way, all it remembers is the last number written. */
+/** An open stream. It holds no document and no queue: during a write it remembers only the last number written. */
 class Subscriber {
   readonly section: Section;
   readonly digest: string;
   readonly response: ServerResponse;
   sentGeneration = 0;
-  /** True while an event is on its way, and until the first one was sent. */
+  /** True while an event is being written, and until the first one was sent. */
   writing = true;
   readonly onWritten: () => void;
 
@@ -35,7 +35,7 @@ class Subscriber {
 /** Every open stream of the process. */
 export class StreamHub {
   readonly #bySection = new Map<string, Set<Subscriber>>();
-  /** Streams that were asked for while another answer occupied their connection, by that connection. */
+  /** Streams requested while another response occupied their connection, by connection. */
   readonly #queued = new WeakMap<Socket, Subscriber[]>();
   #open = 0;
   readonly #clock: Clock;
@@ -50,8 +50,8 @@ export class StreamHub {
   }
 
   /**
-   * Takes a place under the ceiling at once and returns what starts the stream: headers, the current generation, then every
-   * later one until either side ends.
+   * Counts against the ceiling at once and returns the function that starts the stream: headers, the current generation, then
+   * every later one until either side ends.
    */
   reserve(section: Section, credential: Credential, response: ServerResponse): () => void {
     const subscriber = new Subscriber(section, credential.digest, response, this.#written);
@@ -66,7 +66,7 @@ export class StreamHub {
     return () => this.#start(subscriber);
   }
 
-  /** Tells every stream of a section about the document it serves now. */
+  /** Sends the current generation to every stream of a section. */
   publish(section: Section): void {
     const subscribers = this.#bySection.get(section.key);
     if (subscribers === undefined) return;
@@ -74,7 +74,7 @@ export class StreamHub {
     for (const subscriber of subscribers) if (!subscriber.writing) this.#write(subscriber, event);
   }
 
-  /** Ends the streams for which `keep` says no. */
+  /** Ends the streams for which `keep` returns false. */
   closeUnless(keep: (section: Section, digest: string) => boolean): void {
     for (const subscribers of this.#bySection.values()) {
       for (const subscriber of subscribers) if (!keep(subscriber.section, subscriber.digest)) this.#end(subscriber);
@@ -102,7 +102,7 @@ export class StreamHub {
     subscriber.response.write(bytes, subscriber.onWritten);
   }
 
-  /** The peer took the last event. If generations passed meanwhile, only the newest is worth sending. */
+  /** The peer has read the last event. If there were newer generations meanwhile, only the newest is sent. */
   readonly #written = (subscriber: Subscriber): void => {
     subscriber.writing = false;
     const { response, section } = subscriber;
@@ -112,7 +112,7 @@ export class StreamHub {
 
   #end({ response, writing }: Subscriber): void {
     response.end();
-    // A reader that stopped would never let the end through, and would keep its connection and its place.
+    // A reader that stopped reading would keep its connection and its slot forever.
     if (writing) this.#clock.after(LINGER_MS, () => response.destroy());
   }
 
@@ -133,7 +133,7 @@ export class StreamHub {
     }
   }
 
-  /** Node 22 does not tell a response that waits its turn when the connection closes: its place would never be given back. */
+  /** On Node 22 a queued response gets no `close` event when its connection closes: its slot would never be freed. */
   #followConnection(subscriber: Subscriber): void {
     const { socket } = subscriber.response.req;
     const queued = this.#queued.get(socket);
@@ -162,5 +162,5 @@ function eventOf(section: Section): string {
 }
 
 function ignoreError(): void {
-  // A peer that vanished; 'close' follows and does the work.
+  // The peer is gone; the 'close' event that follows does the cleanup.
 }

@@ -48,7 +48,7 @@ function changeTo(running: RunningServer, maxSize: number): Promise<void> {
   return running.write('billing.toml', `[billing.pool]\nmaxSize = ${maxSize}\n`);
 }
 
-test('a stream opens with the current generation and tells each later one', async () => {
+test('a stream opens with the current generation and sends each later one', async () => {
   const running = await startServer();
   const stream = await openStream(running);
   expect(stream.response.headers).toMatchObject({
@@ -76,7 +76,7 @@ test('whatever Last-Event-ID says, the opening is a single event with the curren
   }
 });
 
-test('a change of one section is not told to the streams of another', async () => {
+test('a change of one section is not sent to the streams of another', async () => {
   const running = await startServer();
   const orders = await openStream(running, {}, 'orders/prod', OTHER_TOKEN);
   const billing = await openStream(running);
@@ -85,7 +85,7 @@ test('a change of one section is not told to the streams of another', async () =
   expect(orders.text).not.toContain('id: 2');
 });
 
-test('at the ceiling the answer is 503 with Retry-After, and a closed stream makes room', async () => {
+test('at the ceiling the response is 503 with Retry-After, and a closed stream makes room', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('[server]', '[server]\nmax_stream_connections = 2') });
   const first = await openStream(running);
   await openStream(running, {}, 'orders/prod', OTHER_TOKEN);
@@ -135,7 +135,7 @@ test('an idle stream gets a comment every 15 seconds', async () => {
   }
 });
 
-test('a reader that has not taken the last event gets no comments on top of it', async () => {
+test('a reader that has not read the last event gets no comments', async () => {
   const waiting: (() => void)[] = [];
   const clock: Clock = { now: Date.now, after: (_ms, run) => (waiting.push(run), () => undefined) };
   const running = await startServer({ clock });
@@ -151,7 +151,7 @@ test('a reader that has not taken the last event gets no comments on top of it',
   expect(stream.text.match(/: \n\n/g)).toHaveLength(1);
 });
 
-test('a reader that stops is told only the newest generation when it goes on', async () => {
+test('a reader that stops gets only the newest generation when it continues', async () => {
   const running = await startServer();
   const [section] = running.server.roster.sections.values();
   const stream = await openStream(running);
@@ -168,7 +168,7 @@ test('a reader that stops is told only the newest generation when it goes on', a
   expect(stream.text).toBe(`retry: 3000\n${event(1)}${event(2)}${event(1000)}`);
 });
 
-test('streams asked for behind one another on a connection give all their places back when it closes', async () => {
+test('streams queued on one connection free all their slots when it closes', async () => {
   const running = await startServer();
   const warnings: Error[] = [];
   const warned = (warning: Error): void => void warnings.push(warning);
@@ -182,8 +182,8 @@ test('streams asked for behind one another on a connection give all their places
   expect(warnings).toEqual([]);
 });
 
-test('a reader that stalled does not keep its stream once its token is gone, nor hold the stop up', { timeout: 40_000 }, async () => {
-  const running = await startServer();
+test('a stalled reader does not keep its stream once its token is removed, nor delay the stop', { timeout: 600_000 }, async () => {
+  const running = await startServer({ deadlines: { shutdownMs: 300_000 } });
   const stalled = async (): Promise<void> => {
     const open = running.server.streams.open;
     const socket = connect(running.port, '127.0.0.1');
@@ -196,16 +196,17 @@ test('a reader that stalled does not keep its stream once its token is gone, nor
   };
   await stalled();
   await running.write('server.toml', SERVER_TOML.replace(TOKEN, OTHER_TOKEN.replace('orders', 'later')));
-  await eventually(() => running.server.streams.open === 0, 'the stream to be closed', 5_000);
+  await eventually(() => running.server.streams.open === 0, 'the stream to be closed');
   await running.write('server.toml', SERVER_TOML);
   await eventually(async () => (await running.ask('/billing/prod')).status === 200, 'the token');
   await stalled();
   const started = performance.now();
   await running.server.stop();
-  expect(performance.now() - started).toBeLessThan(5_000);
+  // Far from the deadline, whatever else the machine does.
+  expect(performance.now() - started).toBeLessThan(120_000);
 });
 
-/** Tells of so many generations that a connection nobody reads takes no more. */
+/** Publishes so many generations that a connection which is not read accepts no more. */
 async function fillUp({ server }: RunningServer): Promise<void> {
   const [section] = server.roster.sections.values();
   const original = section!.installed;
@@ -217,7 +218,7 @@ async function fillUp({ server }: RunningServer): Promise<void> {
   }
 }
 
-test('what a peer sends into its open stream ends the stream and puts nothing into it', async () => {
+test('bytes that a peer sends on its open stream end it and add nothing to it', async () => {
   const running = await startServer();
   const socket = connect(running.port, '127.0.0.1');
   const answer = socket.toArray().catch(() => []);

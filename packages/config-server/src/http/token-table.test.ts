@@ -21,7 +21,7 @@ test('a digest that differs in a single bit, anywhere, is another token', () => 
   }
 });
 
-test('what is no bearer credential finds nobody', () => {
+test('a header that is not a bearer credential finds no client', () => {
   const table = tableOf(digest);
   for (const header of [
     undefined,
@@ -45,11 +45,11 @@ test('a token outside ASCII is compared by the bytes that were sent', () => {
   expect(tableOf(createHash('sha256').update(token).digest()).find(`Bearer ${sent}`, {})?.name).toBe('client-0');
 });
 
-test('a table without clients finds nobody', () => {
+test('a table without clients finds none', () => {
   expect(tableOf().find(`Bearer ${TOKEN}`, {})).toBeUndefined();
 });
 
-test('a connection that was admitted once is nobody by another token of the same length, and whoever the next token names', () => {
+test('an admitted connection with another token of the same length finds no client, and with the token of another client that one', () => {
   const [one, two] = [TOKEN, TOKEN.toUpperCase()];
   const table = tableOf(digest, createHash('sha256').update(two).digest());
   const connection = {};
@@ -66,7 +66,7 @@ test('a connection that was admitted once is nobody by another token of the same
   }
 });
 
-test('a connection that another table admitted is asked again', () => {
+test('a connection that another table admitted is checked again', () => {
   const connection = {};
   expect(tableOf(digest).find(`Bearer ${TOKEN}`, connection)?.name).toBe('client-0');
   expect(tableOf(Buffer.alloc(32)).find(`Bearer ${TOKEN}`, connection)).toBeUndefined();

@@ -3,7 +3,7 @@ import type { Client } from '../config/read-clients.ts';
 
 const DIGEST_WORDS = 8;
 
-/** A token that matched: who presented it and which token it was, so that a stream can be closed when that token goes. */
+/** A token that matched: its client, and its digest, so that a stream can be closed when the token is removed. */
 export interface Credential {
   readonly name: string;
   readonly applications: ReadonlySet<string>;
@@ -17,10 +17,10 @@ export interface Credential {
 export class TokenTable {
   readonly #words: Int32Array;
   readonly #credentials: readonly Credential[];
-  /** The presented digest goes here, as a view over whole words needs aligned bytes and hashing gives unaligned ones. */
+  /** The presented digest is copied here: a view over whole words needs aligned bytes, and hashing returns unaligned ones. */
   readonly #presented = new Uint8Array(DIGEST_WORDS * 4);
   readonly #presentedWords = new Int32Array(this.#presented.buffer);
-  /** What connections were admitted with: hashing was a twelfth of a request, and nearly all of them repeat it. */
+  /** The header each connection was admitted with: hashing was a twelfth of a request, and nearly all requests repeat the header. */
   readonly #admitted = new WeakMap<object, { readonly authorization: string; readonly words: Int32Array }>();
 
   constructor(clients: readonly Client[]) {
@@ -66,7 +66,7 @@ export class TokenTable {
   }
 }
 
-/** Takes as long for every text of the same length: behind a proxy a connection may be shared with somebody who guesses. */
+/** Takes the same time for every text of the same length: behind a proxy an attacker may share the connection. */
 function isSame(known: string, given: string): boolean {
   if (known.length !== given.length) return false;
   let difference = 0;

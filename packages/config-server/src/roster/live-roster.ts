@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { readServerConfig, type ServerConfig } from '../config/config.ts';
 import { StartRefusal, describeProblem, type Problem } from '../config/problem.ts';
-import { atOnce, inBackground } from '../file-access.ts';
+import { synchronousFiles, asynchronousFiles } from '../file-access.ts';
 import type { Roster } from '../http/service.ts';
 import { TokenTable } from '../http/token-table.ts';
 import { sameDefinition, sectionKey, watchedPaths, type SectionDefinition } from '../section/definition.ts';
@@ -12,7 +12,7 @@ import { Section } from '../section/section.ts';
 import { Debounce } from '../watch/debounce.ts';
 import { FileWatcher } from '../watch/file-watcher.ts';
 
-/** What a change of the roster means for the rest of the server. */
+/** How the rest of the server learns about changes. */
 export interface RosterEvents {
   readonly onInstall: (section: Section) => void;
   /** After a valid edit of server.toml. */
@@ -22,19 +22,19 @@ export interface RosterEvents {
 
 const RELOADS_MAX = 32;
 
-/** The sections and clients in service, kept in step with server.toml and with the files it names. */
+/** The sections and clients in service, kept up to date with server.toml and the files it names. */
 export class LiveRoster {
   readonly #clock: Clock;
   readonly #events: RosterEvents;
   readonly #watcher: FileWatcher;
   readonly #reloads = new Limiter(RELOADS_MAX);
-  /** As at the start: an edit of the period, also one to 0, counts from the next start on. */
+  /** The value at the start: an edit of it, also to 0, takes effect at the next start. */
   readonly #debounceMs: number;
   readonly #configDebounce: Debounce;
   readonly #sectionDebounces = new Map<string, Debounce>();
   /** Which sections a path belongs to. */
   #dependants: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-  /** Generations of sections that were removed: one that comes back goes on counting. */
+  /** Generations of removed sections: one that is added again continues its numbers. */
   readonly #retired = new Map<string, number>();
   #config: ServerConfig;
   #current: Roster;
@@ -42,7 +42,7 @@ export class LiveRoster {
   /** Files of an edit that was refused; when one of them changes, the edit is tried again. */
   #awaited: ReadonlySet<string> = new Set();
   #closed = false;
-  /** Sections that an edit under way defines anew: what it loads would undo a reload under the old definition. */
+  /** Sections that a running edit redefines: a reload under the old definition would be undone by it. */
   #redefined: ReadonlySet<string> = new Set();
   #reconfiguring: Promise<void> = Promise.resolve();
 
@@ -63,7 +63,7 @@ export class LiveRoster {
   static async open(config: ServerConfig, clock: Clock, events: RosterEvents): Promise<LiveRoster> {
     const roster = new LiveRoster(config, clock, events);
     roster.#watch(config);
-    const preparation = await prepareSections(config, config.sections, atOnce);
+    const preparation = await prepareSections(config, config.sections, synchronousFiles);
     if (preparation.problems.length > 0) {
       roster.close();
       throw new StartRefusal(config.path, preparation.problems);
@@ -116,7 +116,7 @@ export class LiveRoster {
 
   #due(key: string, since: number): void {
     const section = this.#current.sections.get(key);
-    // Changed while it is loaded under a new definition, or for the first time: that load may have read the file before the change.
+    // It is being loaded under a new definition, or for the first time, and may have read the file before this change: try again later.
     if (section === undefined || this.#redefined.has(key)) this.#debounceOf(key).touch();
     else void this.#reload(section, 'file-changed', since);
   }
@@ -139,7 +139,7 @@ export class LiveRoster {
     }
   }
 
-  /** One edit at a time: the later one must win. */
+  /** One edit at a time: the last one must win. */
   #reconfigure(): Promise<void> {
     this.#reconfiguring = this.#reconfiguring
       .then(() => this.#readAgain())
@@ -147,7 +147,7 @@ export class LiveRoster {
     return this.#reconfiguring;
   }
 
-  /** Takes in server.toml as it is now, whole or not at all. */
+  /** Applies server.toml as it is now, as a whole or not at all. */
   async #readAgain(): Promise<void> {
     const before = this.#config;
     await settled(before.inputs);
@@ -157,7 +157,7 @@ export class LiveRoster {
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
     this.#redefined = new Set(added.map((definition) => sectionKey(definition.application, definition.profile)));
-    const preparation = await prepareSections(config, added, inBackground).finally(() => (this.#redefined = new Set()));
+    const preparation = await prepareSections(config, added, asynchronousFiles).finally(() => (this.#redefined = new Set()));
     if (this.#closed) return undefined;
     if (preparation.problems.length > 0) {
       return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap(watchedPaths)]);
@@ -172,7 +172,7 @@ export class LiveRoster {
     return undefined;
   }
 
-  /** Stays with the running configuration. What could mend the refused one is watched: it may be a file that is about to appear. */
+  /** Keeps the running configuration. Files that could fix the refused edit are watched: one of them may be about to appear. */
   #keep(problems: readonly Problem[], awaited: readonly string[]): void {
     this.#configHealthy = false;
     this.#awaited = new Set(awaited);
@@ -232,8 +232,8 @@ function dependantsOf(sections: readonly SectionDefinition[]): ReadonlyMap<strin
   return dependants;
 }
 
-/** Waits until files that are being written are finished: half of a server.toml may be valid and hold half of the clients. */
+/** Waits until files that are being written are complete: half of a server.toml may be valid with half of the clients. */
 async function settled(paths: readonly string[]): Promise<void> {
   const files = paths.map((path) => ({ listed: path, path, optional: true }));
-  await readSources(files, inBackground).catch(() => undefined);
+  await readSources(files, asynchronousFiles).catch(() => undefined);
 }

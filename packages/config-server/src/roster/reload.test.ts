@@ -43,7 +43,7 @@ test('a save by atomic rename is served, time after time', async () => {
   }
 });
 
-test('a deleted file is a failure, and its return a recovery', async () => {
+test('a deleted file is a failure, and restoring it a recovery', async () => {
   const running = await startServer();
   await unlink(join(running.folder, 'billing.toml'));
   await fails(running);
@@ -109,7 +109,7 @@ test('a directory deleted and made again is followed, also when it gets the same
   await reaches(running, 3);
 });
 
-test('an optional file that appears is taken in, and one that goes is let go', async () => {
+test('an optional file that appears is loaded, and one that is deleted is dropped', async () => {
   const toml = SERVER_TOML.replace('["billing.toml"]', '["billing.toml", { path = "not/yet/there.json", optional = true }]');
   const running = await startServer({ toml });
   await mkdir(join(running.folder, 'not/yet'), { recursive: true });
@@ -172,7 +172,7 @@ test('a pipe in the place of a file or of server.toml is a failure like any othe
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
 });
 
-test('while a section fails, everything that is told of it is that of its last good document', async () => {
+test('while a section fails, every endpoint reports its last good document', async () => {
   const running = await startServer({ environment: { BILLING__POOL__MAXSIZE: '9' } });
   const tell = async (): Promise<unknown[]> => {
     const document = await running.ask('/billing/prod');
@@ -242,7 +242,7 @@ test('only the sections that list a touched file are reloaded', async () => {
   expect(await running.status('orders/prod', OTHER_TOKEN)).toMatchObject({ generation: 1 });
 });
 
-test('with watch_debounce_ms = 0 nothing reloads, also not on SIGHUP, which says so', async () => {
+test('with watch_debounce_ms = 0 nothing reloads, not even on SIGHUP, which logs that', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 0') });
   await running.write('billing.toml', good(9));
   await running.server.reload();
@@ -250,14 +250,14 @@ test('with watch_debounce_ms = 0 nothing reloads, also not on SIGHUP, which says
   expect(running.log.at(-1)).toContain('watch_debounce_ms is 0');
 });
 
-test('a forced reload takes in changes with reason manual', async () => {
+test('a forced reload applies changes with reason manual', async () => {
   const running = await startServer({ toml: SERVER_TOML.replace('watch_debounce_ms = 20', 'watch_debounce_ms = 60000') });
   await running.write('billing.toml', good(9));
   await running.server.reload();
   expect(await running.status()).toMatchObject({ generation: 2, last_reason: 'manual' });
 });
 
-test('an edit of server.toml swaps tokens live: the new one is let in, the old one refused and its streams closed', async () => {
+test('an edit of server.toml swaps tokens live: the new one is accepted, the old one refused and its streams closed', async () => {
   const running = await startServer();
   const next = 'a-new-token-for-billing-0123456789-abc';
   const stream = running.ask('/billing/prod/stream');
@@ -273,7 +273,7 @@ test('an edit of server.toml swaps tokens live: the new one is let in, the old o
   expect(running.server.streams.open).toBe(1);
 });
 
-test('a connection that is kept open ends with its token: the next request on it is refused, another token on it is another caller', async () => {
+test('a token that is removed is refused on a connection that stays open, and another token on it is another caller', async () => {
   const running = await startServer();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -287,7 +287,7 @@ test('a connection that is kept open ends with its token: the next request on it
   expect(Object.values(agent.freeSockets).flat()).toEqual([socket]);
 });
 
-test('a grant that is taken away is gone live: the same 404 as ever, and the streams it opened are closed', async () => {
+test('a removed grant takes effect live: the same 404, and the streams it opened are closed', async () => {
   const both = SERVER_TOML.replace('applications = ["billing"]', 'applications = ["billing", "orders"]');
   const running = await startServer({ toml: both });
   const ended = running.ask('/orders/prod/stream');
@@ -301,7 +301,7 @@ test('a grant that is taken away is gone live: the same 404 as ever, and the str
   expect([kept, running.server.streams.open]).toEqual([true, 1]);
 });
 
-test('a ceiling of streams that is lowered counts for the next one', async () => {
+test('a lowered ceiling of streams applies to the next one', async () => {
   const running = await startServer();
   void running.ask('/billing/prod/stream');
   await eventually(() => running.server.streams.open === 1, 'an open stream');
@@ -310,7 +310,7 @@ test('a ceiling of streams that is lowered counts for the next one', async () =>
   expect((await running.ask('/billing/prod/stream')).status).toBe(503);
 });
 
-test('a caller whose token is configured by its digest is let in, and the digest itself is no token', async () => {
+test('a caller whose token is configured by its digest is accepted, and the digest itself is not a token', async () => {
   const digest = createHash('sha256').update(TOKEN).digest('hex');
   const running = await startServer({ toml: SERVER_TOML.replace(`token = "${TOKEN}"`, `token_sha256 = "${digest}"`) });
   expect((await running.ask('/billing/prod')).status).toBe(200);
@@ -326,7 +326,7 @@ test('tokens overlap while both are listed', async () => {
   expect((await running.ask('/billing/prod', { token: next })).status).toBe(200);
 });
 
-test('a token file that changes is taken in like an edit', async () => {
+test('a changed token file is applied like an edit', async () => {
   const running = await startServer({
     toml: SERVER_TOML.replace(`token = "${TOKEN}"`, 'token_file = "billing.token"'),
     files: { ...FILES, 'billing.token': `${TOKEN}\n` },
@@ -338,7 +338,7 @@ test('a token file that changes is taken in like an edit', async () => {
   expect((await running.ask('/billing/prod')).status).toBe(401);
 });
 
-test('an invalid edit keeps the running roster, is logged, and shows on readyz until it is mended', async () => {
+test('an invalid edit keeps the running roster, is logged, and shows on readyz until it is fixed', async () => {
   const running = await startServer();
   const secret = 'short-secret';
   await running.write('server.toml', SERVER_TOML.replace(TOKEN, secret));
@@ -352,7 +352,7 @@ test('an invalid edit keeps the running roster, is logged, and shows on readyz u
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 200, 'readyz 200');
 });
 
-test('the problems of an invalid edit are not told again for every section file that changes meanwhile', async () => {
+test('the problems of an invalid edit are not logged again for every section file that changes meanwhile', async () => {
   const running = await startServer();
   await running.write('server.toml', SERVER_TOML.replace(TOKEN, 'short'));
   await eventually(async () => (await running.ask('/readyz', { token: null })).status === 503, 'readyz 503');
@@ -387,7 +387,7 @@ test('a refused edit is tried again when a file it waits for appears', async () 
   expect((await running.ask('/readyz', { token: null })).status).toBe(200);
 });
 
-test('sections come and go with server.toml, and one that comes back goes on counting', async () => {
+test('sections are added and removed with server.toml, and one that is added again continues its generations', async () => {
   const running = await startServer();
   await running.write('billing.toml', good(2));
   await reaches(running, 2);
@@ -408,7 +408,7 @@ test('sections come and go with server.toml, and one that comes back goes on cou
   expect((await running.status('billing/test')).generation).toBe(3);
 });
 
-test('a section given other files goes on under the next generation', async () => {
+test('a section with other files continues with the next generation', async () => {
   const running = await startServer({ files: { ...FILES, 'other.toml': good(77) } });
   await running.write('server.toml', SERVER_TOML.replace('"billing.toml"', '"other.toml"'));
   await reaches(running, 2);
@@ -436,7 +436,7 @@ test('a file that changes while its section is being given another definition is
   expect((await running.ask('/billing/prod')).json()).toEqual({ pool: { maxSize: 42 }, more: true });
 });
 
-test('what only a start can take in is said', async () => {
+test('keys that take effect only at a start are logged', async () => {
   const running = await startServer();
   await running.write(
     'server.toml',

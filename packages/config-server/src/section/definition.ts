@@ -1,5 +1,5 @@
 export interface FileSource {
-  /** As the operator wrote it: what origins and messages show. */
+  /** As the operator wrote it; shown in origins and messages. */
   readonly listed: string;
   readonly path: string;
   readonly optional: boolean;

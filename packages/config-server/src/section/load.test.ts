@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { variablesOf } from '../document/environment.ts';
 import { explainPath } from '../document/explain.ts';
 import { LoadFailure } from '../document/load-failure.ts';
-import { atOnce, inBackground } from '../file-access.ts';
+import { synchronousFiles, asynchronousFiles } from '../file-access.ts';
 import type { SectionDefinition } from './definition.ts';
 import { loadDocument, type LoadedDocument } from './load.ts';
 
@@ -122,7 +122,7 @@ test('a pipe in the place of a file is an io failure at once, and a file too lar
   ] as const) {
     const files = [{ listed: name, path: join(folder, name), optional: false }];
     const definition = { application: 'app', profile: 'p', files, wholeDocument: true, envPrefix: 'APP__', schema: undefined };
-    for (const access of [inBackground, atOnce]) {
+    for (const access of [asynchronousFiles, synchronousFiles]) {
       await expect(loadDocument(definition, [], access)).rejects.toMatchObject({
         kind: 'io',
         message: `the file cannot be read (${code})`,

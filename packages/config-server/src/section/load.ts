@@ -6,11 +6,11 @@ import { LoadFailure } from '../document/load-failure.ts';
 import { merge } from '../document/merge.ts';
 import { checkSchema } from '../document/schema-gate.ts';
 import { emptyTable, type Table } from '../document/value.ts';
-import { inBackground, type FileAccess } from '../file-access.ts';
+import { asynchronousFiles, type FileAccess } from '../file-access.ts';
 import type { FileSource, SectionDefinition } from './definition.ts';
 import { readSources, type Sources } from './read-sources.ts';
 
-/** A document that was resolved and passed every gate, ready to be installed. */
+/** A resolved document that passed every check and can be installed. */
 export interface LoadedDocument {
   readonly document: Table;
   readonly layers: Layers;
@@ -21,7 +21,7 @@ export interface LoadedDocument {
 export async function loadDocument(
   definition: SectionDefinition,
   variables: readonly Variable[],
-  access: FileAccess = inBackground,
+  access: FileAccess = asynchronousFiles,
 ): Promise<LoadedDocument> {
   const { schema } = definition;
   const sources = await readSources(schema ? [...definition.files, schema] : definition.files, access);
@@ -29,7 +29,7 @@ export async function loadDocument(
     return resolveDocument(definition, variables, sources);
   } catch (error) {
     if (error instanceof LoadFailure) throw error;
-    // What is left is a parser or walk that gave up (a stack limit, for one); its message may quote the file.
+    // A parser or walk failed in another way, such as a stack limit; its message may quote the file.
     throw new LoadFailure('parse', `file ${definition.files[0]!.listed}`, 'the files of this section cannot be turned into a document');
   }
 }

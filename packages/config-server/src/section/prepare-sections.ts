@@ -6,7 +6,7 @@ import { sectionKey, type SectionDefinition } from './definition.ts';
 import { Limiter } from './limiter.ts';
 import { prepareSection, type PreparedSection } from './section.ts';
 
-/** Enough to keep node's four I/O threads busy, few enough that 1,000 sections do not open 1,000 files at once. */
+/** Enough to keep node's four I/O threads busy, but 1,000 sections do not open 1,000 files at once. */
 const LOADS_MAX = 32;
 
 export interface Preparation {

@@ -15,7 +15,7 @@ export interface RecordedFailure {
   readonly at: number;
 }
 
-/** A document in service. Requests hold on to one of these, so a reload in between cannot mix two documents in one answer. */
+/** A document in service. A request uses one of these throughout, so a reload cannot mix two documents in one response. */
 export interface Installed {
   readonly generation: number;
   readonly document: Table;
@@ -52,7 +52,7 @@ export async function prepareSection(
 
 export type ReloadOutcome = { readonly installed: boolean } | { readonly failure: LoadFailure };
 
-/** One served section: its document, how it got here and how its last reloads went. Holds the last good document whatever happens. */
+/** One served section: its document, its origins and the outcome of its last reloads. Always keeps the last good document. */
 export class Section {
   readonly key: string;
   #definition: SectionDefinition;
@@ -112,8 +112,8 @@ export class Section {
     };
   }
 
-  /** What the next load would give, from the sources as they are now; installs nothing. */
-  rehearse(): Promise<LoadedDocument> {
+  /** Loads the sources as they are now and installs nothing. */
+  dryRun(): Promise<LoadedDocument> {
     return loadDocument(this.#definition, this.#variables);
   }
 
@@ -124,7 +124,7 @@ export class Section {
     return reloaded;
   }
 
-  /** Goes on under a new definition of the same section. Returns whether a new document went into service. */
+  /** Continues under a new definition of the same section. Returns whether a new document was installed. */
   adopt({ definition, variables, loaded }: PreparedSection, now: number): boolean {
     this.#definition = definition;
     this.#variables = variables;
@@ -145,7 +145,7 @@ export class Section {
       this.#lastFailure = { kind: failure.kind, origin: failure.origin, at: now() };
       return { failure };
     }
-    // Adopted a new definition meanwhile: what was read belongs to the old one.
+    // A new definition was adopted meanwhile: what was read belongs to the old one.
     if (definition !== this.#definition) return { installed: false };
     return { installed: this.#accept(loaded, reason, now()) };
   }
@@ -154,7 +154,7 @@ export class Section {
     const recovered = !this.healthy;
     this.#consecutiveFailures = 0;
     this.#staleSince = undefined;
-    // Origins may have moved although no value did.
+    // Origins may have changed although no value did.
     this.#layers = loaded.layers;
     const changed = !sameValue(this.#installed.document, loaded.document);
     if (changed) {

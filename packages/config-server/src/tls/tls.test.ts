@@ -72,7 +72,7 @@ test.each(['pkcs8', 'pkcs1', 'sec1'] as const)('a private key as %s is accepted'
   expect((await request(running, '/billing/prod', {}))?.status).toBe(200);
 });
 
-test('with client_ca a caller needs a certificate that chains to it, and one audit line tells of each that did not', async () => {
+test('with client_ca a caller needs a certificate that chains to it, and each refused one writes one audit line', async () => {
   const running = await startTls(MUTUAL_TOML);
   const mine = { cert: client.cert, key: client.key };
   expect((await request(running, '/billing/prod', mine))?.status).toBe(200);
@@ -100,7 +100,7 @@ test('with client_ca a caller needs a certificate that chains to it, and one aud
   }
 });
 
-test('a client certificate is a gate and not an identity', async () => {
+test('a client certificate neither replaces the token nor names the caller', async () => {
   const running = await startTls(MUTUAL_TOML);
   const mine = { cert: client.cert, key: client.key };
   expect((await request(running, '/billing/prod', mine, null))?.status).toBe(401);
@@ -145,7 +145,7 @@ test('health_bind answers the probes in plain HTTP and nothing else', async () =
   expect((await ask(port, `/healthz?${'x'.repeat(8 * 1024)}`)).status).toBe(414);
 });
 
-test('new certificates are taken in live, and an open connection goes on', async () => {
+test('new certificates take effect live, and an open connection continues', async () => {
   const running = await startTls(TLS_TOML);
   const before = await handshake(running);
   const next = createCertificate({ name: 'localhost', issuer: authority, hosts: ['127.0.0.1'] });
@@ -172,7 +172,7 @@ test('certificates follow what the socket serves, also when the tls table was go
   await eventually(async () => (await handshake(running)).getPeerX509Certificate()!.serialNumber !== serial, 'the new certificate');
 });
 
-test('a tls table added while a plain socket is open waits for the next start, and renewing its certificate harms nothing', async () => {
+test('a tls table added while a plain socket is open waits for the next start, and renewing its certificate changes nothing', async () => {
   const running = await startServer({ folder: await tlsFolder() });
   await running.write('server.toml', TLS_TOML);
   await eventually(() => running.log.some((line) => line.includes('server.tls changed')), 'the message');
@@ -204,14 +204,14 @@ test.each([
   await eventually(() => warnings(running).length === 1, 'the warning');
 });
 
-test('a client authority added by an edit counts for the next handshake', async () => {
+test('a client authority added by an edit takes effect with the next handshake', async () => {
   const running = await startTls(TLS_TOML);
   await running.write('server.toml', MUTUAL_TOML);
   await eventually(async () => (await request(running, '/billing/prod', {})) === undefined, 'strangers to be refused');
   expect((await request(running, '/billing/prod', { cert: client.cert, key: client.key }))?.status).toBe(200);
 });
 
-test('a client authority that is replaced or added counts for sessions that were begun before it, too', async () => {
+test('a client authority that is replaced or added takes effect for resumed sessions too', async () => {
   const running = await startTls(MUTUAL_TOML);
   const mine = { cert: client.cert, key: client.key };
   const session = await sessionOf(running, mine);
@@ -245,7 +245,7 @@ test('a key file that others can read is refused, and the message names the fix'
   }
 });
 
-test('a crl key, unknown keys, a foreign key, an encrypted key and things that are no PEM are refused without a byte of the key', async () => {
+test('a crl key, unknown keys, a foreign key, an encrypted key and files that are not PEM are refused without a byte of the key', async () => {
   const folder = await tlsFolder();
   expect(await problemsOf(folder, `${TLS_TOML}crl = "x"\n`)).toEqual([
     expect.stringMatching(/^server\.tls\.crl: revocation is not checked/),

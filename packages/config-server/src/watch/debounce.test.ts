@@ -62,7 +62,7 @@ test('under a storm it runs at four times the period', () => {
   expect(runs.map(([at]) => at)).toEqual([400, 800]);
 });
 
-test('a touch after a run starts anew', () => {
+test('a touch after a run starts a new period', () => {
   const { clock, debounce, runs } = debounced();
   debounce.touch();
   clock.advance(100);
@@ -84,7 +84,7 @@ test('a clock that is set back does not put the run off', () => {
   expect(runs).toHaveLength(1);
 });
 
-test('cancelled, it does not run', () => {
+test('a cancelled run does not happen', () => {
   const { clock, debounce, runs } = debounced();
   debounce.touch();
   debounce.cancel();

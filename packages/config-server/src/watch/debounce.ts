@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
-/** Under a write storm the quiet period never comes; this many of them is the longest anybody waits. */
+/** Under a write storm the quiet period never comes: a run waits at most this many periods. */
 const CEILING_FACTOR = 4;
 
-/** Runs once things have been quiet for a while. */
+/** Runs once nothing has changed for a while. */
 export class Debounce {
   readonly #quietMs: number;
   readonly #clock: Clock;
@@ -34,13 +34,13 @@ export class Debounce {
     this.#cancel = this.#clock.after(ms, () => this.#due());
   }
 
-  /** Touches only note their time; the one timer finds out here whether it came too early. */
+  /** `touch` only records the time; when the timer fires, this checks whether to wait longer. */
   #due(): void {
     const first = this.#first!;
     const now = this.#clock.now();
     const due = Math.min(this.#last + this.#quietMs, first + CEILING_FACTOR * this.#quietMs);
     const wait = due - now;
-    // A clock that was set back tells nothing; the timer did wait.
+    // After the clock was set back the times cannot be compared, but the timer did wait.
     if (wait > 0 && now >= this.#last) {
       this.#arm(wait);
       return;

@@ -94,14 +94,14 @@ export class FileWatcher {
     try {
       const watcher = watch(directory, { persistent: false }, (_kind, name) => this.#changed(directory, name));
       watcher.on('error', () => this.#changed(directory, null));
-      // The old one goes only now: of a directory that may no longer be read it is the only one there will be.
+      // The old watch is closed only now: if the directory is no longer readable, there will be no other.
       watched.watcher?.close();
       watched.watcher = watcher;
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-      // Gone again: its parent is watched and will tell.
+      // Gone again: its parent is watched and reports when it is back.
       if (code === 'ENOENT' || code === 'ENOTDIR') return;
-      // A directory further up that may not be read is common and only its replacement would be missed.
+      // A parent directory that is not readable is common, and only its replacement would be missed.
       if (code !== 'EACCES' || holdsFile) this.#events.onProblem(directory, code);
     }
   }
@@ -111,7 +111,7 @@ export class FileWatcher {
     if (watched === undefined) return;
     // A directory that is moved or deleted reports its own name.
     const everything = name === null || name === basename(directory);
-    // One made in its place may have the same inode, so the watch is not to be trusted again whatever its identity.
+    // A new directory in its place may have the same inode, so this watch is never reused.
     if (everything) watched.identity = '';
     const sets = everything ? [...watched.dependants.values()] : [watched.dependants.get(name) ?? []];
     for (const paths of sets) {
@@ -123,7 +123,7 @@ export class FileWatcher {
     if (this.#stale.size > 0) this.#refresh ??= setImmediate(() => this.#retrace());
   }
 
-  /** Finds out again what the changed paths pass through. A path that now leads elsewhere may have changed before its new watch stood. */
+  /** Resolves the changed paths again. A path that now leads elsewhere may have changed before its new watch was set up. */
   #retrace(): void {
     this.#refresh = undefined;
     const stale = [...this.#stale];
@@ -140,7 +140,7 @@ export class FileWatcher {
   }
 }
 
-/** What one round of following has already looked at: 1,000 files in a folder share all but their last step. */
+/** What one round has already resolved: 1,000 files in a folder share all but their last step. */
 class Pass {
   readonly trails: TrailCache = new Map();
   readonly watched = new Set<string>();

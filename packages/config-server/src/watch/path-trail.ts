@@ -9,7 +9,7 @@ export interface Step {
 
 const LINKS_MAX = 40;
 
-/** How far the resolution of a path got. */
+/** How far a path could be resolved. */
 interface Place {
   readonly steps: readonly Step[];
   /** Where the next name is looked up; undefined when something on the way does not exist yet. */

@@ -3,30 +3,30 @@ import { joinKeyPath, leafPaths, splitKeyPath } from '../document/key-path.ts';
 import { LoadFailure } from '../document/load-failure.ts';
 import type { LoadedDocument } from '../section/load.ts';
 import type { Installed, Section } from '../section/section.ts';
-import { json, type Answer } from './answer.ts';
+import { json, type HttpResponse } from './response.ts';
 
-/** The answers that tell about a section without telling a value of it. */
+/** Responses about a section that hold no value of it. */
 
-const pathAnswers = new WeakMap<Installed, Answer>();
+const pathResponses = new WeakMap<Installed, HttpResponse>();
 
-export function pathsAnswer(section: Section): Answer {
+export function pathsResponse(section: Section): HttpResponse {
   const { installed } = section;
-  let answer = pathAnswers.get(installed);
-  if (answer === undefined) {
+  let response = pathResponses.get(installed);
+  if (response === undefined) {
     const { application, profile } = section.definition;
     const paths = leafPaths(installed.document).map(joinKeyPath);
-    answer = json(200, { application, profile, generation: installed.generation, paths });
-    pathAnswers.set(installed, answer);
+    response = json(200, { application, profile, generation: installed.generation, paths });
+    pathResponses.set(installed, response);
   }
-  return answer;
+  return response;
 }
 
-export function explainAnswer(section: Section, path: string): Answer {
+export function explainResponse(section: Section, path: string): HttpResponse {
   const { application, profile } = section.definition;
   return json(200, { application, profile, path, ...explainPath(section.layers, splitKeyPath(path)) });
 }
 
-export function statusAnswer(section: Section, now: number): Answer {
+export function statusResponse(section: Section, now: number): HttpResponse {
   const { application, profile } = section.definition;
   const status = section.status(now);
   const failure = status.lastFailure;
@@ -43,11 +43,11 @@ export function statusAnswer(section: Section, now: number): Answer {
   });
 }
 
-/** Whether the next load would succeed, found out by loading without installing. */
-export async function checkAnswer(section: Section): Promise<Answer> {
+/** Whether the next load would succeed: loads without installing. */
+export async function checkResponse(section: Section): Promise<HttpResponse> {
   const { application, profile } = section.definition;
   try {
-    const resolved = resolvedPaths(await section.rehearse());
+    const resolved = resolvedPaths(await section.dryRun());
     return json(200, { application, profile, ok: true, resolved, unknown: [], failure: null });
   } catch (error) {
     if (!(error instanceof LoadFailure)) throw error;

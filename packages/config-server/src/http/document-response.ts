@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Encoding } from '../document/encode.ts';
 import type { Installed } from '../section/section.ts';
-import { answerWith, notModified, type Answer } from './answer.ts';
+import { responseWith, notModified, type HttpResponse } from './response.ts';
 import { chooseEncoding, matchingTag } from './content-negotiation.ts';
 
-const identityAnswers = new WeakMap<Installed, Answer>();
+const identityResponses = new WeakMap<Installed, HttpResponse>();
 
-/** The document, or 304. Every byte of the common case is made once per install. */
-export function documentAnswer(installed: Installed, headers: IncomingHttpHeaders): Answer | Promise<Answer> {
+/** The document, or 304. The response of the common case is built once per install. */
+export function documentResponse(installed: Installed, headers: IncomingHttpHeaders): HttpResponse | Promise<HttpResponse> {
   const { encoded } = installed;
   const encoding = encoded.compressible ? chooseEncoding(headers['accept-encoding']) : 'identity';
   const known = headers['if-none-match'];
@@ -19,19 +19,19 @@ export function documentAnswer(installed: Installed, headers: IncomingHttpHeader
     );
     if (tag !== undefined) return notModified(validators(installed, tag));
   }
-  if (encoding !== 'identity') return compressedAnswer(installed, encoding);
-  let answer = identityAnswers.get(installed);
-  if (answer === undefined) {
-    answer = answerWith(200, 'application/json; charset=utf-8', encoded.body, validators(installed, encoded.etag('identity')));
-    identityAnswers.set(installed, answer);
+  if (encoding !== 'identity') return compressedResponse(installed, encoding);
+  let response = identityResponses.get(installed);
+  if (response === undefined) {
+    response = responseWith(200, 'application/json; charset=utf-8', encoded.body, validators(installed, encoded.etag('identity')));
+    identityResponses.set(installed, response);
   }
-  return answer;
+  return response;
 }
 
-async function compressedAnswer(installed: Installed, encoding: Exclude<Encoding, 'identity'>): Promise<Answer> {
+async function compressedResponse(installed: Installed, encoding: Exclude<Encoding, 'identity'>): Promise<HttpResponse> {
   const body = await installed.encoded.compressed(encoding);
   const headers = ['Content-Encoding', encoding, ...validators(installed, installed.encoded.etag(encoding))];
-  return answerWith(200, 'application/json; charset=utf-8', body, headers);
+  return responseWith(200, 'application/json; charset=utf-8', body, headers);
 }
 
 function validators(installed: Installed, tag: string): string[] {

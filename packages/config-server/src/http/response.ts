@@ -1,0 +1,37 @@
+import type { ServerResponse } from 'node:http';
+
+/** A complete response, ready to be written: headers as node's flat list, body as bytes. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+/** On every response: bodies hold secrets, so no cache may keep them and no browser may guess their type. */
+export const COMMON_HEADERS: readonly string[] = ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store'];
+
+const NO_BODY = Buffer.alloc(0);
+
+export function responseWith(status: number, contentType: string, body: Buffer, headers: readonly string[] = []): HttpResponse {
+  return {
+    status,
+    headers: ['Content-Type', contentType, 'Content-Length', String(body.length), ...COMMON_HEADERS, ...headers],
+    body,
+  };
+}
+
+export function json(status: number, value: unknown): HttpResponse {
+  return responseWith(status, 'application/json; charset=utf-8', Buffer.from(JSON.stringify(value)));
+}
+
+export function notModified(headers: readonly string[]): HttpResponse {
+  return { status: 304, headers: [...COMMON_HEADERS, ...headers], body: NO_BODY };
+}
+
+export function sendResponse(target: ServerResponse, response: HttpResponse, headOnly: boolean, keepAlive: boolean): void {
+  if (target.destroyed) return;
+  if (!keepAlive) target.shouldKeepAlive = false;
+  target.writeHead(response.status, response.headers as string[]);
+  if (headOnly || response.body.length === 0) target.end();
+  else target.end(response.body);
+}
