@@ -7,6 +7,7 @@ import * as accounts from 'kit/contrib/accounts';
 import * as apiKeys from 'kit/contrib/apikeys';
 import * as audit from 'kit/contrib/audit';
 import * as metrics from 'kit/contrib/metrics';
+import * as uploads from 'kit/contrib/uploads';
 import * as webhooks from 'kit/contrib/webhooks';
 import * as db from 'kit/db';
 import * as di from 'kit/di';
@@ -145,6 +146,23 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     },
   },
   'kit/contrib/metrics': { module: metrics, entries: { metrics: metrics.metrics } },
+  'kit/contrib/uploads': {
+    module: uploads,
+    entries: {
+      UploadController: withStatic(uploads.UploadController),
+      clamav: uploads.clamav,
+      countReferences: none,
+      diskStore: uploads.diskStore,
+      downloadAddress: none,
+      expandUpload: none,
+      processUploads: (misspelt) => uploads.processUploads(nothing, misspelt),
+      requireUpload: none,
+      s3Store: uploads.s3Store,
+      unreferencedUploads: (misspelt) => uploads.unreferencedUploads(nothing, [], misspelt),
+      uploadRef: uploads.uploadRef,
+      uploads: uploads.uploads,
+    },
+  },
   'kit/contrib/webhooks': {
     module: webhooks,
     entries: {
@@ -314,6 +332,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       describeDatabases: (misspelt) => testing.describeDatabases('a', () => {}, misspelt),
       ensurePostgresTemplate: none,
       fakeClock: none,
+      s3Double: testing.s3Double,
       sample: (misspelt) => testing.sample({ type: 'string' }, misspelt),
       testApp: (misspelt) => testing.testApp({ mount: {}, ...(misspelt as object) }),
     },

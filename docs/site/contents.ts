@@ -54,6 +54,7 @@ export const groups: readonly Group[] = [
       'audit',
       'metrics',
       'tracing',
+      'uploads',
       'webhooks',
       'admin',
       'config-server',

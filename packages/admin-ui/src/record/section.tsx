@@ -62,6 +62,19 @@ export function SectionBody({ section, level }: { readonly section: AdminSection
           )}
         </section>
       );
+    case 'image':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          {/^\/(?!\/)/.test(section.url) ? (
+            <img className={css['image']} src={section.url} alt={section.text} />
+          ) : (
+            <a href={section.url} rel="noreferrer">
+              {section.text}
+            </a>
+          )}
+        </section>
+      );
     default:
       return <Chart chart={section.chart} level={level === 2 ? 2 : 3} />;
   }

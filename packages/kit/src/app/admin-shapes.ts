@@ -145,6 +145,8 @@ export type AdminSection =
       readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
     }
   | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
+  /** `url` is of the site's own origin, else it is shown as a link. */
+  | { readonly kind: 'image'; readonly title: string; readonly url: string; readonly text: string }
   | { readonly kind: 'chart'; readonly chart: AdminChart };
 
 export interface AdminRecord extends AdminRow {

@@ -25,6 +25,8 @@ export interface Settings {
   readonly shutdownTimeoutMs: number;
   /** API_KEY_PEPPER, or the file API_KEY_PEPPER_FILE names. Never printed: not enumerable. */
   readonly apiKeyPepper: string | undefined;
+  /** UPLOAD_URL_KEYS, as given, or the file UPLOAD_URL_KEYS_FILE names. Never printed: not enumerable. */
+  readonly uploadUrlKeys: string | undefined;
   /** WEBHOOK_SECRET_KEYS, as given, or the file WEBHOOK_SECRET_KEYS_FILE names. Never printed: not enumerable. */
   readonly webhookSecretKeys: string | undefined;
 }
@@ -35,7 +37,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const logDestinations = ['stdout', 'stderr'];
 const logFormats = ['auto', 'json', 'pretty'];
 const errorFormats = ['problem+json', 'detail'];
-const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'webhookSecretKeys'];
+const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'uploadUrlKeys', 'webhookSecretKeys'];
 
 export interface SettingsReading {
   readonly settings: Settings;
@@ -48,7 +50,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
   const faults: string[] = [];
   const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
   const secret = (name: string) => text(name) ?? secretFile(name, text(`${name}_FILE`), faults);
-  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'WEBHOOK_SECRET_KEYS']) {
+  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'UPLOAD_URL_KEYS', 'WEBHOOK_SECRET_KEYS']) {
     if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
       faults.push(`${name} and ${name}_FILE are both set; remove one of them.`);
   }
@@ -79,6 +81,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     logFormat: oneOf('LOG_FORMAT', overrides.logFormat ?? text('LOG_FORMAT') ?? 'auto', logFormats),
     shutdownTimeoutMs: milliseconds('SHUTDOWN_TIMEOUT_MS', overrides.shutdownTimeoutMs ?? text('SHUTDOWN_TIMEOUT_MS'), 10_000),
     apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
+    uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
   };
   for (const name of secretNames) Object.defineProperty(settings, name, { enumerable: false });
@@ -95,6 +98,7 @@ const settingNames: readonly string[] = [
   'logFormat',
   'shutdownTimeoutMs',
   'apiKeyPepper',
+  'uploadUrlKeys',
   'webhookSecretKeys',
 ];
 

@@ -1,0 +1,221 @@
+import {
+  AdminConditions,
+  adminDone,
+  adminEach,
+  adminRows,
+  isUuid,
+  type AdminContext,
+  type AdminDeclaration,
+  type AdminListQuery,
+  type AdminResource,
+  type AdminRows,
+} from '../../app/index.ts';
+import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin-shapes.ts';
+import type { Db } from '../../db/db.ts';
+import { processUploads } from './clean.ts';
+import { removeUpload } from './delete.ts';
+import { downloadAddress } from './download.ts';
+import { uploadErrors } from './errors.ts';
+import { isRasterImage } from './media-type.ts';
+import { countRemovals, findUpload } from './store.ts';
+import type { Upload } from './upload.ts';
+import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
+
+const columns: readonly AdminColumn[] = [
+  { name: 'filename', label: 'File', kind: 'text' },
+  { name: 'owner', label: 'Owner', kind: 'link' },
+  { name: 'state', label: 'State', kind: 'state' },
+  { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
+  { name: 'size', label: 'Bytes', kind: 'number' },
+  { name: 'created_at', label: 'Created', kind: 'time', secondary: true },
+];
+
+const STATES: Readonly<Record<UploadState, AdminState>> = {
+  pending: { value: 'pending', tone: 'info', hint: 'Announced; the file was not completed yet.' },
+  quarantined: { value: 'quarantined', tone: 'warning', hint: 'Waits for the scanner.' },
+  complete: { value: 'complete', tone: 'good' },
+  expired: { value: 'expired', tone: 'neutral', hint: 'Not completed in time; its file is removed.' },
+  rejected: { value: 'rejected', tone: 'bad', hint: 'Not what was announced, or infected; its file is removed.' },
+};
+
+const resource: AdminResource = {
+  name: 'uploads',
+  label: 'Uploads',
+  singular: 'upload',
+  group: 'Content',
+  icon: 'table',
+  auditedAs: 'upload',
+  columns,
+  filters: [
+    { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
+    { name: 'owner', label: 'Owner id', kind: 'text' },
+  ],
+  searches: 'file name',
+  creation: { refused: 'Files are sent by their owners, straight to the store.' },
+  editable: false,
+  removable: true,
+  removal: 'The file is removed from the store. This cannot be undone.',
+  actions: [
+    {
+      name: 'clean_up',
+      label: 'Clean up selected uploads',
+      tone: 'bad',
+      on: 'selection',
+      confirm:
+        'Expired and rejected ones are deleted with what is left of their files, and everything else that is due is removed from the store.',
+      confirmLabel: 'Clean up',
+      async run(context, ids) {
+        const { db, principal, requestId } = context;
+        const result = await adminEach(context, ids, async (id) => {
+          const upload = isUuid(id) ? await findUpload(db, id) : null;
+          if (upload === null) throw uploadErrors.upload_not_found();
+          if (upload.state === 'expired' || upload.state === 'rejected') await removeUpload(db, null, id, { by: principal, requestId });
+        });
+        await processUploads(db);
+        return adminDone(result, ['upload', 'uploads'], 'cleaned up');
+      },
+    },
+  ],
+  async list(context, query) {
+    const { rows, count, next } = await listUploads(context.db, query);
+    return { items: rows.map((upload) => rowOf(context, upload)), count, next };
+  },
+  async read(context, id) {
+    const upload = isUuid(id) ? await findUpload(context.db, id) : null;
+    if (upload === null) return null;
+    const row = rowOf(context, upload);
+    return {
+      ...row,
+      state: STATES[upload.state],
+      sections: [
+        {
+          kind: 'facts',
+          title: 'Upload',
+          columns: [
+            ...columns,
+            { name: 'id', label: 'Id', kind: 'code' },
+            { name: 'checksum', label: 'SHA-256', kind: 'code' },
+            { name: 'reason', label: 'Reason', kind: 'text' },
+            { name: 'completed_at', label: 'Completed', kind: 'time' },
+          ],
+          values: {
+            ...row.values,
+            id: upload.id,
+            checksum: upload.checksum_sha256,
+            reason: upload.reason,
+            completed_at: upload.completed_at?.toISOString() ?? null,
+          },
+        },
+        ...(await fileSections(context, upload)),
+      ],
+      actions: ['clean_up'],
+      removable: true,
+    };
+  },
+  async remove({ db, principal, requestId }, id) {
+    if (!isUuid(id)) throw uploadErrors.upload_not_found();
+    await removeUpload(db, null, id, { by: principal, requestId });
+    return { message: 'Upload deleted.' };
+  },
+};
+
+/** The admin site's list of uploads, and who uses how much. */
+export const uploadsAdmin: AdminDeclaration = { resources: [resource], overview };
+
+/** The file itself: images as pictures, everything else as a link. A store that cannot be reached hides neither the record nor its actions. */
+async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<readonly AdminSection[]> {
+  if (upload.state !== 'complete') return [];
+  try {
+    const { url } = await downloadAddress(db, upload);
+    return isRasterImage(upload.content_type)
+      ? [{ kind: 'image', title: 'Preview', url, text: upload.filename }]
+      : [{ kind: 'facts', title: 'File', columns: [{ name: 'url', label: 'Download', kind: 'url' }], values: { url } }];
+  } catch (error) {
+    log.warn({ err: error, upload: upload.id }, 'admin: the file of an upload cannot be shown');
+    return [
+      { kind: 'text', title: 'File', text: 'The file cannot be shown: it was changed in the store, or the store cannot be reached.' },
+    ];
+  }
+}
+
+async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload>> {
+  const where = new AdminConditions(db.dialect);
+  const { state, owner } = query.filters;
+  if (query.search !== null) where.contains(['filename'], query.search);
+  if (state !== undefined) where.add(`state = ${where.parameter(state)}`);
+  if (owner !== undefined) where.add(`owner_id = ${where.parameter(owner)}`);
+  const { conditions, parameters } = where;
+  return adminRows<Upload>(db, { columns: '*', from: 'from uploads', key: 'id', conditions, parameters }, query);
+}
+
+function rowOf({ linkTo }: AdminContext, upload: Upload): AdminRow {
+  const { id, filename, owner_id, state, content_type, size, created_at } = upload;
+  return {
+    id,
+    title: filename,
+    values: {
+      filename,
+      owner: linkTo('user', owner_id) ?? owner_id,
+      state: STATES[state],
+      content_type,
+      size: Number(size),
+      created_at: created_at.toISOString(),
+    },
+  };
+}
+
+const OWNERS_SHOWN = 10;
+
+interface OwnerUse {
+  readonly owner_id: string;
+  readonly bytes: number | bigint | string;
+  readonly count: number | bigint;
+}
+
+async function overview({ db, linkTo }: AdminContext): Promise<AdminOverview> {
+  const owners = await db.query<OwnerUse>(
+    `select owner_id, cast(sum(size) as bigint) as bytes, count(*) as count from uploads where state in ('pending', 'quarantined', 'complete')
+     group by owner_id order by 2 desc, 1 limit $1`,
+    [OWNERS_SHOWN],
+  );
+  const counts = await db.query<{ state: UploadState; count: number | bigint }>(
+    'select state, count(*) as count from uploads group by state',
+  );
+  const of = (state: UploadState) => Number(counts.find((each) => each.state === state)?.count ?? 0);
+  const waiting = await countRemovals(db);
+  const link = (state: UploadState) => ({ resource: 'uploads', filters: { state } });
+  return {
+    title: 'Uploads',
+    tiles: [
+      { label: 'Complete', value: of('complete'), unit: 'count', tone: 'neutral', link: link('complete') },
+      { label: 'Pending', value: of('pending'), unit: 'count', tone: 'neutral', link: link('pending') },
+      {
+        label: 'In quarantine',
+        value: of('quarantined'),
+        unit: 'count',
+        tone: of('quarantined') > 0 ? 'warning' : 'neutral',
+        link: link('quarantined'),
+      },
+      { label: 'Objects to remove', value: waiting, unit: 'count', tone: 'neutral', hint: 'Removed by the next clean-up.' },
+    ],
+    charts: [],
+    tables: [
+      {
+        kind: 'table',
+        title: 'Size by owner',
+        columns: [
+          { name: 'owner', label: 'Owner', kind: 'link' },
+          { name: 'bytes', label: 'Bytes', kind: 'number' },
+          { name: 'count', label: 'Uploads', kind: 'number' },
+        ],
+        rows: owners.map(({ owner_id, bytes, count }) => ({
+          id: owner_id,
+          title: owner_id,
+          values: { owner: linkTo('user', owner_id) ?? owner_id, bytes: Number(bytes), count: Number(count) },
+        })),
+        empty: 'There are no uploads.',
+        more: { resource: 'uploads', filters: {} },
+      },
+    ],
+  };
+}

@@ -1,0 +1,49 @@
+import type { Command as CommanderCommand } from 'commander';
+import type { Command, CommandContext } from '../../app/command.ts';
+import type { App } from '../../app/module.ts';
+import { findOrphans, processUploads, removeOrphans } from './clean.ts';
+
+interface CleanOptions {
+  readonly limit: string;
+  readonly orphans?: boolean;
+  readonly remove?: boolean;
+}
+
+/** `kit uploads clean`. */
+export const uploadsCommand: Command<App> = {
+  name: 'uploads',
+  summary: 'scan, expire and remove uploads that are due',
+  configure: addClean,
+};
+
+function addClean(command: CommanderCommand, context: CommandContext<App>): void {
+  command
+    .command('clean')
+    .description('expire what was not completed, scan what waits in quarantine, remove objects that are due')
+    .option('--limit <count>', 'at most so many of each', '1000')
+    .option('--orphans', 'list objects of this installation that no upload knows, a day after they could still be completed')
+    .option('--remove', 'with --orphans: remove them too')
+    .action(async ({ limit: given, orphans = false, remove = false }: CleanOptions) => {
+      if (!/^\d{1,9}$/.test(given) || Number(given) < 1)
+        context.fail(`--limit is ${JSON.stringify(given)}; use a whole number, 1 or more.`);
+      if (remove && !orphans) context.fail('--remove goes with --orphans: everything else is removed without asking.');
+      const { db } = await context.app();
+      const limit = Number(given);
+      const report = await processUploads(db, { limit });
+      const found = orphans ? await findOrphans(db, limit) : [];
+      const removal = remove ? await removeOrphans(db, found) : { removed: 0, failed: 0 };
+      const failed = report.failed + removal.failed;
+      if (context.json) {
+        const listed = found.map(({ key, size, modifiedAt }) => ({ key, size, modified_at: modifiedAt }));
+        context.print(JSON.stringify({ ...report, failed, ...(orphans ? { orphans: listed, orphans_removed: removal.removed } : {}) }));
+      } else {
+        context.print(`${report.expired} expired, ${report.scanned} scanned, ${report.removed} objects removed, ${failed} failed.`);
+        for (const { key, size, modifiedAt } of found) context.print(`orphan ${key} (${size} bytes, ${modifiedAt.toISOString()})`);
+        if (orphans)
+          context.print(
+            remove ? `${removal.removed} orphans removed.` : `${found.length} orphans found. Remove them with --orphans --remove.`,
+          );
+      }
+      if (failed > 0) context.fail(`${failed} could not be done; they are tried again by the next run. The log says why.`);
+    });
+}

@@ -1,0 +1,115 @@
+import { buffer } from 'node:stream/consumers';
+import type { Db } from '../../db/db.ts';
+import { hasCode } from '../../errors/kit-error.ts';
+import { uploadErrors } from './errors.ts';
+import { uploadsOf } from './in-use.ts';
+import { contentMatches, SNIFFED_BYTES } from './media-type.ts';
+import { newObjectKey } from './object-key.ts';
+import { partsFault, type RequestedPart } from './parts.ts';
+import { recordChange, type ChangeContext } from './record-change.ts';
+import { rejectUpload } from './reject.ts';
+import { removeObjects } from './remove-objects.ts';
+import { addRemovals, changeState, findUpload } from './store.ts';
+import type { Upload } from './upload.ts';
+import type { StoredObject } from './upload-store.ts';
+
+export interface Completion extends ChangeContext {
+  /** Of a multipart upload: what its sender says of each part. */
+  readonly parts?: readonly RequestedPart[];
+}
+
+/**
+ * Verifies what arrived and makes it the upload's file. Repeatable, and safe against itself: everything slow happens outside of transactions, each
+ * attempt copies to a key of its own, and the one update from `pending` decides whose copy counts. The pending object goes only after that, so a
+ * process that dies in between has lost nothing.
+ */
+export async function completeUpload(db: Db, upload: Upload, completion: Completion): Promise<Upload> {
+  const { clock, store, place } = uploadsOf(db);
+  if (upload.state !== 'pending') return settled(upload);
+  if (upload.complete_by.getTime() < clock.now().getTime()) throw uploadErrors.upload_expired();
+  try {
+    const found = await verified(db, upload, completion);
+    const finalKey = newObjectKey(place, 'final', upload.owner_id, upload.filename);
+    const copied = await store.copy(upload.pending_key, finalKey, { ifMatch: found.etag });
+    return await adopt(db, upload, { ...copied, finalKey }, completion);
+  } catch (error) {
+    // Another attempt was faster, and its verdict counts.
+    const current = hasCode(error, 'upload_changed') || hasCode(error, 'not_uploaded') ? await findUpload(db, upload.id) : upload;
+    if (current === null) throw uploadErrors.upload_not_found();
+    if (current.state !== 'pending') return settled(current);
+    throw error;
+  }
+}
+
+/** The answer for an upload that is no longer pending. */
+function settled(upload: Upload): Upload {
+  if (upload.state === 'expired') throw uploadErrors.upload_expired();
+  if (upload.state === 'rejected') throw uploadErrors.upload_mismatch({ detail: upload.reason ?? undefined });
+  return upload;
+}
+
+async function verified(db: Db, upload: Upload, completion: Completion): Promise<StoredObject> {
+  const { store } = uploadsOf(db);
+  const { pending_key: key, checksum_sha256: checksum } = upload;
+  const reject = (code: 'upload_mismatch' | 'checksum_mismatch', reason: string) =>
+    rejectUpload(db, upload, 'pending', code, reason, completion);
+  if (upload.part_size !== null) await assemble(db, upload, completion);
+  const found = await store.head(key, { checksum: checksum !== null });
+  if (found === null) throw uploadErrors.not_uploaded();
+  const size = Number(upload.size);
+  if (found.size !== size) throw await reject('upload_mismatch', `The file has ${found.size} bytes; ${size} were announced.`);
+  if (found.contentType !== null && found.contentType !== upload.content_type)
+    throw await reject('upload_mismatch', 'The file was sent with another type than announced.');
+  if (checksum !== null && found.checksumSha256 === null)
+    throw uploadErrors.store_unavailable({ message: 'The store did not report the SHA-256 of an object that was signed with one.' });
+  if (checksum !== null && found.checksumSha256 !== checksum)
+    throw await reject('checksum_mismatch', 'The SHA-256 of the file is not the announced one.');
+  const head =
+    size === 0
+      ? Buffer.alloc(0)
+      : await buffer(await store.read(key, { start: 0, end: Math.min(size, SNIFFED_BYTES), ifMatch: found.etag }));
+  if (!contentMatches(upload.content_type, head)) throw await reject('upload_mismatch', `The content is not ${upload.content_type}.`);
+  return found;
+}
+
+/** Puts the parts together, unless an earlier attempt did. */
+async function assemble(db: Db, upload: Upload, { parts = [], ...context }: Completion): Promise<void> {
+  const { store } = uploadsOf(db);
+  const { pending_key: key, multipart_id } = upload;
+  if (multipart_id === null) throw uploadErrors.not_uploaded();
+  if ((await store.head(key)) !== null) return;
+  const stored = await store.listParts(key, multipart_id);
+  const fault = partsFault(upload, stored, parts);
+  if (fault === 'size')
+    throw await rejectUpload(db, upload, 'pending', 'upload_mismatch', 'The parts do not have the announced sizes.', context);
+  if (fault === 'checksum')
+    throw await rejectUpload(db, upload, 'pending', 'checksum_mismatch', 'The SHA-256 of a part is not the announced one.', context);
+  await store.completeMultipart(key, multipart_id, stored);
+}
+
+/** The one update that decides. Whoever comes second removes its copy and answers like the first. */
+async function adopt(
+  db: Db,
+  upload: Upload,
+  { finalKey, etag, versionId }: { readonly finalKey: string; readonly etag: string; readonly versionId: string | null },
+  context: ChangeContext,
+): Promise<Upload> {
+  const { clock, scan } = uploadsOf(db);
+  const now = clock.now();
+  const verdict =
+    scan === null
+      ? ({ state: 'complete', completed_at: now } as const)
+      : ({ state: 'quarantined', scan_due_at: now, completed_at: null } as const);
+  const outcome = await db.transaction(async (tx) => {
+    const after = await changeState(tx, upload.id, 'pending', { ...verdict, final_key: finalKey, etag, version_id: versionId });
+    const superfluous = after === null ? { key: finalKey } : { key: upload.pending_key };
+    const removals = await addRemovals(tx, now, [superfluous]);
+    if (after !== null) await recordChange(tx, scan === null ? 'completed' : 'quarantined', { before: upload, after }, context);
+    return { after, removals };
+  });
+  await removeObjects(db, { ids: outcome.removals });
+  if (outcome.after !== null) return outcome.after;
+  const current = await findUpload(db, upload.id);
+  if (current === null) throw uploadErrors.upload_not_found();
+  return settled(current);
+}

@@ -1,0 +1,197 @@
+import type { User } from '../../auth/principal.ts';
+import { Controller } from '../../http/controller.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
+import type { HandlerContext } from '../../http/handler-context.ts';
+import { route } from '../../http/route.ts';
+import { parsedBy } from '../../options/value-rule.ts';
+import { hasScopes } from '../../permissions/built-ins.ts';
+import { completeUpload } from './complete.ts';
+import { createUpload } from './create.ts';
+import { removeUpload } from './delete.ts';
+import { downloadAddress } from './download.ts';
+import { uploadErrors } from './errors.ts';
+import { resumeParts, type RequestedPart } from './parts.ts';
+import { readUploadPolicy, type CompletePolicy, type UploadPolicy } from './policy.ts';
+import {
+  CompleteBody,
+  CreateBody,
+  PartsBody,
+  PartsOut,
+  ReadQuery,
+  UploadCreated,
+  UploadId,
+  UploadOut,
+  UploadRead,
+  type PartFields,
+} from './schemas.ts';
+import { findOwnUpload, type UploadScope } from './store.ts';
+import { partCount, uploadRecord, type Upload } from './upload.ts';
+
+type Context = Pick<HandlerContext<unknown, unknown, unknown, unknown, User>, 'db' | 'caller' | 'user' | 'principal' | 'requestId'>;
+
+// Sessions may do everything here; credentials that carry scopes, such as API keys, need the one of the route.
+const permission = hasScopes({ allowUnscoped: true });
+const reads = { permission, scope: 'uploads:read' } as const;
+const writes = { permission, scope: 'uploads:write' } as const;
+const notFound = uploadErrors.upload_not_found;
+const { upload_expired, store_unavailable } = uploadErrors;
+
+/** Users send and fetch their own files. Mounted where the app likes: `'/uploads': UploadController`. A subclass says what it accepts. */
+export class UploadController extends Controller {
+  static override readonly tags: readonly string[] = ['uploads'];
+
+  static readonly [controllerOptions] = { policy: parsedBy((policy: UploadPolicy) => readUploadPolicy('policy', policy)) };
+
+  /** What is accepted; of a subclass, instead of the defaults. */
+  static readonly policy: UploadPolicy = {};
+
+  // Read when the controller is created: a policy with faults stops the start.
+  readonly #policy: CompletePolicy = readUploadPolicy(
+    `${this.constructor.name}.policy`,
+    (this.constructor as typeof UploadController).policy,
+  );
+
+  create = route.post(
+    '/',
+    {
+      ...writes,
+      body: CreateBody,
+      response: UploadCreated,
+      status: 201,
+      raises: [
+        uploadErrors.type_not_allowed,
+        uploadErrors.upload_too_large,
+        uploadErrors.checksum_required,
+        uploadErrors.quota_exceeded,
+        store_unavailable,
+      ],
+      metadata: { uploads: { policy: this.#policy } },
+      summary: 'Announce a file and get the signed address to send it to',
+      description: 'Send the file with `method`, `url` and `headers` as they are, then complete the upload.',
+    },
+    async (context) => {
+      const { body, reply } = context;
+      const created = await createUpload(context.db, {
+        scope: await scopeOf(context),
+        policy: this.#policy,
+        filename: body.filename,
+        contentType: body.content_type,
+        size: body.size,
+        checksumSha256: body.checksum_sha256,
+        multipart: body.multipart,
+        partChecksums: body.part_checksums_sha256,
+        ...author(context),
+      });
+      void reply.header('cache-control', 'no-store');
+      const { upload } = created;
+      if ('request' in created) return { ...uploadRecord(upload), ...created.request };
+      return {
+        ...uploadRecord(upload),
+        multipart: { part_size: upload.part_size ?? 0, part_count: partCount(upload), parts: created.parts },
+      };
+    },
+  );
+
+  read = route.get(
+    '/:id',
+    {
+      ...reads,
+      params: UploadId,
+      query: ReadQuery,
+      response: UploadRead,
+      raises: [notFound, uploadErrors.not_ready, uploadErrors.upload_changed, store_unavailable],
+      summary: 'Read an upload; with `url=true`, the address of its file',
+    },
+    async (context) => {
+      const upload = await ownUpload(context, context.params.id);
+      if (context.query.url !== true) return uploadRecord(upload);
+      const { url, expiresAt } = await downloadAddress(context.db, upload);
+      void context.reply.header('cache-control', 'no-store');
+      return { ...uploadRecord(upload), url, url_expires_at: expiresAt };
+    },
+  );
+
+  parts = route.post(
+    '/:id/parts',
+    {
+      ...writes,
+      params: UploadId,
+      body: PartsBody,
+      response: PartsOut,
+      raises: [notFound, uploadErrors.not_multipart, upload_expired, store_unavailable],
+      summary: 'Get addresses for parts of a multipart upload, and what has arrived',
+      description: 'Also how an interrupted upload goes on. Asking keeps the upload open, up to seven days after it was created.',
+    },
+    async (context) => {
+      const own = await ownUpload(context, context.params.id);
+      const { upload, parts, uploaded } = await resumeParts(context.db, own, this.#policy, requested(context.body.parts));
+      void context.reply.header('cache-control', 'no-store');
+      return {
+        expires_at: upload.expires_at,
+        part_size: upload.part_size ?? 0,
+        part_count: partCount(upload),
+        parts,
+        uploaded: uploaded.map(({ number, size, checksumSha256 }) => ({ number, size, checksum_sha256: checksumSha256 })),
+      };
+    },
+  );
+
+  complete = route.post(
+    '/:id/complete',
+    {
+      ...writes,
+      params: UploadId,
+      body: CompleteBody,
+      response: UploadOut,
+      raises: [
+        notFound,
+        upload_expired,
+        uploadErrors.not_uploaded,
+        uploadErrors.upload_mismatch,
+        uploadErrors.checksum_mismatch,
+        uploadErrors.upload_changed,
+        store_unavailable,
+      ],
+      summary: 'Complete an upload once its file was sent',
+      description:
+        'Size, type, content and checksum are verified. Repeatable. With a scanner the state is `quarantined` until it has looked.',
+    },
+    async (context) => {
+      const upload = await ownUpload(context, context.params.id);
+      const parts = requested(context.body.parts ?? []);
+      return uploadRecord(await completeUpload(context.db, upload, { parts, ...author(context) }));
+    },
+  );
+
+  remove = route.delete(
+    '/:id',
+    {
+      ...writes,
+      params: UploadId,
+      raises: [notFound, uploadErrors.upload_in_use],
+      summary: 'Delete an upload and its file',
+    },
+    async (context) => {
+      await removeUpload(context.db, await scopeOf(context), context.params.id, author(context));
+    },
+  );
+}
+
+function requested(parts: readonly PartFields[]): readonly RequestedPart[] {
+  return parts.map(({ number, checksum_sha256 }) => ({ number, checksumSha256: checksum_sha256 }));
+}
+
+async function scopeOf({ caller, user }: Context): Promise<UploadScope> {
+  return { owner: user.id, tenantKey: (await caller()).tenant ?? '' };
+}
+
+/** Another owner's or tenant's upload is exactly as missing as one that never was. */
+async function ownUpload(context: Context, id: string): Promise<Upload> {
+  const upload = await findOwnUpload(context.db, await scopeOf(context), id);
+  if (upload === null) throw uploadErrors.upload_not_found();
+  return upload;
+}
+
+function author({ principal, requestId }: Context) {
+  return { by: principal, requestId };
+}

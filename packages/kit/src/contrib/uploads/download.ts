@@ -1,0 +1,23 @@
+import type { Db } from '../../db/db.ts';
+import { uploadErrors } from './errors.ts';
+import { uploadsOf } from './in-use.ts';
+import { isRasterImage } from './media-type.ts';
+import type { Upload } from './upload.ts';
+
+export interface DownloadAddress {
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
+/** A short-lived address of the file. Only complete uploads have one, and only while the store holds what was verified. */
+export async function downloadAddress(db: Db, upload: Upload): Promise<DownloadAddress> {
+  const { store, clock, downloadSeconds } = uploadsOf(db);
+  const { id, state, final_key: key, content_type: contentType, filename: fileName } = upload;
+  if (state !== 'complete' || key === null) throw uploadErrors.not_ready({ extensions: { state } });
+  const found = await store.head(key);
+  if (found === null || found.etag !== upload.etag) throw uploadErrors.upload_changed();
+  const expiresAt = new Date(clock.now().getTime() + downloadSeconds * 1000);
+  const disposition = isRasterImage(contentType) ? 'inline' : 'attachment';
+  const { url } = await store.presign({ operation: 'get', id, key, contentType, fileName, disposition, expiresAt });
+  return { url, expiresAt };
+}

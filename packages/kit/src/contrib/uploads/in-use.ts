@@ -1,0 +1,28 @@
+import { moduleState } from '../../app/module-state.ts';
+import type { Registry } from '../../app/registry.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import type { DbLog } from '../../db/log.ts';
+import type { KeyPlace } from './object-key.ts';
+import type { Scan } from './scanner.ts';
+import type { UploadStore } from './upload-store.ts';
+
+/** Everything the verbs need to know about the uploads of one database, besides the database. */
+export interface UploadsInUse {
+  readonly store: UploadStore;
+  readonly scan: Scan | null;
+  readonly place: KeyPlace;
+  readonly clock: Clock;
+  readonly log: DbLog;
+  readonly registry: Registry;
+  readonly urlKeys: readonly string[];
+  readonly downloadSeconds: number;
+  /** Longest time between creation and completion that a mounted controller grants: nothing younger is an orphan. */
+  readonly longestLifeSeconds: () => number;
+}
+
+export const uploadsInUse = moduleState<UploadsInUse>({ name: 'Uploads', setUp: 'add uploads({ store }) to the modules of createApp' });
+
+export function uploadsOf(db: Db): UploadsInUse {
+  return uploadsInUse.of(db);
+}

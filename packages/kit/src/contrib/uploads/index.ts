@@ -1,0 +1,16 @@
+export { clamav, type ClamAvOptions } from './clamav.ts';
+export { processUploads, type CleanReport } from './clean.ts';
+export { UploadController } from './controller.ts';
+export { downloadAddress, type DownloadAddress } from './download.ts';
+export { uploadErrors } from './errors.ts';
+export { uploads } from './module.ts';
+export type { UploadOptions } from './options.ts';
+export type { UploadPolicy } from './policy.ts';
+export type { Scan, ScannedFile, ScanVerdict } from './scanner.ts';
+export type { UploadScope } from './store.ts';
+export { diskStore, type DiskStoreOptions } from './stores/disk-store.ts';
+export { s3Store, type S3StoreOptions } from './stores/s3-store.ts';
+export type { S3CredentialSource } from './stores/s3-credentials.ts';
+export type { Upload } from './upload.ts';
+export { countReferences, expandUpload, requireUpload, unreferencedUploads, uploadRef, type ExpandedUpload } from './upload-ref.ts';
+export type { PresignRequest, SignedRequest, StoredObject, StoredPart, StoreHost, UploadStore } from './upload-store.ts';

@@ -1,0 +1,1 @@
+export { initial } from './0001_initial.ts';

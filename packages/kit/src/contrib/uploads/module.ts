@@ -1,0 +1,87 @@
+import type { App, Module } from '../../app/module.ts';
+import { StartUpError } from '../../app/start-up-error.ts';
+import type { Database } from '../../db/db.ts';
+import { installationId } from '../../db/secrets.ts';
+import { uploadsAdmin } from './admin.ts';
+import { processUploads } from './clean.ts';
+import { uploadsCommand } from './commands.ts';
+import { uploadErrors } from './errors.ts';
+import { FileController } from './file-controller.ts';
+import { uploadsInUse } from './in-use.ts';
+import { initial } from './migrations/index.ts';
+import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
+import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
+import type { CompletePolicy } from './policy.ts';
+import { DiskStore } from './stores/disk-store.ts';
+
+/** Files of users: signed addresses, verified content, clean-up. Mount UploadController, or a subclass with a policy of its own. */
+export function uploads(options: UploadOptions): Module {
+  const settings = readUploadOptions(options);
+  const { store } = settings;
+  let database: Database | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let working: Promise<unknown> = Promise.resolve();
+  return {
+    name: 'uploads',
+    models: [uploadTable, uploadRemovals, uploadOwners],
+    migrations: [initial],
+    errors: uploadErrors,
+    commands: [uploadsCommand],
+    admin: uploadsAdmin,
+    ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
+    async setup(app) {
+      const urlKeys = keysFor(app, settings.urlKeys, store instanceof DiskStore);
+      store.attach({ clock: app.clock, urlKeys });
+      const { clock, log, registry, db } = app;
+      const { scan, downloadSeconds } = settings;
+      const place = { prefix: store.prefix, installationId: await installationId(db) };
+      uploadsInUse.bind(db, {
+        store,
+        scan,
+        place,
+        clock,
+        log,
+        registry,
+        urlKeys,
+        downloadSeconds,
+        longestLifeSeconds: () => longestLife(app),
+      });
+      database = db;
+    },
+    start({ log }) {
+      if (settings.cleanEverySeconds === 0 || database === undefined) return;
+      const db = database;
+      timer = setInterval(() => {
+        working = working
+          .then(() => processUploads(db))
+          .catch((error: unknown) => log.error({ err: error }, 'uploads could not be cleaned up'));
+      }, settings.cleanEverySeconds * 1000);
+      timer.unref();
+    },
+    async stop() {
+      clearInterval(timer);
+      await working;
+      if (database !== undefined) uploadsInUse.release(database);
+      database = undefined;
+    },
+  };
+}
+
+/** Only addresses that the app serves itself are signed with keys of its own. */
+function keysFor(app: App, option: readonly string[] | undefined, needed: boolean): readonly string[] {
+  if (!needed) return [];
+  const keys = urlKeysOf(option, app.settings.uploadUrlKeys);
+  if (!('fault' in keys)) return keys;
+  throw new StartUpError([
+    { id: 'E011', message: keys.fault, hint: 'node -e "console.log(crypto.randomBytes(32).toString(\'base64url\'))"' },
+  ]);
+}
+
+/** Until when something of a mounted controller may still be completed, counted from its creation. */
+function longestLife({ routes }: App): number {
+  const lives = routes.map(({ metadata }) => {
+    const policy = (metadata['uploads'] as { readonly policy?: CompletePolicy } | undefined)?.policy;
+    return policy === undefined ? 0 : policy.expiresInSeconds + policy.graceSeconds;
+  });
+  return Math.max(0, ...lives);
+}

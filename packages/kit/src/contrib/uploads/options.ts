@@ -1,0 +1,62 @@
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, objectWith, required, secret, wholeNumber } from '../../options/value-rule.ts';
+import type { Scan } from './scanner.ts';
+import type { UploadStore } from './upload-store.ts';
+import { readUrlKeys, URL_KEY_LENGTH_MIN } from './stores/url-signature.ts';
+
+export interface UploadOptions {
+  /** `diskStore({ folder })` or `s3Store({ … })`. */
+  readonly store: UploadStore;
+  /** Uploads wait in quarantine until this says they are clean. */
+  readonly scan?: Scan;
+  /** Keys of the disk store's addresses: the first signs, all verify. The setting UPLOAD_URL_KEYS unless given. */
+  readonly urlKeys?: readonly string[];
+  /** How long a download address works; 300 unless given. */
+  readonly downloadSeconds?: number;
+  /** How often this process scans, removes and cleans up; 60 unless given, 0 leaves it to `kit uploads clean`. */
+  readonly cleanEverySeconds?: number;
+}
+
+export interface UploadOptionsRead {
+  readonly store: UploadStore;
+  readonly scan: Scan | null;
+  readonly urlKeys: readonly string[] | undefined;
+  readonly downloadSeconds: number;
+  readonly cleanEverySeconds: number;
+}
+
+const storeMethods = ['attach', 'presign', 'head', 'read', 'copy', 'remove', 'list', 'createMultipart'];
+
+const rules: OptionRules<UploadOptions> = {
+  store: required(objectWith('diskStore({ folder }) or s3Store({ … })', ...storeMethods)),
+  scan: aFunction,
+  urlKeys: secret(
+    `a list of keys of ${URL_KEY_LENGTH_MIN} or more random characters`,
+    (keys) => Array.isArray(keys) && keyFault(keys) === null,
+  ),
+  downloadSeconds: wholeNumber(1, 604_800),
+  cleanEverySeconds: wholeNumber(0, 86_400),
+};
+
+/** Complete and frozen; every fault is reported at once, and keys are never part of a message. */
+export function readUploadOptions(options: UploadOptions): UploadOptionsRead {
+  const { store, scan, urlKeys, downloadSeconds = 300, cleanEverySeconds = 60 } = readOptions('uploads()', options, rules);
+  return Object.freeze({ store, scan: scan ?? null, urlKeys, downloadSeconds, cleanEverySeconds });
+}
+
+/** The keys an app signs with, or what is wrong with them. */
+export function urlKeysOf(
+  option: readonly string[] | undefined,
+  setting: string | undefined,
+): readonly string[] | { readonly fault: string } {
+  const keys = option ?? readUrlKeys(setting ?? '');
+  const fault = keyFault(keys);
+  return fault === null ? keys : { fault };
+}
+
+function keyFault(keys: readonly unknown[]): string | null {
+  if (keys.length === 0) return 'There are no keys to sign upload addresses with: set UPLOAD_URL_KEYS or the option urlKeys.';
+  return keys.some((key) => typeof key !== 'string' || key.length < URL_KEY_LENGTH_MIN)
+    ? `A key of UPLOAD_URL_KEYS has fewer than ${URL_KEY_LENGTH_MIN} characters; use 32 or more random ones.`
+    : null;
+}

@@ -1,0 +1,86 @@
+import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
+import { flag, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { uploadErrors } from './errors.ts';
+import { allowsType, mediaType } from './media-type.ts';
+
+/** What a controller accepts. */
+export interface UploadPolicy {
+  /** `image/png`, `image/*` (without SVG) or `*` + `/*`; any type unless given. */
+  readonly contentTypes?: readonly string[];
+  /** 10 MiB unless given; 5 GiB at most, the largest object a store copies in one request. */
+  readonly bytesMax?: number;
+  /** How long a signed address works; 600 unless given. */
+  readonly expiresInSeconds?: number;
+  /** How long after that an upload may still be completed; 900 unless given. */
+  readonly graceSeconds?: number;
+  /** Whether every upload must say its SHA-256. */
+  readonly requireChecksum?: boolean;
+  /** What an owner may have in pending, quarantined and complete uploads together. */
+  readonly quotaPerOwner?: { readonly bytes?: number; readonly count?: number };
+  /** Size of the parts of a multipart upload: 5 MiB to 100 MiB, 8 MiB unless given. */
+  readonly partBytes?: number;
+}
+
+export interface CompletePolicy {
+  readonly contentTypes: readonly string[];
+  readonly bytesMax: number;
+  readonly expiresInSeconds: number;
+  readonly graceSeconds: number;
+  readonly requireChecksum: boolean;
+  readonly quotaPerOwner: { readonly bytes: number | null; readonly count: number | null };
+  readonly partBytes: number;
+}
+
+const MIB = 1024 * 1024;
+export const BYTES_MAX = 5 * 1024 * MIB;
+const PARTS_MAX = 10_000;
+const WEEK_SECONDS = 604_800;
+
+const rules: OptionRules<UploadPolicy> = {
+  contentTypes: listOf(
+    rule('"image/png", "image/*" or "*/*"', (type) => typeof type === 'string' && /^(?:\*\/\*|[\w.+-]+\/(?:\*|[\w.+-]+))$/.test(type)),
+    { min: 1 },
+  ),
+  bytesMax: wholeNumber(1, BYTES_MAX),
+  expiresInSeconds: wholeNumber(1, WEEK_SECONDS),
+  graceSeconds: wholeNumber(0, WEEK_SECONDS),
+  requireChecksum: flag,
+  quotaPerOwner: objectOf<NonNullable<UploadPolicy['quotaPerOwner']>>({ bytes: wholeNumber(1), count: wholeNumber(1) }),
+  partBytes: wholeNumber(5 * MIB, 100 * MIB),
+};
+
+/** Complete and frozen; every fault is reported at once. */
+export function readUploadPolicy(place: string, policy: UploadPolicy = {}): CompletePolicy {
+  const faults = optionFaults(place, policy, rules);
+  const { contentTypes = ['*/*'], bytesMax = 10 * MIB, expiresInSeconds = 600, graceSeconds = 900 } = policy;
+  const { requireChecksum = false, quotaPerOwner = {}, partBytes = 8 * MIB } = policy;
+  if (faults.length === 0 && bytesMax / partBytes > PARTS_MAX)
+    faults.push({ id: 'E011', message: `${place}: partBytes is too small: a file of bytesMax would have more than ${PARTS_MAX} parts.` });
+  if (faults.length > 0) throw new InvalidOptions(faults);
+  return Object.freeze({
+    contentTypes: contentTypes.map((type) => type.toLowerCase()),
+    bytesMax,
+    expiresInSeconds,
+    graceSeconds,
+    requireChecksum,
+    quotaPerOwner: { bytes: quotaPerOwner.bytes ?? null, count: quotaPerOwner.count ?? null },
+    partBytes,
+  });
+}
+
+export interface AnnouncedFile {
+  readonly contentType: string;
+  readonly size: number;
+  readonly checksumSha256: string | null;
+  readonly multipart: boolean;
+}
+
+/** Refuses what the policy does not accept; returns the media type as it is stored and signed. */
+export function acceptedType(policy: CompletePolicy, { contentType, size, checksumSha256, multipart }: AnnouncedFile): string {
+  const type = mediaType(contentType);
+  if (type === null || !allowsType(policy.contentTypes, type))
+    throw uploadErrors.type_not_allowed({ extensions: { allowed_types: policy.contentTypes } });
+  if (size > policy.bytesMax) throw uploadErrors.upload_too_large({ extensions: { bytes_max: policy.bytesMax } });
+  if (policy.requireChecksum && checksumSha256 === null && !multipart) throw uploadErrors.checksum_required();
+  return type;
+}

@@ -1,0 +1,59 @@
+import type { Db } from '../../db/db.ts';
+import { uploadErrors } from './errors.ts';
+import { uploadsOf } from './in-use.ts';
+import { recordChange } from './record-change.ts';
+import { rejectUpload } from './reject.ts';
+import { retryAfterMs } from './remove-objects.ts';
+import type { Scan } from './scanner.ts';
+import { changeState, claimScans } from './store.ts';
+import type { Upload } from './upload.ts';
+
+/** How long a scan may take before another process tries. */
+const LEASE_MS = 600_000;
+
+export interface ScanReport {
+  readonly clean: number;
+  readonly rejected: number;
+  readonly failed: number;
+}
+
+/** Scans what waits in quarantine and is due. */
+export async function scanUploads(db: Db, limit: number): Promise<ScanReport> {
+  const { clock, scan } = uploadsOf(db);
+  const report = { clean: 0, rejected: 0, failed: 0 };
+  if (scan === null) return report;
+  for (let done = 0; done < limit; done += 1) {
+    const now = clock.now();
+    const [upload] = await claimScans(db, now, new Date(now.getTime() + LEASE_MS), 1);
+    if (upload === undefined) break;
+    report[await scanOne(db, upload, scan)] += 1;
+  }
+  return report;
+}
+
+async function scanOne(db: Db, upload: Upload, scan: Scan): Promise<keyof ScanReport> {
+  const { store, clock, log } = uploadsOf(db);
+  const { id, filename, content_type: contentType, final_key: key, etag } = upload;
+  try {
+    if (key === null || etag === null) throw uploadErrors.upload_changed();
+    const read = () => store.read(key, { ifMatch: etag });
+    const verdict = await scan({ id, filename, contentType, size: Number(upload.size), read });
+    if (!verdict.clean) {
+      await rejectUpload(db, upload, 'quarantined', 'upload_infected', `The scanner found ${printable(verdict.reason)}.`, {});
+      return 'rejected';
+    }
+    await db.transaction(async (tx) => {
+      const after = await changeState(tx, id, 'quarantined', { state: 'complete', completed_at: clock.now(), scan_due_at: null });
+      if (after !== null) await recordChange(tx, 'completed', { before: upload, after });
+    });
+    return 'clean';
+  } catch (error) {
+    log.warn({ err: error, upload: id, attempts: upload.scan_attempts }, 'an upload could not be scanned; it stays in quarantine');
+    await changeState(db, id, 'quarantined', { scan_due_at: new Date(clock.now().getTime() + retryAfterMs(upload.scan_attempts)) });
+    return 'failed';
+  }
+}
+
+function printable(reason: string): string {
+  return reason.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
+}

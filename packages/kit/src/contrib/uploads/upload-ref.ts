@@ -1,0 +1,92 @@
+import { t, type Column } from '../../db/column.ts';
+import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import { quoteName } from '../../db/names.ts';
+import type { OnDelete } from '../../db/table-definition.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { aDate, required, wholeNumber } from '../../options/value-rule.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { downloadAddress } from './download.ts';
+import { uploads } from './models.ts';
+import { findOwnUpload, findUpload, type UploadScope } from './store.ts';
+import type { Upload } from './upload.ts';
+
+/** A column that holds the id of an upload. While a row refers to it, the upload cannot be deleted (`restrict`, unless said otherwise). */
+export function uploadRef(options: { readonly onDelete?: OnDelete } = {}): Column<string> {
+  return t.ref(() => uploads, options);
+}
+
+/** The upload a client named, if it is complete and the caller's own; else 422 at the given field. To be called before the id is written. */
+export async function requireUpload(db: Db, scope: UploadScope, id: string, location: readonly (string | number)[]): Promise<Upload> {
+  const upload = isUuid(id) ? await findOwnUpload(db, scope, id) : null;
+  if (upload?.state === 'complete') return upload;
+  const [code, message] =
+    upload === null
+      ? (['unknown_upload', 'There is no such upload.'] as const)
+      : (['not_ready', `The upload is ${upload.state}.`] as const);
+  throw coreErrors.validation_error({ errors: [{ location, code, message }] });
+}
+
+/** What a row's reader gets for an upload id. */
+export interface ExpandedUpload {
+  readonly id: string;
+  readonly filename: string;
+  readonly size: number;
+  readonly content_type: string;
+  readonly url: string;
+  readonly url_expires_at: Date;
+}
+
+/** Name, size, type and a signed address. Null when there is no complete upload of this id. */
+export async function expandUpload(db: Db, id: string): Promise<ExpandedUpload | null> {
+  const upload = isUuid(id) ? await findUpload(db, id) : null;
+  if (upload?.state !== 'complete') return null;
+  const { url, expiresAt } = await downloadAddress(db, upload);
+  const { filename, content_type } = upload;
+  return { id: upload.id, filename, size: Number(upload.size), content_type, url, url_expires_at: expiresAt };
+}
+
+/** Columns of these models that refer to uploads. */
+export function uploadColumns(models: readonly Model[]): readonly { readonly table: string; readonly column: string }[] {
+  return models.flatMap(({ name, columns }) =>
+    Object.entries(columns)
+      .filter(([, { settings }]) => typeof settings.reference?.target === 'function' && settings.reference.target().name === uploads.name)
+      .map(([column]) => ({ table: name, column })),
+  );
+}
+
+/** How many rows of these models refer to an upload: asked of the tables, never counted by hand. */
+export async function countReferences(db: Db, models: readonly Model[], id: string): Promise<number> {
+  let count = 0;
+  for (const { table, column } of uploadColumns(models)) {
+    const [row] = await db.query<{ count: number | bigint }>(
+      `select count(*) as count from ${quoteName(table)} where ${quoteName(column)} = $1`,
+      [id],
+    );
+    count += Number(row?.count ?? 0);
+  }
+  return count;
+}
+
+/** Complete uploads that no row of these models refers to, oldest first. */
+export async function unreferencedUploads(
+  db: Db,
+  models: readonly Model[],
+  options: { readonly olderThan: Date; readonly limit: number },
+): Promise<Upload[]> {
+  const { olderThan, limit } = readOptions('unreferencedUploads()', options, {
+    olderThan: required(aDate),
+    limit: required(wholeNumber(1)),
+  });
+  const unused = uploadColumns(models).map(
+    ({ table, column }) => `and not exists (select 1 from ${quoteName(table)} r where r.${quoteName(column)} = uploads.id)`,
+  );
+  return db.query<Upload>(`select * from uploads where state = 'complete' and completed_at < $1 ${unused.join(' ')} order by id limit $2`, [
+    olderThan,
+    limit,
+  ]);
+}
+
+function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+}

@@ -1,0 +1,97 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../db/clock.ts';
+
+/** An object as the store has it. */
+export interface StoredObject {
+  readonly size: number;
+  readonly contentType: string | null;
+  readonly etag: string;
+  readonly versionId: string | null;
+  /** SHA-256 in base64, where the store knows it. */
+  readonly checksumSha256: string | null;
+  readonly modifiedAt: Date;
+}
+
+export interface StoredPart {
+  readonly number: number;
+  readonly size: number;
+  readonly etag: string;
+  readonly checksumSha256: string | null;
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly size: number;
+  readonly modifiedAt: Date;
+}
+
+interface PresignedUpload {
+  readonly id: string;
+  readonly key: string;
+  readonly size: number;
+  readonly checksumSha256: string | null;
+  readonly expiresAt: Date;
+}
+
+/** The one request an address is made for. */
+export type PresignRequest =
+  | (PresignedUpload & { readonly operation: 'put'; readonly contentType: string })
+  | (PresignedUpload & {
+      readonly operation: 'part';
+      readonly multipartId: string;
+      readonly number: number;
+      readonly checksumSha256: string;
+    })
+  | {
+      readonly operation: 'get';
+      readonly id: string;
+      readonly key: string;
+      readonly contentType: string;
+      readonly fileName: string;
+      readonly disposition: 'inline' | 'attachment';
+      readonly expiresAt: Date;
+    };
+
+/** A request for the client to make, exactly so. */
+export interface SignedRequest {
+  readonly method: 'PUT' | 'POST' | 'GET';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of a POST: the form fields that come before `file`. */
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** What a store is told by the app it works in. */
+export interface StoreHost {
+  readonly clock: Clock;
+  /** UPLOAD_URL_KEYS, for stores whose addresses the app itself serves. */
+  readonly urlKeys: readonly string[];
+}
+
+/**
+ * Where the bytes are. Every method may fail with `store_unavailable`, after which the caller tries again later. Removing and aborting what is not
+ * there is done.
+ */
+export interface UploadStore {
+  readonly name: string;
+  /** In front of every key: empty, or `a/b`. */
+  readonly prefix: string;
+  /** Called once, before anything else. */
+  attach(host: StoreHost): void;
+  presign(request: PresignRequest): Promise<SignedRequest>;
+  /** Null when there is no such object. `checksum` asks for its SHA-256 too. */
+  head(key: string, options?: { readonly checksum?: boolean }): Promise<StoredObject | null>;
+  /** The bytes from `start` to before `end`. With `ifMatch` it fails with `upload_changed` when the object is another one by now. */
+  read(key: string, options?: { readonly start?: number; readonly end?: number; readonly ifMatch?: string }): Promise<Readable>;
+  /** Copies what still has this etag, or fails with `upload_changed`. The source stays. */
+  copy(from: string, to: string, options: { readonly ifMatch: string }): Promise<Pick<StoredObject, 'etag' | 'versionId'>>;
+  remove(key: string): Promise<void>;
+  list(prefix: string): AsyncIterable<ListedObject>;
+  /** Every part must carry its SHA-256. */
+  createMultipart(key: string, options: { readonly contentType: string }): Promise<string>;
+  listParts(key: string, multipartId: string): Promise<readonly StoredPart[]>;
+  completeMultipart(key: string, multipartId: string, parts: readonly StoredPart[]): Promise<void>;
+  abortMultipart(key: string, multipartId: string): Promise<void>;
+  /** Multipart uploads that were begun and neither completed nor aborted. */
+  listMultiparts(prefix: string): AsyncIterable<{ readonly key: string; readonly multipartId: string; readonly startedAt: Date }>;
+}
