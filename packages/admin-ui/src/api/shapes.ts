@@ -20,6 +20,6 @@ export type {
   AdminTile,
   AdminTone,
   AdminValue,
-} from '../../../kit/src/app/admin-shapes.ts';
+} from '../../../kit/src/app/admin/shapes.ts';
 export type { AdminOverviewAnswer, AdminSession } from '../../../kit/src/admin/wire.ts';
 export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire.ts';

@@ -1,5 +1,5 @@
-import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../app/admin-declaration.ts';
-import type { AdminActionShape, AdminResourceShape } from '../app/admin-shapes.ts';
+import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminActionShape, AdminResourceShape } from '../app/admin/shapes.ts';
 import { StartUpError, type App } from '../app/index.ts';
 import type { HandlerContext } from '../http/index.ts';
 import type { Principal } from '../auth/index.ts';

@@ -1,4 +1,4 @@
-import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin-shapes.ts';
+import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin/shapes.ts';
 import type { AdminOrder } from '../app/index.ts';
 import type { ColumnSettings, Dialect, Model } from '../db/index.ts';
 import { columnDefinition, resolveReference } from '../db/column.ts';

@@ -1,5 +1,5 @@
-import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin-declaration.ts';
-import type { AdminFilter, AdminRow, AdminValue } from '../app/admin-shapes.ts';
+import type { AdminAction, AdminContext, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminFilter, AdminRow, AdminValue } from '../app/admin/shapes.ts';
 import { AdminConditions, adminRows, isUuid, type AdminOrder } from '../app/index.ts';
 import { type Db, find, insert, type Key, type Model, remove, update, uuidv7 } from '../db/index.ts';
 import { quoteName } from '../db/names.ts';

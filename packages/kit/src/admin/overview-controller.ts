@@ -1,4 +1,4 @@
-import type { AdminRange } from '../app/admin-shapes.ts';
+import type { AdminRange } from '../app/admin/shapes.ts';
 import { Controller, jsonSchema, route } from '../http/index.ts';
 import { isStaff } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
-import type { AdminOverview } from '../app/admin-shapes.ts';
+import type { AdminOverview } from '../app/admin/shapes.ts';
 import { openDatabase } from '../db/index.ts';
 import type { Database } from '../db/db.ts';
 import { fakeClock } from '../testing/fake-clock.ts';

@@ -1,5 +1,5 @@
-import type { AdminContext } from '../app/admin-declaration.ts';
-import type { AdminRange } from '../app/admin-shapes.ts';
+import type { AdminContext } from '../app/admin/declaration.ts';
+import type { AdminRange } from '../app/admin/shapes.ts';
 import type { AdminSite } from './admin-site.ts';
 import type { AdminOverviewAnswer } from './wire.ts';
 

@@ -1,4 +1,4 @@
-import type { AdminField } from '../app/admin-shapes.ts';
+import type { AdminField } from '../app/admin/shapes.ts';
 import { coreErrors, type FieldError } from '../errors/index.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { FAULTS_MAX } from '../http/json/unknown-fields.ts';

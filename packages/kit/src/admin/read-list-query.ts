@@ -1,5 +1,5 @@
-import type { AdminListQuery, AdminResource } from '../app/admin-declaration.ts';
-import type { AdminFilter } from '../app/admin-shapes.ts';
+import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminFilter } from '../app/admin/shapes.ts';
 import { coreErrors, type FieldError } from '../errors/index.ts';
 import { jsonSchema } from '../http/index.ts';
 

@@ -1,5 +1,5 @@
-import type { AdminAction, AdminContext, AdminResource } from '../app/admin-declaration.ts';
-import type { AdminPage, AdminRecord, AdminResult } from '../app/admin-shapes.ts';
+import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminPage, AdminRecord, AdminResult } from '../app/admin/shapes.ts';
 import { Controller, jsonSchema, route } from '../http/index.ts';
 import { isStaff } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';

@@ -1,5 +1,5 @@
-import type { AdminResource } from '../app/admin-declaration.ts';
-import type { AdminField } from '../app/admin-shapes.ts';
+import type { AdminResource } from '../app/admin/declaration.ts';
+import type { AdminField } from '../app/admin/shapes.ts';
 import type { Fault } from '../options/fault.ts';
 
 const NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;

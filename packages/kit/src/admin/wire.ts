@@ -11,7 +11,7 @@
 //   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
-import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin-shapes.ts';
+import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';
 
 export interface AdminSession {
   readonly user: { readonly id: string; readonly username: string };

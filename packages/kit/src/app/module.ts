@@ -16,7 +16,7 @@ import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
-import type { AdminDeclaration } from './admin-declaration.ts';
+import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Settings } from './config.ts';

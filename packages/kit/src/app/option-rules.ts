@@ -21,7 +21,7 @@ import {
   wholeNumber,
 } from '../options/value-rule.ts';
 import { Permission } from '../permissions/permission.ts';
-import type { AdminDeclaration } from './admin-declaration.ts';
+import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
 import type { Module } from './module.ts';

@@ -9,7 +9,7 @@ import {
   type AdminDeclaration,
   type AdminResource,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminRow, AdminState } from '../../app/admin-shapes.ts';
+import type { AdminColumn, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/index.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';

@@ -7,7 +7,7 @@ import {
   type AdminDeclaration,
   type AdminResource,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin-shapes.ts';
+import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, type ListedKey } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';

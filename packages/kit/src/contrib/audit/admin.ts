@@ -8,7 +8,7 @@ import {
   type AdminResource,
   type AdminRows,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminRow, AdminSection, AdminValue } from '../../app/admin-shapes.ts';
+import type { AdminColumn, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import { changesOf } from './changes.ts';

@@ -10,7 +10,7 @@ import {
   type AdminResource,
   type AdminRows,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin-shapes.ts';
+import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
 import { processUploads } from './clean.ts';
 import { removeUpload } from './delete.ts';

@@ -1,5 +1,5 @@
 import { adminDone, adminEach, isUuid, type AdminResource } from '../../../app/index.ts';
-import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin-shapes.ts';
+import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
 import { databaseOf, deliveryState, iso, link, shownUrl, type AdminPlace } from './place.ts';
 import { listDeliveriesForAdmin, type ListedDelivery } from './store.ts';
 import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';

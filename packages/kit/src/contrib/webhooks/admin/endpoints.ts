@@ -1,5 +1,5 @@
 import { adminBuckets, adminDone, adminEach, isUuid, type AdminAction, type AdminContext, type AdminResource } from '../../../app/index.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminValue } from '../../../app/admin-shapes.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';

@@ -1,5 +1,5 @@
 import { isUuid, type AdminContext, type AdminResource } from '../../../app/index.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin-shapes.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';

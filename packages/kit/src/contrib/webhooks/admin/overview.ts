@@ -1,5 +1,5 @@
 import { adminBuckets, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
-import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin-shapes.ts';
+import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { countTrouble, readBacklog, sampled, SAMPLE_ROWS_MAX, type Backlog, type TroubleCounts } from './overview-store.ts';
 import { databaseOf, endpointState, iso, link, shownUrl, type AdminPlace } from './place.ts';

@@ -1,5 +1,5 @@
 import type { AdminContext } from '../../../app/index.ts';
-import type { AdminLink, AdminState, AdminValue } from '../../../app/admin-shapes.ts';
+import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import type { Database } from '../../../db/db.ts';
 import type { ShownEndpoint } from './store.ts';

@@ -1,5 +1,5 @@
-import type { Dialect } from '../db/dialect.ts';
-import type { AdminRange } from './admin-shapes.ts';
+import type { Dialect } from '../../db/dialect.ts';
+import type { AdminRange } from './shapes.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,8 +1,8 @@
-import type { AuditSink } from '../auth/audit-sink.ts';
-import type { Principal } from '../auth/principal.ts';
-import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
-import type { Log } from '../http/log.ts';
+import type { AuditSink } from '../../auth/audit-sink.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Database } from '../../db/db.ts';
+import type { Log } from '../../http/log.ts';
 import type {
   AdminActionShape,
   AdminOverview,
@@ -13,7 +13,7 @@ import type {
   AdminLink,
   AdminResult,
   AdminSection,
-} from './admin-shapes.ts';
+} from './shapes.ts';
 
 /** Who asks, and what a declaration may use to answer. */
 export interface AdminContext {

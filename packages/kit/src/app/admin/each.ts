@@ -1,6 +1,6 @@
-import { isKitError } from '../errors/kit-error.ts';
-import type { AdminContext } from './admin-declaration.ts';
-import type { AdminResult } from './admin-shapes.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import type { AdminContext } from './declaration.ts';
+import type { AdminResult } from './shapes.ts';
 
 /** Does the work for each id, one after the other; what fails for one is said in `failures` and does not stop the rest. */
 export async function adminEach(

@@ -1,9 +1,9 @@
-import type { Db } from '../db/db.ts';
-import type { Dialect } from '../db/dialect.ts';
-import { containsSql } from '../db/portable-sql.ts';
-import { coreErrors } from '../errors/core-errors.ts';
-import type { AdminListQuery } from './admin-declaration.ts';
-import { refuseUnknownNames } from '../options/read-options.ts';
+import type { Db } from '../../db/db.ts';
+import type { Dialect } from '../../db/dialect.ts';
+import { containsSql } from '../../db/portable-sql.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { AdminListQuery } from './declaration.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
