@@ -38,6 +38,8 @@ export function Value({ kind, value, label, whole = false }: ValueProps) {
       return <span className={css['time']}>{formatDate(plain(value))}</span>;
     case 'duration':
       return <span className={css['number']}>{typeof value === 'number' ? formatDuration(value) : plain(value)}</span>;
+    case 'progress':
+      return <Progress percent={typeof value === 'number' ? value : Number(plain(value))} label={label} />;
     case 'state':
       return isState(value) ? <ToneBadge state={value} /> : <ToneBadge state={{ value: plain(value), tone: 'neutral' }} />;
     case 'chips':
@@ -57,6 +59,16 @@ export function Value({ kind, value, label, whole = false }: ValueProps) {
     default:
       return <Text text={plain(value)} whole={whole} />;
   }
+}
+
+/** The browser's own element: screen readers know it. */
+function Progress({ percent, label }: { readonly percent: number; readonly label: string }) {
+  return (
+    <span className={css['progress']}>
+      <progress max={100} value={percent} aria-label={label} />
+      <span className={css['number']}>{percent} %</span>
+    </span>
+  );
 }
 
 /** A word longer than this may break. */

@@ -12,6 +12,7 @@ export type AdminCellKind =
   | 'time'
   | 'date'
   | 'duration'
+  | 'progress'
   | 'state'
   | 'chips'
   | 'link'
@@ -33,7 +34,7 @@ export interface AdminLink {
   readonly text: string;
 }
 
-/** `time` is ISO 8601, `duration` milliseconds, `chips` an array of strings; null and absent are drawn as a dash. */
+/** `time` is ISO 8601, `duration` milliseconds, `progress` percent, `chips` an array of strings; null and absent are drawn as a dash. */
 export type AdminValue = string | number | boolean | null | readonly string[] | AdminState | AdminLink | object;
 
 export interface AdminColumn {

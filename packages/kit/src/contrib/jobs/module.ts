@@ -1,6 +1,8 @@
 import type { App, Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
+import { jobsAdmin } from './admin/admin.ts';
+import { jobsCommand } from './commands/commands.ts';
 import { jobErrors } from './errors.ts';
 import { bindJobs, unbindJobs } from './jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
@@ -24,6 +26,8 @@ export function jobs(options: JobsOptions): Module {
     migrations: jobMigrations,
     databases: settings.databases,
     errors: jobErrors,
+    commands: [jobsCommand],
+    admin: jobsAdmin(settings.databases, settings.catalog),
     async setup(app) {
       await checkSettings(settings, app);
       const { databases, clock, log, services, registry } = app;

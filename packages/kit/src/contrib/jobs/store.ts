@@ -151,3 +151,17 @@ export async function pruneFinished(tx: Db, before: Date, limit: number): Promis
   );
   return rows.length;
 }
+
+/** The newest jobs, for people. */
+export function recentJobs(
+  db: Db,
+  filter: { readonly status?: string | undefined; readonly name?: string | undefined; readonly queue?: string | undefined },
+  limit: number,
+): Promise<Job[]> {
+  const conditions: string[] = [];
+  const parameters: unknown[] = [limit];
+  for (const column of ['status', 'name', 'queue'] as const)
+    if (filter[column] !== undefined) conditions.push(`${column} = $${parameters.push(filter[column])}`);
+  const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
+  return db.query<Job>(`select ${JOB_COLUMNS} from jobs${where} order by id desc limit $1`, parameters);
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { job, jobs, runDueJobs, startJob } from '../contrib/jobs/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { fakeClock } from '../testing/fake-clock.ts';
+
+const clock = fakeClock('2026-03-01T12:00:00.000Z');
+const work = job('work', {
+  input: z.object({ n: z.int(), token: z.string() }),
+  retry: { attempts: 1 },
+  sensitive: ['token'],
+  async run({ input: { n }, step, progress }) {
+    await step('render', () => n);
+    await progress(60, 'rendered');
+    if (n < 0) throw new Error('no');
+  },
+});
+
+describeDatabases(
+  'jobs in the admin site',
+  (database) => {
+    let site: AdminApp;
+    let staff: Browser;
+    beforeAll(async () => {
+      site = await new AdminApp(database.db, [jobs({ jobs: [work] })], { clock }).ready();
+      staff = await site.browser();
+    });
+    afterAll(() => site.close());
+    const started = async (n: number): Promise<string> =>
+      (await database.db.transaction((tx) => startJob(tx, work, { n, token: 'hidden' }))).id;
+
+    test('a list with state and progress, a record with attempts and steps, nothing sensitive', async () => {
+      const [good, bad] = [await started(1), await started(-1)];
+      await runDueJobs(database.db);
+      const list = await site.get(staff, 'resources/jobs');
+      const rows = (list.body as { items: { id: string; values: { progress: number; status: { value: string } } }[] }).items;
+      expect(rows.map(({ id, values }) => [id, values.status.value, values.progress])).toEqual([
+        [bad, 'failed', 60],
+        [good, 'succeeded', 100],
+      ]);
+      const record = await site.get(staff, `resources/jobs/${bad}`);
+      expect(record.body).toMatchObject({ state: { value: 'failed' }, actions: ['retry'] });
+      const text = JSON.stringify(record.body);
+      expect(text).toContain('render');
+      expect(text).not.toContain('hidden');
+    });
+
+    test('retry and cancel are recorded; what cannot be is said', async () => {
+      const id = await started(-1);
+      await runDueJobs(database.db);
+      const retried = await site.act(staff, 'jobs', 'retry', [id]);
+      expect(retried.body).toMatchObject({ message: '1 job queued again.' });
+      const cancelled = await site.act(staff, 'jobs', 'cancel', [id]);
+      expect(cancelled.status).toBe(200);
+      const again = await site.act(staff, 'jobs', 'retry', ['01890000-0000-7000-8000-000000000000']);
+      expect(again.body).toMatchObject({ failures: [{ message: 'There is no such job.' }] });
+    });
+
+    test('the overview says depth, runs and durations', async () => {
+      await started(1);
+      const overview = await site.get(staff, 'overview?range=24h');
+      expect(overview.text).toContain('Oldest ready');
+      expect(overview.text).toContain('Durations of the newest jobs');
+    });
+  },
+  { database: { clock } },
+);

@@ -1,0 +1,20 @@
+import type { AdminDeclaration } from '../../../app/index.ts';
+import type { JobCatalog } from '../job-catalog.ts';
+import { jobsResource } from './jobs-resource.ts';
+import { jobsOverview } from './overview.ts';
+import type { AdminPlace } from './place.ts';
+
+/** The admin site's list of jobs; one for each database that jobs are started in. */
+export function jobsAdmin(databases: readonly string[], catalog: JobCatalog): AdminDeclaration {
+  const places = databases.map((database, index): AdminPlace => ({
+    database,
+    suffix: index === 0 ? '' : `-${database.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
+    label: index === 0 ? '' : ` (${database})`,
+    catalog,
+  }));
+  const [first] = places;
+  return {
+    resources: places.map((place) => jobsResource(place)),
+    ...(first === undefined ? {} : { overview: jobsOverview(first) }),
+  };
+}

@@ -1,0 +1,250 @@
+import { AdminConditions, adminDone, adminEach, adminRows, isUuid, type AdminContext, type AdminResource } from '../../../app/index.ts';
+import type { AdminAction } from '../../../app/index.ts';
+import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
+import type { Db } from '../../../db/db.ts';
+import { cancelJob } from '../cancel.ts';
+import { jobErrors } from '../errors.ts';
+import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
+import { JOB_STATUSES } from '../models.ts';
+import { retryJob } from '../retry.ts';
+import { attemptsOf, findJob, JOB_COLUMNS, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
+import { databaseOf, iso, jobState, type AdminPlace } from './place.ts';
+
+const columns: readonly AdminColumn[] = [
+  { name: 'name', label: 'Job', kind: 'text' },
+  { name: 'status', label: 'Status', kind: 'state' },
+  { name: 'progress', label: 'Progress', kind: 'progress' },
+  { name: 'message', label: 'Message', kind: 'text', secondary: true },
+  { name: 'queue', label: 'Queue', kind: 'text', secondary: true },
+  { name: 'attempts', label: 'Attempts', kind: 'text', secondary: true },
+  { name: 'run_at', label: 'Due', kind: 'time', secondary: true },
+  { name: 'created_at', label: 'Started', kind: 'time' },
+];
+
+export function jobsResource(place: AdminPlace): AdminResource {
+  return {
+    name: `jobs${place.suffix}`,
+    label: `Jobs${place.label}`,
+    singular: 'job',
+    group: 'Jobs',
+    icon: 'event',
+    auditedAs: 'job',
+    live: true,
+    columns,
+    filters: [
+      { name: 'status', label: 'Status', kind: 'select', choices: JOB_STATUSES.map((value) => ({ value, label: value })) },
+      { name: 'name', label: 'Job', kind: 'text' },
+      { name: 'queue', label: 'Queue', kind: 'text' },
+      { name: 'owner', label: 'Owner id', kind: 'text' },
+      { name: 'code', label: 'Error code', kind: 'text' },
+    ],
+    searches: 'job id',
+    creation: { refused: 'Jobs are started by the application.' },
+    editable: false,
+    removable: false,
+    actions: [
+      action(place, 'retry', {
+        label: 'Retry',
+        tone: 'neutral',
+        confirm: 'Each is queued with all of its attempts. Recorded steps are not repeated. Only failed and cancelled jobs can be retried.',
+        words: 'queued again',
+        work: retryJob,
+      }),
+      action(place, 'cancel', {
+        label: 'Cancel',
+        tone: 'bad',
+        confirm: 'A running job can save nothing from here on. Jobs that have ended stay as they are.',
+        words: 'cancelled or had ended',
+        work: cancelJob,
+      }),
+    ],
+    async list(context, query) {
+      const db = databaseOf(place, context);
+      const conditions = new AdminConditions(db.dialect);
+      if (query.search !== null) conditions.uuid('id', query.search);
+      for (const [filter, column] of Object.entries({
+        status: 'status',
+        name: 'name',
+        queue: 'queue',
+        owner: 'owner_id',
+        code: 'error_code',
+      })) {
+        const value = query.filters[filter];
+        if (value !== undefined) conditions.add(`${column} = ${conditions.parameter(value)}`);
+      }
+      const { conditions: terms, parameters } = conditions;
+      const select = { columns: JOB_COLUMNS, from: 'from jobs', key: 'id', conditions: terms, parameters };
+      const { rows, count, next } = await adminRows<Job>(db, select, query);
+      return { items: rows.map(rowOf), count, next };
+    },
+    async read(context, id) {
+      const db = databaseOf(place, context);
+      const job = isUuid(id) ? await findJob(db, id) : null;
+      if (job === null) return null;
+      const [attempts, steps] = [await attemptsOf(db, id), await recordedSteps(db, id)];
+      return {
+        ...rowOf(job),
+        state: jobState(job),
+        sections: [...factsOf(place, job), attemptsSection(job, attempts), stepsSection(place, job, steps)],
+        actions: job.status === 'failed' || job.status === 'cancelled' ? ['retry'] : job.finished_at === null ? ['cancel'] : [],
+        removable: false,
+      };
+    },
+  };
+}
+
+interface ActionSettings {
+  readonly label: string;
+  readonly tone: 'neutral' | 'bad';
+  readonly confirm: string;
+  readonly words: string;
+  readonly work: (tx: Db, id: string) => Promise<Job>;
+}
+
+function action(place: AdminPlace, name: string, { label, tone, confirm, words, work }: ActionSettings): AdminAction {
+  return {
+    name,
+    label,
+    tone,
+    on: 'selection',
+    confirm,
+    async run(context: AdminContext, ids: readonly string[]) {
+      const db = databaseOf(place, context);
+      const result = await adminEach(context, ids, async (id) => {
+        if (!isUuid(id)) throw jobErrors.job_not_found();
+        await db.transaction(async (tx) => {
+          const before = await findJob(tx, id);
+          const after = await work(tx, id);
+          await context.audit?.record(tx, [
+            {
+              actor: context.principal,
+              action: name === 'retry' ? 'job.retried' : 'job.cancelled',
+              target_type: 'job',
+              target_id: id,
+              before: before === null ? null : { status: before.status },
+              after: { status: after.status },
+              request_id: context.requestId,
+            },
+          ]);
+        });
+      });
+      return adminDone(result, ['job', 'jobs'], words);
+    },
+  };
+}
+
+function rowOf(job: Job): AdminRow {
+  return {
+    id: job.id,
+    title: `${job.name} ${job.id}`,
+    values: {
+      name: job.name,
+      status: jobState(job),
+      progress: job.progress,
+      message: job.progress_message ?? (job.status === 'failed' ? job.error_message : null),
+      queue: job.queue,
+      attempts: `${job.attempts} of ${job.attempts_max}`,
+      run_at: iso(job.run_at),
+      created_at: iso(job.created_at),
+    },
+  };
+}
+
+function factsOf({ catalog }: AdminPlace, job: Job): AdminSection[] {
+  const { input, result, error } = jobRecord(job, catalog);
+  return [
+    {
+      kind: 'facts',
+      title: 'Job',
+      columns: [
+        ...columns,
+        { name: 'started_at', label: 'Last attempt began', kind: 'time' },
+        { name: 'finished_at', label: 'Ended', kind: 'time' },
+        { name: 'priority', label: 'Priority', kind: 'number' },
+        { name: 'owner_id', label: 'Owner', kind: 'code' },
+        { name: 'tenant_key', label: 'Tenant', kind: 'code' },
+        { name: 'unique_key', label: 'Unique key', kind: 'code' },
+        { name: 'serial_key', label: 'Serial key', kind: 'code' },
+        { name: 'worker', label: 'Worker', kind: 'code' },
+        { name: 'id', label: 'Id', kind: 'code' },
+      ],
+      values: {
+        ...rowOf(job).values,
+        started_at: iso(job.started_at),
+        finished_at: iso(job.finished_at),
+        priority: job.priority,
+        owner_id: job.owner_id,
+        tenant_key: job.tenant_key,
+        unique_key: job.unique_key,
+        serial_key: job.serial_key,
+        worker: job.worker,
+        id: job.id,
+      },
+    },
+    { kind: 'json', title: 'Input', value: input },
+    ...(result === null ? [] : [{ kind: 'json', title: 'Result', value: result } as const]),
+    ...(error === null ? [] : [{ kind: 'text', title: 'Error', text: `${error.code}: ${error.message}` } as const]),
+  ];
+}
+
+function attemptsSection(job: Job, attempts: readonly StoredAttempt[]): AdminSection {
+  const succeeded =
+    job.status === 'succeeded'
+      ? [
+          {
+            attempt: job.attempts,
+            outcome: 'succeeded',
+            started_at: job.started_at,
+            finished_at: job.finished_at,
+            error_code: null,
+            error_message: null,
+            worker: job.worker,
+          },
+        ]
+      : [];
+  return {
+    kind: 'table',
+    title: 'Attempts',
+    columns: [
+      { name: 'attempt', label: 'Attempt', kind: 'number' },
+      { name: 'outcome', label: 'Outcome', kind: 'state' },
+      { name: 'started_at', label: 'Began', kind: 'time' },
+      { name: 'duration', label: 'Took', kind: 'duration' },
+      { name: 'error', label: 'Error', kind: 'text', secondary: true },
+      { name: 'worker', label: 'Worker', kind: 'code', secondary: true },
+    ],
+    rows: [...attempts, ...succeeded].toReversed().map((each, index) => ({
+      id: String(index),
+      title: `Attempt ${each.attempt}`,
+      values: {
+        attempt: each.attempt,
+        outcome: { value: each.outcome, tone: each.outcome === 'succeeded' ? 'good' : each.outcome === 'cancelled' ? 'warning' : 'bad' },
+        started_at: iso(each.started_at),
+        duration: each.started_at === null || each.finished_at === null ? null : each.finished_at.getTime() - each.started_at.getTime(),
+        error: each.error_code === null ? null : `${each.error_code}: ${each.error_message ?? ''}`,
+        worker: each.worker,
+      },
+    })),
+    empty: 'No attempt has ended yet.',
+  };
+}
+
+function stepsSection({ catalog }: AdminPlace, job: Job, steps: readonly StoredStepRow[]): AdminSection {
+  const sensitive = sensitiveOf(job, catalog);
+  return {
+    kind: 'table',
+    title: 'Recorded steps',
+    columns: [
+      { name: 'name', label: 'Step', kind: 'text' },
+      { name: 'attempt', label: 'Attempt', kind: 'number' },
+      { name: 'finished_at', label: 'Done', kind: 'time' },
+      { name: 'result', label: 'Result', kind: 'json', secondary: true },
+    ],
+    rows: steps.map(({ name, attempt, finished_at: at, result }) => ({
+      id: name,
+      title: name,
+      values: { name, attempt, finished_at: iso(at), result: masked(result, sensitive) ?? null },
+    })),
+    empty: 'This job has recorded no steps.',
+  };
+}

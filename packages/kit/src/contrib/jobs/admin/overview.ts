@@ -1,0 +1,132 @@
+import { adminBuckets, bucketSql, firstKeyAt, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
+import type { Db } from '../../../db/db.ts';
+import { readStats, type JobStats } from '../stats-store.ts';
+import { databaseOf, type AdminPlace } from './place.ts';
+
+/** Finished jobs looked at for durations, the newest: more would make the overview slow. */
+const DURATIONS_MAX = 20_000;
+const OLD_SECONDS = 300;
+
+/** What the overview says about jobs that were started in a range of time. */
+export function jobsOverview(place: AdminPlace): (context: AdminContext, range: AdminRange) => Promise<AdminOverview> {
+  return async (context, range) => {
+    const db = databaseOf(place, context);
+    const now = context.clock.now();
+    const buckets = adminBuckets(range, now);
+    const stats = await readStats(db, now);
+    const counts = await countsBy(db, buckets);
+    return {
+      title: 'Jobs',
+      tiles: tilesOf(place, stats, counts),
+      charts: [
+        {
+          title: 'Jobs by start',
+          kind: 'bars',
+          unit: 'count',
+          buckets: buckets.starts.map((start) => start.toISOString()),
+          series: [
+            { name: 'Succeeded', tone: 'good', values: counts.succeeded },
+            { name: 'Failed', tone: 'bad', values: counts.failed },
+            { name: 'Under way', tone: 'info', values: counts.unfinished },
+          ],
+          empty: 'No job was started in this time.',
+        },
+      ],
+      tables: [queuesTable(stats), await durationsTable(db, buckets)],
+    };
+  };
+}
+
+interface Counts {
+  readonly succeeded: number[];
+  readonly failed: number[];
+  readonly unfinished: number[];
+}
+
+async function countsBy(db: Db, buckets: AdminBuckets): Promise<Counts> {
+  const [first] = buckets.starts;
+  const counts: Counts = {
+    succeeded: buckets.starts.map(() => 0),
+    failed: buckets.starts.map(() => 0),
+    unfinished: buckets.starts.map(() => 0),
+  };
+  if (first === undefined) return counts;
+  const rows = await db.query<{ bucket: number; status: string; count: number | bigint }>(
+    `select ${bucketSql('created_at', db.dialect, buckets)} as bucket, status, count(*) as count from jobs where id >= $1 and created_at >= $2 group by 1, 2`,
+    [firstKeyAt(first), first],
+  );
+  for (const { bucket, status, count } of rows) {
+    const series = status === 'succeeded' ? counts.succeeded : status === 'failed' ? counts.failed : counts.unfinished;
+    if (bucket >= 0 && bucket < series.length && status !== 'cancelled') series[bucket] = (series[bucket] ?? 0) + Number(count);
+  }
+  return counts;
+}
+
+function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts): AdminTile[] {
+  const jobs = (filters: Readonly<Record<string, string>>) => ({ resource: `jobs${place.suffix}`, filters });
+  const oldest = Math.max(-1, ...stats.queues.map(({ oldest_ready_age_seconds: age }) => age ?? -1));
+  const total = (name: 'ready' | 'waiting' | 'running'): number => stats.queues.reduce((sum, queue) => sum + queue[name], 0);
+  const failed = counts.failed.reduce((sum, each) => sum + each, 0);
+  return [
+    { label: 'Ready', value: total('ready'), unit: 'count', tone: 'neutral', hint: 'May run now.', link: jobs({ status: 'queued' }) },
+    { label: 'Running', value: total('running'), unit: 'count', tone: 'info', link: jobs({ status: 'running' }) },
+    {
+      label: 'Oldest ready',
+      value: oldest < 0 ? null : oldest * 1000,
+      unit: 'age_ms',
+      tone: oldest > OLD_SECONDS ? 'warning' : 'neutral',
+      hint: 'If it grows, too few workers run: `kit jobs work`.',
+    },
+    { label: 'Failed', value: failed, unit: 'count', tone: failed > 0 ? 'bad' : 'good', link: jobs({ status: 'failed' }) },
+  ];
+}
+
+type Table = Extract<AdminSection, { kind: 'table' }>;
+
+function queuesTable(stats: JobStats): Table {
+  return {
+    kind: 'table',
+    title: 'Queues',
+    columns: [
+      { name: 'queue', label: 'Queue', kind: 'text' },
+      { name: 'ready', label: 'Ready', kind: 'number' },
+      { name: 'waiting', label: 'Waiting', kind: 'number' },
+      { name: 'running', label: 'Running', kind: 'number' },
+      { name: 'oldest', label: 'Oldest ready', kind: 'duration' },
+    ],
+    rows: stats.queues.map(({ queue, ready, waiting, running, oldest_ready_age_seconds: age }) => ({
+      id: queue,
+      title: queue,
+      values: { queue, ready, waiting, running, oldest: age === null ? null : age * 1000 },
+    })),
+    empty: 'Nothing waits and nothing runs.',
+  };
+}
+
+async function durationsTable(db: Db, buckets: AdminBuckets): Promise<Table> {
+  const [first] = buckets.starts;
+  const rows = await db.query<{ name: string; started_at: Date; finished_at: Date }>(
+    `select name, started_at, finished_at from jobs where id >= $1 and status = 'succeeded' and started_at is not null
+     order by id desc limit ${DURATIONS_MAX}`,
+    [firstKeyAt(first ?? new Date(0))],
+  );
+  const byName = Map.groupBy(rows, ({ name }) => name);
+  return {
+    kind: 'table',
+    title: 'Durations of the newest jobs',
+    columns: [
+      { name: 'name', label: 'Job', kind: 'text' },
+      { name: 'runs', label: 'Runs', kind: 'number' },
+      { name: 'p50', label: 'p50', kind: 'duration' },
+      { name: 'p95', label: 'p95', kind: 'duration' },
+      { name: 'p99', label: 'p99', kind: 'duration' },
+    ],
+    rows: [...byName].map(([name, runs]) => {
+      const took = runs.map((run) => run.finished_at.getTime() - run.started_at.getTime()).sort((a, b) => a - b);
+      const at = (share: number): number | null => took[Math.min(took.length - 1, Math.floor(share * took.length))] ?? null;
+      return { id: name, title: name, values: { name, runs: took.length, p50: at(0.5), p95: at(0.95), p99: at(0.99) } };
+    }),
+    empty: 'No job has succeeded in this time.',
+  };
+}

@@ -1,0 +1,29 @@
+import type { AdminContext } from '../../../app/index.ts';
+import type { AdminState } from '../../../app/admin/shapes.ts';
+import type { Database } from '../../../db/db.ts';
+import type { JobCatalog } from '../job-catalog.ts';
+import type { Job } from '../store.ts';
+
+/** Which database a list is about, and how its resource is told from that of another. */
+export interface AdminPlace {
+  readonly database: string;
+  readonly suffix: string;
+  readonly label: string;
+  readonly catalog: JobCatalog;
+}
+
+export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
+  const found = databases[database];
+  if (found === undefined) throw new Error(`jobs({ databases }): there is no database "${database}".`);
+  return found;
+}
+
+const TONES = { queued: 'neutral', running: 'info', succeeded: 'good', failed: 'bad', cancelled: 'warning' } as const;
+
+export function jobState({ status, error_message: message }: Pick<Job, 'status' | 'error_message'>): AdminState {
+  return { value: status, tone: TONES[status], ...(message === null ? {} : { hint: message }) };
+}
+
+export function iso(at: Date | null): string | null {
+  return at?.toISOString() ?? null;
+}

@@ -1,0 +1,109 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { describeDatabases } from '../../../testing/databases.ts';
+import { job } from '../job.ts';
+import { unbindJobs, useJobs } from '../jobs.ts';
+import { startJob } from '../start-job.ts';
+import { findJob } from '../store.ts';
+
+const packageRoot = join(import.meta.dirname, '../../../..');
+const sourceOf = (path: string) => JSON.stringify(pathToFileURL(join(packageRoot, 'src', path)).href);
+const input = z.object({ kind: z.string() });
+const work = job('work', { input, retry: { attempts: 1 }, run: () => undefined });
+
+describeDatabases('kit jobs', (database) => {
+  let folder = '';
+  let bin = 'kit';
+  const start = (args: readonly string[]): ChildProcessWithoutNullStreams =>
+    spawn(process.execPath, ['--conditions=source', join(packageRoot, `bin/${bin}.js`), ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '' },
+    });
+  async function run(...args: string[]) {
+    const child = start(args);
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.stdin.end();
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, stdout: stdout.trimEnd(), stderr };
+  }
+  const started = async (kind: string): Promise<string> => (await database.db.transaction((tx) => startJob(tx, work, { kind }))).id;
+  const statusOf = async (id: string) => (await findJob(database.db, id))?.status;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kit-jobs-'));
+    await writeFile(
+      join(folder, 'kit.config.ts'),
+      `import { createApp } from ${sourceOf('index.ts')};
+import { job, jobs } from ${sourceOf('contrib/jobs/index.ts')};
+import { jsonSchema } from ${sourceOf('http/json-schema.ts')};
+const input = jsonSchema<{ kind: string }>({ type: 'object' });
+const work = job('work', {
+  input, retry: { attempts: 1 }, timeoutMs: 30_000, schedule: { cron: '0 3 * * *', input: { kind: 'nightly' } },
+  async run({ input: { kind }, progress, signal }) {
+    await progress(50, 'half');
+    if (kind === 'fails') throw new Error('no');
+    if (kind === 'hangs') await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  },
+});
+const deaf = job('deaf', { input, queue: 'deaf', concurrency: 1, timeoutMs: 50, run: () => new Promise<void>(() => undefined) });
+export default createApp({ database: ${JSON.stringify(database.url)}, modules: [jobs({ jobs: [work, deaf], stopTimeoutMs: 200 })], mount: {} });
+`,
+    );
+    expect(await run('migrate')).toMatchObject({ code: 0 });
+    bin = 'kit_jobs';
+    useJobs(database.db, { jobs: [work] });
+  });
+  afterAll(async () => {
+    unbindJobs(database.db);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('work --once runs what is due; list, stats, retry, cancel, prune, schedules and follow say what there is', async () => {
+    const [good, bad] = [await started('good'), await started('fails')];
+    expect(await run('work', '--once')).toMatchObject({ code: 0, stdout: 'succeeded=1 retrying=0 failed=1 released=0 lost=0' });
+    expect((await run('list', '--status', 'failed')).stdout).toContain(bad);
+    expect((await run('follow', '--id', good)).stdout).toBe('work succeeded [####################] 100% half');
+    expect(await run('follow', '--id', bad)).toMatchObject({ code: 1 });
+    expect(JSON.parse((await run('stats')).stdout)).toMatchObject({ failed: 1, expired_leases: 0 });
+    expect((await run('stats', '--prometheus')).stdout).toContain('kit_jobs_failed{database="default"} 1');
+    expect(await run('retry', '--id', good)).toMatchObject({ code: 1 });
+    expect((await run('retry', '--failed', '--name', 'work')).stdout).toBe('1 jobs are queued again, 0 were left as they were.');
+    expect((await run('cancel', '--id', bad)).stdout).toBe(`Job ${bad} is cancelled.`);
+    expect((await run('schedules')).stdout).toContain('work  0 3 * * *  UTC');
+    expect((await run('prune', '--days', '0')).stdout).toContain('2 jobs from before');
+    expect(await statusOf(good)).toBeUndefined();
+  }, 120_000);
+
+  test('work runs until SIGTERM, then gives back what is under way', async () => {
+    const id = await started('hangs');
+    const child = start(['work']);
+    await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(await findJob(database.db, id)).toMatchObject({ status: 'queued', attempts: 0 });
+    await database.db.query('delete from jobs');
+  }, 60_000);
+
+  test('work ends with an error when handlers that ignore their signal have every slot', async () => {
+    const id = await started('good');
+    await database.db.query(`update jobs set name = 'deaf', queue = 'deaf' where id = $1`, [id]);
+    const { code, stderr } = await run('work', '--queue', 'deaf');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('All 1 slots of the queue "deaf"');
+    expect(await findJob(database.db, id)).toMatchObject({ status: 'failed', error_code: 'timed_out' });
+  }, 60_000);
+
+  test('mistakes are sentences', async () => {
+    expect((await run('work', '--queue', 'no')).stderr).toContain('No job has the queue "no". There are default, deaf.');
+    expect((await run('retry')).stderr).toContain('Give --id <id>, or --failed');
+    expect((await run('cancel', '--id', '01890000-0000-7000-8000-000000000000')).stderr).toContain('There is no such job.');
+  }, 60_000);
+});

@@ -1,0 +1,39 @@
+import type { Command as CommanderCommand } from 'commander';
+import { followJob } from '../follow-job.ts';
+import { jobsOf } from '../jobs.ts';
+import { findJob, recentJobs } from '../store.ts';
+import { databaseNamed, uuid, type Context } from './command-options.ts';
+
+/** `kit jobs follow`: one line per change until the job has ended. */
+export function addFollow(command: CommanderCommand, context: Context): void {
+  command
+    .command('follow')
+    .description('print the progress of a job until it ends; exit 1 when it did not succeed')
+    .option('--id <id>', 'the job; the newest unless given')
+    .option('--name <name>', 'without --id: the newest of this name')
+    .option('--database <alias>', 'the database of the jobs', 'default')
+    .action(async (options: { id?: string; name?: string; database: string }) => {
+      const id = options.id === undefined ? undefined : uuid(context, '--id', options.id);
+      const db = await databaseNamed(context, options.database);
+      const first = id === undefined ? (await recentJobs(db, { name: options.name }, 1))[0] : await findJob(db, id);
+      if (first === undefined || first === null) context.fail('There is no such job.');
+      const { catalog } = jobsOf(db).settings;
+      let status: string = first.status;
+      for await (const { data } of followJob(db, first, { catalog, signal: new AbortController().signal })) {
+        status = data.status;
+        const { progress, progress_message: message, error } = data;
+        context.print(
+          context.json ? JSON.stringify(data) : `${data.name} ${status} ${bar(progress)}${message ?? error?.message ?? ''}`.trimEnd(),
+        );
+      }
+      if (status !== 'succeeded') context.fail(`The job has ${status}.`);
+    });
+}
+
+const WIDTH = 20;
+
+function bar(progress: number | null): string {
+  if (progress === null) return '';
+  const full = Math.round((progress / 100) * WIDTH);
+  return `[${'#'.repeat(full)}${'.'.repeat(WIDTH - full)}] ${progress}% `;
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { testApp, type TestApp } from '../../testing/test-app.ts';
+import { describeDatabases } from '../../testing/index.ts';
+import type { Authenticator } from '../../auth/authenticator.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { isAuthenticated } from '../../permissions/built-ins.ts';
+import { accepted, acceptsJob } from './accepted.ts';
+import { JobController } from './controller.ts';
+import { defineErrors } from '../../errors/catalog.ts';
+import { job } from './job.ts';
+import type { JobRecord } from './job-record.ts';
+import { jobs } from './module.ts';
+import { startJob } from './start-job.ts';
+import { runDueJobs, startJobWorker } from './work-jobs.ts';
+
+const shopErrors = defineErrors('jobs_controller_test', { closed: { status: 409, detail: 'The shop is closed.' } });
+const input = z.object({ n: z.int(), token: z.string() });
+let gate: Promise<void> | undefined;
+const work = job('work', {
+  input,
+  result: z.object({ n: z.int(), token: z.string() }),
+  retry: { attempts: 1 },
+  sensitive: ['token'],
+  async run({ input: { n, token }, progress }) {
+    await progress(40, 'rendered');
+    await gate;
+    if (n < 0) throw shopErrors.closed();
+    return { n, token };
+  },
+});
+
+/** `x-user: ann` is ann; `x-scopes` are the scopes of her key. */
+const byHeader: Authenticator = {
+  name: 'header',
+  securityScheme: { type: 'apiKey', in: 'header', name: 'x-user' },
+  async authenticate({ headers }) {
+    const id = headers['x-user'];
+    if (typeof id !== 'string') return null;
+    const scopes = headers['x-scopes'];
+    const user = { id, username: id, email: null, is_active: true, is_staff: id === 'staff', is_superuser: false };
+    return { user, scheme: 'header', scopes: typeof scopes === 'string' ? scopes.split(' ') : null };
+  },
+};
+
+class WorkController extends Controller {
+  create = route.post('/', { ...acceptsJob, permission: isAuthenticated }, (context) =>
+    context.db.transaction(async (tx) =>
+      accepted(context, await startJob(tx, work, { n: 1, token: 'secret' }, { owner: context.user.id })),
+    ),
+  );
+}
+
+describeDatabases('the job controller', (database) => {
+  let kit: TestApp;
+  beforeAll(async () => {
+    kit = await testApp({
+      database: database.db,
+      modules: [jobs({ jobs: [work] })],
+      authenticators: [byHeader],
+      mount: { '/v1': { '/jobs': JobController, '/work': WorkController } },
+    });
+  });
+  afterAll(() => kit.close());
+
+  const call = async (method: 'GET' | 'POST', url: string, user = 'ann', scopes?: string) => {
+    const headers = { 'x-user': user, ...(scopes === undefined ? {} : { 'x-scopes': scopes }) };
+    const { statusCode: status, headers: answered, body } = await kit.inject({ method, url: `/v1${url}`, headers });
+    return { status, headers: answered, json: (body === '' ? null : JSON.parse(body)) as never };
+  };
+  const started = async (owner: string, n = 1): Promise<string> =>
+    (await database.db.transaction((tx) => startJob(tx, work, { n, token: 'secret' }, { owner }))).id;
+
+  test('202 with an address that shows the job, its input and result masked', async () => {
+    const answer = await call('POST', '/work');
+    const { id, status, url } = answer.json as { id: string; status: string; url: string };
+    expect([answer.status, answer.headers['location'], status]).toEqual([202, url, 'queued']);
+    expect(url).toBe(`/v1/jobs/${id}`);
+    await runDueJobs(database.db);
+    const read = (await call('GET', `/jobs/${id}`)).json as JobRecord;
+    expect(read).toMatchObject({
+      status: 'succeeded',
+      progress: 100,
+      input: { n: 1, token: '***' },
+      result: { n: 1, token: '***' },
+      error: null,
+    });
+    expect(JSON.stringify(kit.records)).not.toContain('"secret"');
+  });
+
+  test("404 for another owner's job, exactly as for a missing one; staff see all", async () => {
+    const id = await started('ann');
+    const missing = await call('GET', '/jobs/01890000-0000-7000-8000-000000000000');
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/cancel'],
+      ['POST', '/retry'],
+      ['GET', '/events'],
+    ] as const) {
+      const answer = await call(method, `/jobs/${id}${path}`, 'bob');
+      expect(answer.status).toBe(404);
+      expect((answer.json as { code: string }).code).toBe((missing.json as { code: string }).code);
+    }
+    expect((await call('GET', `/jobs/${id}`, 'staff')).status).toBe(200);
+  });
+
+  test('403 without the scope', async () => {
+    const id = await started('ann');
+    expect((await call('GET', `/jobs/${id}`, 'ann', 'jobs:read')).status).toBe(200);
+    expect((await call('POST', `/jobs/${id}/cancel`, 'ann', 'jobs:read')).status).toBe(403);
+    expect((await call('GET', '/jobs', 'ann', 'orders:read')).status).toBe(403);
+    expect((await kit.inject('/v1/jobs')).statusCode).toBe(401);
+  });
+
+  test('a list pages through the own jobs, forwards and back, and cursors are bound to caller and filter', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift(await started('eve', n));
+    const first = (await call('GET', '/jobs?limit=2', 'eve')).json as {
+      items: JobRecord[];
+      count: number;
+      next: string;
+      previous: string | null;
+    };
+    expect([first.items.map(({ id }) => id), first.count, first.previous]).toEqual([ids.slice(0, 2), 5, null]);
+    const second = (await call('GET', `/jobs?limit=2&cursor=${first.next}`, 'eve')).json as typeof first;
+    expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+    const last = (await call('GET', `/jobs?limit=2&cursor=${second.next}`, 'eve')).json as { items: JobRecord[]; next: string | null };
+    expect([last.items.map(({ id }) => id), last.next]).toEqual([ids.slice(4), null]);
+    const back = (await call('GET', `/jobs?limit=2&cursor=${second.previous}`, 'eve')).json as typeof first;
+    expect([back.items.map(({ id }) => id), back.previous]).toEqual([ids.slice(0, 2), null]);
+    expect((await call('GET', `/jobs?limit=2&cursor=${first.next}`, 'ann')).status).toBe(422);
+    expect((await call('GET', `/jobs?limit=2&status=queued&cursor=${first.next}`, 'eve')).status).toBe(422);
+    expect((await call('GET', '/jobs?limit=101', 'eve')).status).toBe(422);
+  });
+
+  test('cancel answers 200 and leaves what has ended unchanged; retry is for failed and cancelled jobs only', async () => {
+    const id = await started('ann', -1);
+    expect((await call('POST', `/jobs/${id}/retry`)).status).toBe(409);
+    expect((await call('POST', `/jobs/${id}/cancel`)).json).toMatchObject({ status: 'cancelled' });
+    expect(await call('POST', `/jobs/${id}/cancel`)).toMatchObject({ status: 200, json: { status: 'cancelled' } });
+    expect((await call('POST', `/jobs/${id}/retry`)).json).toMatchObject({ status: 'queued', attempts: 0 });
+    await runDueJobs(database.db);
+    expect((await call('GET', `/jobs/${id}`)).json).toMatchObject({
+      status: 'failed',
+      error: { code: 'closed', message: 'The shop is closed.' },
+    });
+  });
+
+  test('events tell the progress until the end, and a client that reconnects gets only what is new', async () => {
+    const open = Promise.withResolvers<void>();
+    gate = open.promise;
+    const id = await started('ann');
+    const worker = await startJobWorker(database.db, { pollIntervalMs: 20 });
+    const address = await kit.listen();
+    const follow = async (headers: Record<string, string> = {}) => {
+      const response = await fetch(`${address}/v1/jobs/${id}/events`, { headers: { 'x-user': 'ann', ...headers } });
+      let text = '';
+      for await (const chunk of response.body ?? []) {
+        text += Buffer.from(chunk).toString();
+        if (text.includes('"progress":40')) open.resolve();
+      }
+      return text;
+    };
+    const text = await follow();
+    gate = undefined;
+    await worker.stop();
+    expect(text).toContain('event: progress');
+    expect(text).toContain('"progress_message":"rendered"');
+    expect(text).toMatch(/event: end[\s\S]*"status":"succeeded"/);
+    const last = [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? '';
+    expect(await follow({ 'last-event-id': last })).not.toContain('event:');
+  });
+});

@@ -1,0 +1,130 @@
+import { secretOf } from '../../db/secrets.ts';
+import { Cursors } from '../../db/keyset/cursor.ts';
+import type { Database, Db } from '../../db/db.ts';
+import type { User } from '../../auth/principal.ts';
+import { Controller } from '../../http/controller.ts';
+import type { HandlerContext } from '../../http/handler-context.ts';
+import { route } from '../../http/route.ts';
+import { hasScopes } from '../../permissions/built-ins.ts';
+import { cancelJob } from './cancel.ts';
+import { jobErrors } from './errors.ts';
+import { followJob } from './follow-job.ts';
+import { jobRecord, type JobRecord } from './job-record.ts';
+import { jobsOf } from './jobs.ts';
+import { listJobs } from './list-jobs.ts';
+import { retryJob } from './retry.ts';
+import { JobId, JobOut, JobPage, JobQuery } from './schemas.ts';
+import { findJob, type Job } from './store.ts';
+
+type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
+
+// Sessions may do everything here; credentials that carry scopes, such as API keys, need the one of the route.
+const permission = hasScopes({ allowUnscoped: true });
+const reads = { permission, scope: 'jobs:read' } as const;
+const writes = { permission, scope: 'jobs:write' } as const;
+const notFound = [jobErrors.job_not_found] as const;
+const retryRefusals = [jobErrors.job_not_retryable, jobErrors.job_still_running, jobErrors.unique_key_taken] as const;
+
+/** Users see and look after their own jobs, staff everybody's. Mounted where the app likes: `'/jobs': JobController`. */
+export class JobController extends Controller {
+  static override readonly tags: readonly string[] = ['jobs'];
+  /** The database that jobs are started in. */
+  static readonly using: string = 'default';
+
+  list = route.get(
+    '/',
+    { ...reads, query: JobQuery, response: JobPage, summary: 'List your jobs, newest first; staff lists all' },
+    async (context) => {
+      const db = this.#db(context);
+      const { catalog } = jobsOf(db).settings;
+      const cursors = new Cursors([await secretOf(context.db, 'job cursors')]);
+      const owner = context.user.is_staff ? null : context.user.id;
+      const page = await listJobs(db, cursors, owner, context.query);
+      return { ...page, items: page.items.map((job) => jobRecord(job, catalog)) };
+    },
+  );
+
+  read = route.get(
+    '/:id',
+    { ...reads, params: JobId, response: JobOut, raises: notFound, metadata: { jobs: 'read' }, summary: 'Read a job' },
+    async (context) => this.#shown(await this.#find(context, this.#db(context), context.params.id), this.#db(context)),
+  );
+
+  cancel = route.post(
+    '/:id/cancel',
+    {
+      ...writes,
+      params: JobId,
+      response: JobOut,
+      status: 200,
+      raises: notFound,
+      summary: 'Cancel a job',
+      description: 'A running job can save nothing from here on. A job that has ended stays as it is.',
+    },
+    (context) => this.#change(context, context.params.id, cancelJob),
+  );
+
+  retry = route.post(
+    '/:id/retry',
+    {
+      ...writes,
+      params: JobId,
+      response: JobOut,
+      status: 200,
+      raises: [...notFound, ...retryRefusals],
+      summary: 'Start a failed or cancelled job again',
+      description: 'With all of its attempts. Steps that are recorded are not repeated.',
+    },
+    (context) => this.#change(context, context.params.id, retryJob),
+  );
+
+  events = route.stream(
+    '/:id/events',
+    {
+      ...reads,
+      params: JobId,
+      response: JobOut,
+      raises: notFound,
+      summary: 'Follow a job until it ends',
+      description:
+        'Events are called `progress`, the last one `end`. A client that reconnects with `Last-Event-ID` is sent only what is new.',
+    },
+    (context) => this.#follow(context, context.params.id),
+  );
+
+  async *#follow(context: Context, id: string): AsyncGenerator<{ readonly data: JobRecord }> {
+    const db = this.#db(context);
+    const job = await this.#find(context, db, id);
+    const lastEventId = context.request.headers['last-event-id'];
+    yield* followJob(db, job, {
+      catalog: jobsOf(db).settings.catalog,
+      signal: context.signal,
+      lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
+    });
+  }
+
+  #change(context: Context, id: string, change: (tx: Db, id: string) => Promise<Job>): Promise<JobRecord> {
+    return this.#db(context).transaction(async (tx) => {
+      const { id: found } = await this.#find(context, tx, id);
+      return this.#shown(await change(tx, found), tx);
+    });
+  }
+
+  /** A job of another owner looks exactly like a missing one. */
+  async #find({ user }: Context, db: Db, id: string): Promise<Job> {
+    const job = await findJob(db, id.toLowerCase());
+    if (job === null || (!user.is_staff && job.owner_id !== user.id)) throw jobErrors.job_not_found();
+    return job;
+  }
+
+  #shown(job: Job, db: Db): JobRecord {
+    return jobRecord(job, jobsOf(db).settings.catalog);
+  }
+
+  #db({ databases }: Pick<Context, 'databases'>): Database {
+    const { using, name } = this.constructor as typeof JobController;
+    const database = databases[using];
+    if (database === undefined) throw new Error(`${name}.using: there is no database "${using}".`);
+    return database;
+  }
+}

@@ -1,0 +1,68 @@
+import type { JobCatalog } from './job-catalog.ts';
+import type { JobStatus } from './models.ts';
+import type { Job } from './store.ts';
+
+/** A job as the API shows it. */
+export interface JobRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly status: JobStatus;
+  readonly input: unknown;
+  readonly progress: number | null;
+  readonly progress_message: string | null;
+  readonly result: unknown;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly attempts: number;
+  readonly attempts_max: number;
+  readonly priority: number;
+  readonly run_at: Date;
+  readonly unique_key: string | null;
+  readonly serial_key: string | null;
+  readonly owner_id: string | null;
+  readonly tenant_key: string | null;
+  readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
+}
+
+export const MASK = '***';
+
+export function jobRecord(job: Job, catalog: JobCatalog): JobRecord {
+  const { id, name, queue, status, progress, progress_message, attempts, attempts_max, priority, run_at, unique_key, serial_key } = job;
+  const shown = (text: string | null): unknown => masked(text, sensitiveOf(job, catalog));
+  return {
+    id,
+    name,
+    queue,
+    status,
+    input: shown(job.input),
+    progress,
+    progress_message,
+    result: shown(job.result),
+    error: job.error_code === null ? null : { code: job.error_code, message: job.error_message ?? '' },
+    attempts,
+    attempts_max,
+    priority,
+    run_at,
+    unique_key,
+    serial_key,
+    owner_id: job.owner_id === '' ? null : job.owner_id,
+    tenant_key: job.tenant_key === '' ? null : job.tenant_key,
+    created_at: job.created_at,
+    started_at: job.started_at,
+    finished_at: job.finished_at,
+  };
+}
+
+/** The fields to mask; null: the job is unknown to this code, so nobody knows what is in it. */
+export function sensitiveOf({ name }: Pick<Job, 'name'>, catalog: JobCatalog): ReadonlySet<string> | null {
+  return catalog.find(name)?.sensitive ?? null;
+}
+
+/** JSON text as a value, sensitive members masked at any depth. */
+export function masked(text: string | null, sensitive: ReadonlySet<string> | null): unknown {
+  if (text === null) return null;
+  if (sensitive === null) return MASK;
+  return JSON.parse(text, (key, value: unknown) => (key !== '' && sensitive.has(key) && value !== null ? MASK : value)) as unknown;
+}

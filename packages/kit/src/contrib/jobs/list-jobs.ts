@@ -1,0 +1,49 @@
+import type { Db } from '../../db/db.ts';
+import { countUpTo } from '../../db/keyset/count-rows.ts';
+import type { Cursors } from '../../db/keyset/cursor.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { Page } from '../../http/page.ts';
+import type { JobQueryFields } from './schemas.ts';
+import { JOB_COLUMNS, type Job } from './store.ts';
+
+const LIMIT = 20;
+const COUNT_MAX = 10_000;
+
+/** One page of jobs, newest first; of one owner, or of everybody where `owner` is null. */
+export async function listJobs(db: Db, cursors: Cursors, owner: string | null, query: JobQueryFields): Promise<Page<Job>> {
+  const { limit = LIMIT, cursor, status, name, queue } = query;
+  const conditions: string[] = [];
+  const parameters: unknown[] = [];
+  const add = (sql: string, value: unknown): void => void conditions.push(`${sql} $${parameters.push(value)}`);
+  // The second half is what the index `jobs_of_owner` asks for.
+  if (owner !== null) conditions.push(`owner_id = $${parameters.push(owner)} and owner_id <> ''`);
+  if (status !== undefined) add('status =', status);
+  if (name !== undefined) add('name =', name);
+  if (queue !== undefined) add('queue =', queue);
+  const binding = JSON.stringify(['jobs', owner, status, name, queue]);
+  const from = cursor === undefined ? undefined : cursors.read(cursor, binding);
+  if (cursor !== undefined && from === undefined)
+    throw coreErrors.validation_error({
+      errors: [{ location: ['query', 'cursor'], code: 'invalid_cursor', message: 'This is no cursor of this list; begin without one.' }],
+    });
+  const where = (terms: readonly string[]): string => (terms.length === 0 ? '' : ` where ${terms.join(' and ')}`);
+  const count = from === undefined ? await countUpTo(db, { from: `from jobs${where(conditions)}`, parameters }, COUNT_MAX) : from.count;
+  const backwards = from?.backwards ?? false;
+  if (from !== undefined) add(`id ${backwards ? '>' : '<'}`, from.position[0]);
+  const found = await db.query<Job>(
+    `select ${JOB_COLUMNS} from jobs${where(conditions)} order by id ${backwards ? 'asc' : 'desc'} limit ${limit + 1}`,
+    parameters,
+    { replanned: true },
+  );
+  const shown = found.slice(0, limit);
+  const items = backwards ? shown.reverse() : shown;
+  const more = found.length > limit;
+  const write = (job: Job | undefined, towardsStart: boolean): string | null =>
+    job === undefined ? null : cursors.write({ position: [job.id], backwards: towardsStart, count }, binding);
+  return {
+    items,
+    count,
+    next: more || backwards ? write(items.at(-1), false) : null,
+    previous: from !== undefined && (more || !backwards) ? write(items[0], true) : null,
+  };
+}

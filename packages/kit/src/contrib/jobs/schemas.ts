@@ -1,0 +1,83 @@
+import { jsonSchema } from '../../http/json-schema.ts';
+import { page } from '../../http/page.ts';
+import type { JobRecord } from './job-record.ts';
+import { JOB_NAME_LENGTH_MAX, JOB_STATUSES, QUEUE_NAME_LENGTH_MAX, type JobStatus } from './models.ts';
+
+const text = { type: 'string' };
+const orNull = (schema: { readonly type: string } & Readonly<Record<string, unknown>>) => ({ ...schema, type: [schema.type, 'null'] });
+const time = { type: 'string', format: 'date-time' };
+const status = { type: 'string', enum: [...JOB_STATUSES] };
+const id = { type: 'string', format: 'uuid' };
+
+const properties = {
+  id,
+  name: text,
+  queue: text,
+  status,
+  input: { description: 'Sensitive members are masked.' },
+  progress: { ...orNull({ type: 'integer' }), description: 'Percent; null until the job tells.' },
+  progress_message: orNull(text),
+  result: { description: 'Null until the job has succeeded, and when it returns nothing.' },
+  error: {
+    type: ['object', 'null'],
+    description: 'Of the last failed attempt.',
+    properties: { code: text, message: text },
+    required: ['code', 'message'],
+    additionalProperties: false,
+  },
+  attempts: { type: 'integer' },
+  attempts_max: { type: 'integer' },
+  priority: { type: 'integer' },
+  run_at: time,
+  unique_key: orNull(text),
+  serial_key: orNull(text),
+  owner_id: orNull(text),
+  tenant_key: orNull(text),
+  created_at: time,
+  started_at: orNull(time),
+  finished_at: orNull(time),
+};
+
+export const JobOut = jsonSchema<JobRecord>({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+export const JobPage = page(JobOut);
+export const JobId = jsonSchema<{ readonly id: string }>({ type: 'object', properties: { id }, required: ['id'] });
+
+export interface JobQueryFields {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly status?: JobStatus;
+  readonly name?: string;
+  readonly queue?: string;
+}
+
+export const LIMIT_MAX = 100;
+
+export const JobQuery = jsonSchema<JobQueryFields>({
+  type: 'object',
+  properties: {
+    limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: 20 },
+    cursor: { type: 'string', maxLength: 1000, description: '`next` or `previous` of another page.' },
+    status,
+    name: { type: 'string', maxLength: JOB_NAME_LENGTH_MAX },
+    queue: { type: 'string', maxLength: QUEUE_NAME_LENGTH_MAX },
+  },
+  additionalProperties: false,
+});
+
+export interface AcceptedJob {
+  readonly id: string;
+  readonly status: JobStatus;
+  readonly url: string | null;
+}
+
+export const JobAccepted = jsonSchema<AcceptedJob>({
+  type: 'object',
+  properties: { id, status, url: { ...orNull(text), description: 'Where the job can be followed.' } },
+  required: ['id', 'status', 'url'],
+  additionalProperties: false,
+});
