@@ -7,8 +7,11 @@ export interface Work<Claim extends { readonly id: string }, Result> {
   claim(max: number): Promise<readonly Claim[]>;
   /** A claim got its place among those that are held; called before `run`. */
   taken?(claim: Claim): void;
-  /** Never rejects: whatever goes wrong is a result. */
-  run(claim: Claim): Promise<Result>;
+  /**
+   * Never rejects: whatever goes wrong is a result. `leaveSlot` frees the slot for others while the run goes on; whoever calls it bounds by other
+   * means how many such runs there are.
+   */
+  run(claim: Claim, leaveSlot: () => void): Promise<Result>;
   /** The slot is free again. The result must be stored, and `stored` told about it. */
   ended(claim: Claim, result: Result): void;
   /** Makes claims that were not run due again at once. */
@@ -56,8 +59,10 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
   /** Runs that ended while the last claim was made. */
   #pace = 0;
   #ended = 0;
-  /** Runs under way. */
+  /** Runs in slots. */
   #inFlight = 0;
+  /** Runs under way, with those that have left their slot. */
+  #running = 0;
   /** Runs that have ended and whose results are not stored yet. */
   #unstored = 0;
   #stopping = false;
@@ -113,7 +118,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     await this.#unlisten?.().catch(() => undefined);
     await this.#loop;
     const deadline = Date.now() + deadlineMs;
-    while (this.#inFlight > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
+    while (this.#running > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
   }
 
   /** The results of these claims are stored: they are nobody's any more. */
@@ -191,14 +196,26 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
       const claim = this.#ready.shift();
       if (claim === undefined) return;
       this.#inFlight++;
+      this.#running++;
       void this.#runOne(claim);
     }
   }
 
   async #runOne(claim: Claim): Promise<void> {
-    const result = await this.#work.run(claim);
-    this.#inFlight--;
-    this.#ended++;
+    let hasSlot = true;
+    const leaveSlot = (): void => {
+      if (!hasSlot) return;
+      hasSlot = false;
+      this.#inFlight--;
+      this.#ended++;
+    };
+    const result = await this.#work.run(claim, () => {
+      leaveSlot();
+      this.#fillSlots();
+      this.#wakeUp.wake();
+    });
+    leaveSlot();
+    this.#running--;
     this.#unstored++;
     this.#work.ended(claim, result);
     this.#fillSlots();

@@ -6,7 +6,10 @@ import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber } from '../../options/value-rule.ts';
 
 export interface WebhookOptions {
-  /** Requests a worker has under way at a time, at most; 100 unless given. */
+  /**
+   * Requests a worker has under way at a time; 100 unless given. A request that takes longer than half a second leaves its place to another; of such
+   * slow requests there are as many besides.
+   */
   readonly concurrency?: number;
   /** Of these, requests to one endpoint; 10 unless given, so an endpoint that hangs costs the others no more than that. */
   readonly concurrencyPerEndpoint?: number;

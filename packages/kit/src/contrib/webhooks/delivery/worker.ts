@@ -6,6 +6,8 @@ import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { Webhooks } from '../webhooks.ts';
 import type { Claim, ClaimLimits } from './claim-store.ts';
 import { Claimer } from './claimer.ts';
+import { EndpointPace } from './endpoint-pace.ts';
+import { takeFromBudget } from './rate-limit.ts';
 import { releaseClaims } from './result-store.ts';
 import { ResultWriter, type DeliverySummary } from './result-writer.ts';
 import { Sender, type SendReport } from './sender.ts';
@@ -36,8 +38,9 @@ export class DeliveryWorker {
   readonly #results: ResultWriter;
   readonly #loop: WorkLoop<Claim, SendReport>;
   readonly #perEndpoint: number;
-  /** Requests under way, by endpoint. */
-  readonly #busy = new Map<string, number>();
+  readonly #pace: EndpointPace;
+  /** Endpoints at their rate limit, and until when. */
+  readonly #paused = new Map<string, Date>();
   #stopped: Promise<void> | undefined;
 
   constructor(given: Webhooks, options: WorkerOptions = {}) {
@@ -46,6 +49,7 @@ export class DeliveryWorker {
     const concurrency = options.concurrency ?? settings.concurrency;
     this.#webhooks = webhooks;
     this.#perEndpoint = Math.min(options.concurrencyPerEndpoint ?? settings.concurrencyPerEndpoint, concurrency);
+    this.#pace = new EndpointPace({ concurrency, perEndpoint: this.#perEndpoint });
     this.#claimer = new Claimer(webhooks.database);
     this.#sender = new Sender(webhooks);
     this.#results = new ResultWriter(webhooks, (options.name ?? workerName()).slice(0, WORKER_NAME_LENGTH_MAX), (reports) =>
@@ -53,17 +57,20 @@ export class DeliveryWorker {
     );
     this.#loop = new WorkLoop(
       {
-        claim: (free) => this.#claimer.claim(this.#limits(free)),
-        taken: ({ endpoint: { id } }) => void this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1),
-        run: (claim) => this.#sender.send(claim),
+        claim: async (free) => this.#admitted(await this.#claimer.claim(this.#limits(free))),
+        run: (claim, leaveSlot) => this.#pace.follow(claim.endpoint, leaveSlot, () => this.#sender.send(claim)),
         ended: (claim, report) => {
-          this.#leave(claim);
+          this.#pace.leave(claim.endpoint);
           this.#results.add(report);
         },
         release: (claims) => this.#giveBack(claims),
         claimFailed: (error, retryInMs) => webhooks.log.warn({ err: error, retry_in_ms: retryInMs }, 'due webhooks could not be claimed'),
       },
-      { concurrency, pollIntervalMs: options.pollIntervalMs ?? settings.pollIntervalMs },
+      {
+        concurrency,
+        pollIntervalMs: options.pollIntervalMs ?? settings.pollIntervalMs,
+        nextDueMs: () => Math.min(Infinity, ...[...this.#paused.values()].map((until) => until.getTime() - webhooks.clock.now().getTime())),
+      },
     );
   }
 
@@ -75,7 +82,9 @@ export class DeliveryWorker {
   async runOnce({ limit, eventId }: RunOptions = {}): Promise<DeliverySummary> {
     await this.#loop.runOnce({
       ...(limit === undefined ? {} : { limit }),
-      ...(eventId === undefined ? {} : { claim: (free) => this.#claimer.claimEvent(eventId, this.#limits(free)) }),
+      ...(eventId === undefined
+        ? {}
+        : { claim: async (free) => this.#admitted(await this.#claimer.claimEvent(eventId, this.#limits(free))) }),
     });
     await this.#results.flush();
     return this.summary;
@@ -103,11 +112,41 @@ export class DeliveryWorker {
     const { clock, settings } = this.#webhooks;
     const now = clock.now();
     const until = new Date(now.getTime() + settings.timeoutMs + LEASE_MARGIN_MS);
-    return { now, until, free, perEndpoint: this.#perEndpoint, busy: this.#busy };
+    for (const [id, end] of this.#paused) if (end <= now) this.#paused.delete(id);
+    return { now, until, free, perEndpoint: this.#perEndpoint, busy: this.#pace.load(this.#paused.keys()) };
+  }
+
+  /** The claims that may be sent now: not more than an endpoint's pace and rate limit allow. The others are given back. */
+  async #admitted(claims: readonly Claim[]): Promise<readonly Claim[]> {
+    let admitted = claims.filter(({ endpoint }) => this.#pace.admit(endpoint));
+    if (admitted.some(({ endpoint }) => endpoint.rate_limit !== null)) admitted = await this.#withinRates(admitted);
+    if (admitted.length < claims.length) {
+      const kept = new Set(admitted);
+      await this.#release(claims.filter((claim) => !kept.has(claim)));
+    }
+    return admitted;
+  }
+
+  async #withinRates(claims: readonly Claim[]): Promise<Claim[]> {
+    const { database, clock } = this.#webhooks;
+    const byEndpoint = Map.groupBy(claims, ({ endpoint }) => endpoint.id);
+    const within: Claim[] = [];
+    for (const [id, ofEndpoint] of byEndpoint) {
+      const rate = ofEndpoint[0]?.endpoint.rate_limit ?? null;
+      if (rate === null) {
+        within.push(...ofEndpoint);
+        continue;
+      }
+      const { count, nextAt } = await takeFromBudget(database, id, rate, ofEndpoint.length, clock.now());
+      within.push(...ofEndpoint.slice(0, count));
+      for (const { endpoint } of ofEndpoint.slice(count)) this.#pace.leave(endpoint);
+      if (count < ofEndpoint.length) this.#paused.set(id, nextAt);
+    }
+    return within;
   }
 
   async #giveBack(claims: readonly Claim[]): Promise<void> {
-    for (const claim of claims) this.#leave(claim);
+    for (const { endpoint } of claims) this.#pace.leave(endpoint);
     await this.#release(claims);
   }
 
@@ -117,11 +156,5 @@ export class DeliveryWorker {
     } catch (error) {
       this.#webhooks.log.warn({ err: error }, 'claims on webhooks could not be given back; they run out by themselves');
     }
-  }
-
-  #leave({ endpoint: { id } }: Claim): void {
-    const requests = this.#busy.get(id) ?? 1;
-    if (requests > 1) this.#busy.set(id, requests - 1);
-    else this.#busy.delete(id);
   }
 }

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { EndpointPace, SLOW_AFTER_MS } from './endpoint-pace.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+const endpoint = (id: string, owner_id = 'owner') => ({ id, owner_id });
+const never = (): Promise<never> => new Promise(() => undefined);
+const admitMany = (pace: EndpointPace, target: ReturnType<typeof endpoint>, count: number): number =>
+  Array.from({ length: count }, () => pace.admit(target)).filter(Boolean).length;
+
+/** An answer at once makes an endpoint fast. */
+async function answerFast(pace: EndpointPace, target: ReturnType<typeof endpoint>): Promise<void> {
+  pace.admit(target);
+  await pace.follow(
+    target,
+    () => undefined,
+    async () => undefined,
+  );
+  pace.leave(target);
+}
+
+test('an endpoint of which nothing is known gets two requests, and its share once it has answered', async () => {
+  const pace = new EndpointPace({ concurrency: 100, perEndpoint: 10 });
+  const target = endpoint('a');
+  expect(admitMany(pace, target, 10)).toBe(2);
+  expect(pace.load([]).get('a')).toBe(10);
+  pace.leave(target);
+  pace.leave(target);
+  await answerFast(pace, target);
+  expect(admitMany(pace, target, 10)).toBe(10);
+});
+
+test('a request that takes long leaves its slot, and its endpoint is slow until it answers fast', async () => {
+  const pace = new EndpointPace({ concurrency: 10, perEndpoint: 10 });
+  const target = endpoint('a');
+  const left: string[] = [];
+  pace.admit(target);
+  void pace.follow(target, () => left.push('first'), never);
+  vi.advanceTimersByTime(SLOW_AFTER_MS - 1);
+  expect(left).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(left).toEqual(['first']);
+  expect(pace.admit(target)).toBe(true);
+  // Known to be slow: it never takes a slot.
+  await pace.follow(
+    target,
+    () => left.push('second'),
+    async () => undefined,
+  );
+  expect(left).toEqual(['first', 'second']);
+});
+
+test('slow endpoints of one owner get half of the slow lane, whatever their number, and others the rest', () => {
+  const pace = new EndpointPace({ concurrency: 10, perEndpoint: 10 });
+  const hang = (target: ReturnType<typeof endpoint>): void => {
+    if (pace.admit(target)) void pace.follow(target, () => undefined, never);
+  };
+  const noisy = Array.from({ length: 20 }, (_, n) => endpoint(`n${n}`, 'noisy'));
+  for (const target of noisy.slice(0, 5)) hang(target);
+  vi.advanceTimersByTime(SLOW_AFTER_MS);
+  expect(noisy.slice(0, 5).map((target) => pace.admit(target))).toEqual([false, false, false, false, false]);
+  expect(pace.load([]).get('n0')).toBe(10);
+  const other = endpoint('b', 'other');
+  hang(other);
+  vi.advanceTimersByTime(SLOW_AFTER_MS);
+  expect(pace.admit(other)).toBe(true);
+});
+
+test('when one endpoint of an owner turns out to be slow, the others must answer again before they get their share', async () => {
+  const pace = new EndpointPace({ concurrency: 100, perEndpoint: 10 });
+  const [fast, stranger, slow] = [endpoint('fast'), endpoint('stranger', 'other'), endpoint('slow')];
+  await answerFast(pace, fast);
+  await answerFast(pace, stranger);
+  pace.admit(slow);
+  void pace.follow(slow, () => undefined, never);
+  vi.advanceTimersByTime(SLOW_AFTER_MS);
+  expect(admitMany(pace, fast, 10)).toBe(2);
+  expect(admitMany(pace, stranger, 10)).toBe(10);
+});
+
+test('a paused endpoint counts as full', () => {
+  const pace = new EndpointPace({ concurrency: 100, perEndpoint: 10 });
+  expect(pace.load(['a']).get('a')).toBe(10);
+});

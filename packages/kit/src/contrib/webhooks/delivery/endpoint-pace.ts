@@ -1,0 +1,146 @@
+// How many requests each endpoint may have under way. A worker has a bounded number of slots, and a request to an endpoint that hangs would hold one
+// for the whole timeout: requests that take long leave their slot, and endpoints that are known to be slow share a bounded lane of their own.
+import type { Claim } from './claim-store.ts';
+
+type Target = Pick<Claim['endpoint'], 'id' | 'owner_id'>;
+
+export interface PaceOptions {
+  /** Requests in slots. */
+  readonly concurrency: number;
+  /** Requests to one endpoint. */
+  readonly perEndpoint: number;
+}
+
+/** A request that takes longer than this is slow. */
+export const SLOW_AFTER_MS = 500;
+/** Requests to an endpoint of which nothing is known yet, or whose owner has just turned out to have a slow one. */
+const UNKNOWN_MAX = 2;
+/** Endpoints remembered. */
+const REMEMBERED_MAX = 10_000;
+/** Slow requests beyond this many times the slots keep their slot: sockets are not endless. */
+const SLOW_TIMES_MAX = 5;
+
+/**
+ * Fast endpoints may use their whole share of the slots. Unknown ones may use a little of it until they have answered once. Slow ones use no slot at all
+ * but the slow lane, which is as wide as the slots; half of it at most is one owner's.
+ */
+export class EndpointPace {
+  readonly #options: PaceOptions;
+  readonly #busy = new Map<string, number>();
+  /** Endpoints that answered fast, by the epoch of their owner then. */
+  readonly #fast = new Map<string, number>();
+  /** Endpoints whose last request was slow, with their owners. */
+  readonly #slowEndpoints = new Map<string, string>();
+  /** Counts up when an endpoint of the owner turns out to be slow: what was known of the owner's fast ones has to be seen again. */
+  readonly #epochs = new Map<string, number>();
+  readonly #slowByOwner = new Map<string, number>();
+  #slow = 0;
+
+  constructor(options: PaceOptions) {
+    this.#options = options;
+  }
+
+  /** Requests under way by endpoint, for a claim: an endpoint that may have no more counts as full. */
+  load(paused: Iterable<string>): ReadonlyMap<string, number> {
+    const { concurrency, perEndpoint } = this.#options;
+    const load = new Map(this.#busy);
+    for (const [id, requests] of this.#busy) if (!this.#fast.has(id) && requests >= UNKNOWN_MAX) load.set(id, perEndpoint);
+    // One more request for as many slow endpoints as there is room, in the lane and in their owner's half of it.
+    let room = concurrency - this.#slow;
+    const taken = new Map(this.#slowByOwner);
+    for (const [id, owner] of this.#slowEndpoints) {
+      const ofOwner = taken.get(owner) ?? 0;
+      const mayHaveMore = room > 0 && ofOwner < this.#ownersShare && (this.#busy.get(id) ?? 0) < perEndpoint;
+      load.set(id, mayHaveMore ? perEndpoint - 1 : perEndpoint);
+      if (!mayHaveMore) continue;
+      room--;
+      taken.set(owner, ofOwner + 1);
+    }
+    for (const id of paused) load.set(id, perEndpoint);
+    return load;
+  }
+
+  /** Whether another request to the endpoint may be made now; counts it if so. */
+  admit(endpoint: Target): boolean {
+    const requests = this.#busy.get(endpoint.id) ?? 0;
+    const known = this.#stateOf(endpoint);
+    if (known === 'unknown' && requests >= Math.min(UNKNOWN_MAX, this.#options.perEndpoint)) return false;
+    if (known === 'slow' && !this.#hasSlowRoom(endpoint)) return false;
+    this.#busy.set(endpoint.id, requests + 1);
+    return true;
+  }
+
+  leave({ id }: Target): void {
+    const requests = this.#busy.get(id) ?? 1;
+    if (requests > 1) this.#busy.set(id, requests - 1);
+    else this.#busy.delete(id);
+  }
+
+  /** Follows a request: `leaveSlot` is called when it is slow, at once where the endpoint is known to be. */
+  async follow<R>(endpoint: Target, leaveSlot: () => void, send: () => Promise<R>): Promise<R> {
+    let isSlow = false;
+    const turnSlow = (): void => {
+      this.#rememberSlow(endpoint);
+      if (this.#slow >= SLOW_TIMES_MAX * this.#options.concurrency) return;
+      isSlow = true;
+      this.#countSlow(endpoint, 1);
+      leaveSlot();
+    };
+    const startedAt = performance.now();
+    if (this.#stateOf(endpoint) === 'slow') turnSlow();
+    const timer = isSlow ? undefined : setTimeout(turnSlow, SLOW_AFTER_MS);
+    try {
+      return await send();
+    } finally {
+      clearTimeout(timer);
+      if (isSlow) this.#countSlow(endpoint, -1);
+      if (performance.now() - startedAt < SLOW_AFTER_MS) this.#rememberFast(endpoint);
+    }
+  }
+
+  get #ownersShare(): number {
+    return Math.max(1, Math.floor(this.#options.concurrency / 2));
+  }
+
+  #stateOf({ id, owner_id: owner }: Target): 'unknown' | 'fast' | 'slow' {
+    if (this.#slowEndpoints.has(id)) return 'slow';
+    const epoch = this.#fast.get(id);
+    return epoch !== undefined && epoch === (this.#epochs.get(owner) ?? 0) ? 'fast' : 'unknown';
+  }
+
+  #hasSlowRoom({ owner_id: owner }: Target): boolean {
+    return this.#slow < this.#options.concurrency && (this.#slowByOwner.get(owner) ?? 0) < this.#ownersShare;
+  }
+
+  #countSlow({ owner_id: owner }: Target, change: 1 | -1): void {
+    this.#slow += change;
+    const ofOwner = (this.#slowByOwner.get(owner) ?? 0) + change;
+    if (ofOwner > 0) this.#slowByOwner.set(owner, ofOwner);
+    else this.#slowByOwner.delete(owner);
+  }
+
+  #rememberSlow({ id, owner_id: owner }: Target): void {
+    if (!this.#slowEndpoints.has(id)) {
+      makeRoom(this.#epochs);
+      this.#epochs.set(owner, (this.#epochs.get(owner) ?? 0) + 1);
+    }
+    this.#fast.delete(id);
+    makeRoom(this.#slowEndpoints);
+    // Last in the order: the others get their turn first.
+    this.#slowEndpoints.delete(id);
+    this.#slowEndpoints.set(id, owner);
+  }
+
+  #rememberFast({ id, owner_id: owner }: Target): void {
+    const epoch = this.#epochs.get(owner) ?? 0;
+    if (this.#fast.get(id) === epoch) return;
+    this.#slowEndpoints.delete(id);
+    makeRoom(this.#fast);
+    this.#fast.set(id, epoch);
+  }
+}
+
+/** Forgets everything when there is too much: what is forgotten is unknown and soon seen again. */
+function makeRoom(map: Map<string, unknown>): void {
+  if (map.size >= REMEMBERED_MAX) map.clear();
+}
