@@ -35,6 +35,8 @@ export interface Module {
   readonly users?: UserDirectory;
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
+  /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */
+  readonly openApiWebhooks?: Readonly<Record<string, object>>;
   readonly middleware?: readonly Middleware[];
   /** Asked after the app's own map, for every route. */
   readonly errorMap?: ErrorMap;

@@ -64,7 +64,7 @@ export function planApp(options: AppOptions): AppPlan {
   ];
   faults.push(...duplicateAuthenticators(authenticators));
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
-  const reference = referenceMount(options, settings, () => compiled.routes);
+  const reference = referenceMount(options, settings, ordered, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered), ...reference], {
     authenticators,
     middleware,
@@ -164,13 +164,26 @@ function atRoot(controllers: Controllers): MountPlan {
   return { path: '/', controllers, deprecated: false, errors: undefined, middleware: [], throttles: [], permission: undefined };
 }
 
+/** What the modules send, for the OpenAPI document. */
+export function openApiWebhooks(modules: readonly Module[]): Readonly<Record<string, object>> {
+  return Object.assign({}, ...modules.map((module) => module.openApiWebhooks ?? {})) as Readonly<Record<string, object>>;
+}
+
 /** The reference page is routes like any other: middleware, permissions and errors hold for it too. */
-function referenceMount(options: AppOptions, settings: Settings, routes: () => readonly CompiledRoute[]): MountPlan[] {
+function referenceMount(
+  options: AppOptions,
+  settings: Settings,
+  modules: readonly Module[],
+  routes: () => readonly CompiledRoute[],
+): MountPlan[] {
   const docs = options.docs ?? true;
   if (docs === false) return [];
   const { path = '/docs', permission = allowAny } = docs === true ? {} : docs;
   const { title = 'API', version = '0.0.0', description } = options;
-  const document = () => openApiText(openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat }));
+  const document = () =>
+    openApiText(
+      openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat, webhooks: openApiWebhooks(modules) }),
+    );
   return [atRoot({ '/': referenceController({ path, permission, document }) })];
 }
 

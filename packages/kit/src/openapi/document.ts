@@ -6,7 +6,7 @@ import { errorResponses, errorSchemas } from './error-responses.ts';
 import { openApiPath, operationOf } from './operation.ts';
 import { SchemaComponents } from './schema-components.ts';
 import { objectOf, type OptionRules, readOptions } from '../options/read-options.ts';
-import { filledText, listOf, oneOf, required, text } from '../options/value-rule.ts';
+import { anything, filledText, listOf, oneOf, recordOf, required, text } from '../options/value-rule.ts';
 
 export interface OpenApiOptions {
   readonly title: string;
@@ -15,6 +15,8 @@ export interface OpenApiOptions {
   /** Base addresses clients use, e.g. `https://api.example.org`. */
   readonly servers?: readonly { readonly url: string; readonly description?: string }[] | undefined;
   readonly errorFormat?: ErrorFormat | undefined;
+  /** Requests that the application sends, by name: path items of OpenAPI. */
+  readonly webhooks?: Readonly<Record<string, object>> | undefined;
   /** Only the operations below this version mount, e.g. `/v1`. */
   readonly mount?: string | undefined;
 }
@@ -25,6 +27,7 @@ const rules: OptionRules<OpenApiOptions> = {
   description: text,
   servers: listOf(objectOf<{ readonly url: string; readonly description?: string }>({ url: required(filledText), description: text })),
   errorFormat: oneOf('problem+json', 'detail'),
+  webhooks: recordOf(anything),
   mount: text,
 };
 
@@ -81,6 +84,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     ...(options.servers === undefined || options.servers.length === 0 ? {} : { servers: options.servers }),
     ...(tags.length === 0 ? {} : { tags: tags.map((name) => ({ name })) }),
     paths,
+    ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
       schemas: sorted({ ...components.all(), ...errorSchemas(errorFormat).schemas }),
       responses: { Unexpected: unexpected(errorFormat) },

@@ -1,3 +1,4 @@
+import { openApiWebhooks } from '../../app/plan-app.ts';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openApiDocument, openApiText } from '../../openapi/index.ts';
@@ -33,6 +34,7 @@ export const openapiCommand: CoreCommand = {
           description: app.description,
           errorFormat: app.settings.errorFormat,
           mount,
+          webhooks: openApiWebhooks(app.modules),
           servers: server?.map((url) => ({ url })),
         });
         const text = openApiText(document);

@@ -35,6 +35,7 @@ import {
   EndpointPage,
   EndpointQuery,
   EndpointWithSecret,
+  EventTypePage,
   RecoverBody,
   RecoveredOut,
   RetryBody,
@@ -105,6 +106,16 @@ export class WebhookEndpointController extends Controller {
       const { limit = PAGE_SIZE } = query;
       const found = await listOwnEndpoints(db, scope, { limit: limit + 1, after: query.cursor });
       return slice(found.map(recordOf(db)), limit, await countEndpoints(db, scope.owner, scope.tenantKey));
+    },
+  );
+
+  eventTypes = route.get(
+    '/event-types',
+    { ...reads, response: EventTypePage, summary: 'List the types of events that may be subscribed to' },
+    (context) => {
+      const { eventTypes } = webhooksOf(this.#db(context)).settings;
+      const items = eventTypes.map(({ name, description, jsonSchema: schema, example }) => ({ name, description, schema, example }));
+      return { items, count: items.length, next: null };
     },
   );
 

@@ -22,6 +22,7 @@ export { rotateSecret, setSecret, signingSecret, type RotatedSecret } from './en
 export { PublishRefused, webhookErrors, type PublishFault } from './errors.ts';
 export { webhookAttempts, webhookDeliveries, webhookEndpoints, webhookEvents, webhookSubscriptions } from './models.ts';
 export { webhooks } from './module.ts';
+export { eventType, type EventType, type EventTypeOptions } from './publishing/event-type.ts';
 export { OnCommitTaskQueue } from './publishing/on-commit-task-queue.ts';
 export type { WebhookOptions } from './options.ts';
 export { PING_EVENT } from './endpoints/ping-event.ts';

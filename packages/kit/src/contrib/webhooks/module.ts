@@ -7,6 +7,7 @@ import { webhookErrors } from './errors.ts';
 import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
 import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
+import { openApiWebhooks } from './publishing/event-type.ts';
 import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
@@ -28,6 +29,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     migrations: webhookMigrations,
     databases: given.databases,
     errors: webhookErrors,
+    openApiWebhooks: openApiWebhooks(given.eventTypes),
     commands: [webhooksCommand],
     admin: webhooksAdmin(given.databases, () => users),
     provides: () => ({ events: { publish: publishMany } }),

@@ -1,9 +1,11 @@
+import { isSchema } from '../../http/schema.ts';
+import type { EventType } from './publishing/event-type.ts';
 import { DEFAULT_DISABLE_AFTER_MS } from './delivery/delivery-outcome.ts';
 import { DEFAULT_SCHEDULE, parseSchedule, type RetrySchedule } from './delivery/retry-schedule.ts';
 import { DEFAULT_TIMEOUT_MS, type Transport } from './network/transport.ts';
 import { URLPolicy } from './network/url-policy.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber } from '../../options/value-rule.ts';
+import { filledText, flag, listOf, objectWith, parsedBy, secret, wholeNumber, sentenceRule } from '../../options/value-rule.ts';
 
 export interface WebhookOptions {
   /**
@@ -38,6 +40,8 @@ export interface WebhookOptions {
   readonly pollIntervalMs?: number;
   /** Runs a worker inside the application's process. False unless given: production runs `kit webhooks deliver --loop`. */
   readonly worker?: boolean;
+  /** Declared types of events: listed at `/event-types` and in the OpenAPI document, and checked by `publish`. */
+  readonly eventTypes?: readonly EventType[];
   /** Aliases of the databases that events are published in; `default` alone unless given. */
   readonly databases?: readonly string[];
 }
@@ -68,6 +72,7 @@ const DEFAULTS = {
   endpointsPerOwnerMax: 50,
   pollIntervalMs: 1000,
   worker: false,
+  eventTypes: [] as readonly EventType[],
   databases: ['default'] as readonly string[],
 } as const;
 
@@ -96,8 +101,17 @@ export const webhookRules: OptionRules<WebhookOptions> = {
   payloadBytesMax: wholeNumber(4096, 16 * 1024 * 1024),
   endpointsPerOwnerMax: wholeNumber(1, 1_000_000),
   worker: flag,
+  eventTypes: sentenceRule(eventTypesFault),
   databases: listOf(filledText, { min: 1 }),
 };
+
+function eventTypesFault(value: unknown): string | null {
+  if (!Array.isArray(value) || !value.every((each) => typeof each?.name === 'string' && isSchema(each?.schema)))
+    return 'is not a list of eventType(name, schema).';
+  const names = value.map((each: EventType) => each.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  return twice === undefined ? null : `declares "${twice}" twice.`;
+}
 
 /** Every fault is reported at once; keys are never part of the message. */
 export function readWebhookOptions(options: WebhookOptions = {}): WebhookSettings {

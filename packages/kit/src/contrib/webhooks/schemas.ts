@@ -148,6 +148,25 @@ export const RecoveredOut = jsonSchema<Recovered>({
   }),
 });
 
+export interface EventTypeRecord {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: object;
+  readonly example: object | null;
+}
+
+export const EventTypePage = jsonSchema<Page<EventTypeRecord>>({
+  ...pageOf(
+    closed({
+      name: { type: 'string' },
+      description: { type: 'string' },
+      schema: { type: 'object', additionalProperties: true, description: 'The JSON Schema of `data`.' },
+      example: { type: ['object', 'null'], additionalProperties: true },
+    }),
+    { type: 'integer', minimum: 0 },
+  ),
+});
+
 export const EndpointId = jsonSchema<{ readonly id: string }>({ ...closed({ id: uuid }) });
 export const DeliveryId = jsonSchema<{ readonly id: string; readonly delivery_id: string }>({ ...closed({ id: uuid, delivery_id: uuid }) });
 

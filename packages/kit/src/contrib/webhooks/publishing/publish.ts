@@ -1,7 +1,9 @@
 import { uuidv7 } from '../../../db/uuidv7.ts';
 import { systemClock } from '../../../db/clock.ts';
 import { parseAudience, type AudienceOptions } from './audience.ts';
+import { isSchema } from '../../../http/schema.ts';
 import { PublishRefused } from '../errors.ts';
+import { checkedData, type EventType } from './event-type.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, EVENT_KEY_LENGTH_MAX } from '../models.ts';
 import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';
 import {
@@ -44,14 +46,19 @@ export interface PublishedEvent {
  * when the business change does. Nothing is sent from here. Everything that is wrong with the call is refused before
  * anything is written.
  */
-export async function publish(tx: SqlExecutor, type: string, data: object, options: PublishOptions): Promise<PublishedEvent> {
+export async function publish<Data extends object>(
+  tx: SqlExecutor,
+  type: string | EventType<Data>,
+  data: Data,
+  options: PublishOptions,
+): Promise<PublishedEvent> {
   const call = checkedCall(tx, type, data, options);
   return registerAfterCommit(tx, call, options, await stored(tx, call.event));
 }
 
 /** One of the events of `publishMany`. */
 export interface EventToPublish extends Omit<PublishOptions, 'using' | 'queue' | 'task'> {
-  readonly type: string;
+  readonly type: string | EventType;
   readonly data: object;
 }
 
@@ -100,7 +107,12 @@ async function removeUndelivered(tx: SqlExecutor, events: readonly NewEvent[]): 
  * The same for synchronous libraries whose transactions are functions that return no promise, such as better-sqlite3:
  * the event is written, or the refusal thrown, before it returns.
  */
-export function publishSync(tx: SyncSqlExecutor, type: string, data: object, options: PublishOptions): PublishedEvent {
+export function publishSync<Data extends object>(
+  tx: SyncSqlExecutor,
+  type: string | EventType<Data>,
+  data: Data,
+  options: PublishOptions,
+): PublishedEvent {
   // The types say so; JavaScript does not.
   if (typeof tx === 'object' && tx !== null && !('sync' in tx))
     throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
@@ -126,7 +138,7 @@ const OPTIONS: Readonly<Record<keyof PublishOptions, true>> = {
   task: true,
 };
 
-function checkedCall(tx: SqlExecutor, type: string, data: object, given: PublishOptions | undefined): CheckedCall {
+function checkedCall(tx: SqlExecutor, type: string | EventType, data: object, given: PublishOptions | undefined): CheckedCall {
   // Whoever calls from JavaScript may leave it out: that is an event without an audience.
   const options = given ?? {};
   for (const name of Object.keys(options)) {
@@ -139,10 +151,15 @@ function checkedCall(tx: SqlExecutor, type: string, data: object, given: Publish
   const database = databaseOf(tx, options.using);
   const clock = tx.clock ?? database?.clock ?? systemClock;
   const webhooks = database === undefined ? undefined : findWebhooks(database);
+  const name = checkedType(isDeclared(type) ? type.name : type);
+  const declared = isDeclared(type) ? type : webhooks?.settings.eventTypes.find((each) => each.name === name);
   const event: NewEvent = {
     id: uuidv7(clock),
-    type: checkedType(type),
-    data: serialised(data, webhooks?.settings.payloadBytesMax ?? DEFAULT_PAYLOAD_BYTES_MAX),
+    type: name,
+    data: serialised(
+      declared === undefined ? data : checkedData(declared, data),
+      webhooks?.settings.payloadBytesMax ?? DEFAULT_PAYLOAD_BYTES_MAX,
+    ),
     timestamp: clock.now(),
     audience: checkedAudience(options),
     orderingKey: checkedKey('orderingKey', options.orderingKey),
@@ -218,6 +235,10 @@ function databaseOf(tx: SqlExecutor | null | undefined, using: string | undefine
     );
   }
   return database;
+}
+
+function isDeclared(type: string | EventType): type is EventType {
+  return typeof type === 'object' && type !== null && isSchema(type.schema);
 }
 
 function checkedType(type: unknown): string {

@@ -38,13 +38,50 @@ export interface VerifyOptions {
   readonly now?: Date | number;
 }
 
+export interface ReceivedEvent<Data = Readonly<Record<string, unknown>>> {
+  readonly type: string;
+  /** When it was published, in ISO 8601. */
+  readonly timestamp: string;
+  readonly data: Data;
+}
+
 export interface VerifiedMessage {
   /** The `webhook-id`: the same for every retry, so it is what a receiver deduplicates on. */
   readonly id: string;
   readonly timestamp: Date;
+  /** The body as an event; null where it is not JSON with `type`, `timestamp` and `data`. Read when it is first asked for. */
+  readonly event: ReceivedEvent | null;
 }
 
-export interface ReceivedMessage extends VerifiedMessage {
+/** A message whose signature was verified. */
+export class Verified implements VerifiedMessage {
+  readonly id: string;
+  readonly timestamp: Date;
+  readonly #body: RawBody;
+  #event: ReceivedEvent | null | undefined;
+
+  constructor({ id, timestamp }: ReceivedMessage, body: RawBody) {
+    this.id = id;
+    this.timestamp = timestamp;
+    this.#body = body;
+  }
+
+  get event(): ReceivedEvent | null {
+    return (this.#event ??= eventOf(this.#body));
+  }
+}
+
+function eventOf(body: RawBody): ReceivedEvent | null {
+  try {
+    const event = JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as Partial<ReceivedEvent> | null;
+    const isEvent = typeof event?.type === 'string' && typeof event.timestamp === 'string' && typeof event.data === 'object';
+    return isEvent && event.data !== null ? (event as ReceivedEvent) : null;
+  } catch {
+    return null;
+  }
+}
+
+export interface ReceivedMessage extends Pick<VerifiedMessage, 'id' | 'timestamp'> {
   /** `<id>.<timestamp>.`: what stands before the body in the signed content. */
   readonly signedPrefix: string;
   readonly signatures: readonly { readonly version: 'v1' | 'v1a'; readonly base64: string }[];

@@ -1,11 +1,18 @@
 // The receiver's side for edge runtimes: `kit/webhooks/verify-web`. WebCrypto only, no Node modules; same rules and
 // errors as verify.ts (one table of tests runs over both), but asynchronous because WebCrypto is.
-import { assertRawBody, listOf, noMatch, readMessage } from './received-message.ts';
+import { assertRawBody, listOf, noMatch, readMessage, Verified } from './received-message.ts';
 import type { RawBody, ReceivedHeaders, ReceivedMessage, VerifiedMessage, VerifyOptions } from './received-message.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 
 export { InvalidSignature } from './received-message.ts';
-export type { InvalidSignatureReason, RawBody, ReceivedHeaders, VerifiedMessage, VerifyOptions } from './received-message.ts';
+export type {
+  InvalidSignatureReason,
+  RawBody,
+  ReceivedEvent,
+  ReceivedHeaders,
+  VerifiedMessage,
+  VerifyOptions,
+} from './received-message.ts';
 export { InvalidSecret } from '../signing/secret.ts';
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
@@ -29,7 +36,7 @@ export async function verifySignature(
     matches = found || matches;
   }
   if (!matches) throw noMatch();
-  return { id: message.id, timestamp: message.timestamp };
+  return new Verified(message, rawBody);
 }
 
 interface VerifyKey {

@@ -291,3 +291,20 @@ test('both entry points are exported by the package and reach the same classes',
   expect(Object.keys(web).sort()).toEqual(['InvalidSecret', 'InvalidSignature', 'verifySignature']);
   expect(node.InvalidSignature).toBe(web.InvalidSignature);
 });
+
+test.each([
+  ['on Node', onNode.verifySignature],
+  ['on the web', onWeb.verifySignature],
+])('%s the verified message has the parsed event, and null where the body is none', async (_name, verify) => {
+  const secret = generateSecret();
+  const now = Date.now();
+  const eventOf = async (body: string | Uint8Array) => {
+    const headers = signedHeaders([signingKey(secret)], { id: 'msg_1', timestamp: Math.floor(now / 1000), body });
+    return (await verify(secret, headers, body, { now })).event;
+  };
+  const event = { type: 'order.paid', timestamp: '2026-01-01T00:00:00.000Z', data: { n: 1 } };
+  expect(await eventOf(JSON.stringify(event))).toEqual(event);
+  expect(await eventOf(new TextEncoder().encode(JSON.stringify(event)))).toEqual(event);
+  for (const body of ['', 'text', 'null', '[]', '{"type":"a"}', '{"type":"a","timestamp":"b","data":null}'])
+    expect(await eventOf(body)).toBeNull();
+});

@@ -2,12 +2,19 @@
 // receiver can use it without loading the toolkit; verify.test.ts walks the import graph to keep it so.
 import { createHmac, createPublicKey, createSecretKey, timingSafeEqual, verify as verifyBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { assertRawBody, listOf, noMatch, readMessage } from './received-message.ts';
+import { assertRawBody, listOf, noMatch, readMessage, Verified } from './received-message.ts';
 import type { RawBody, ReceivedHeaders, ReceivedMessage, VerifiedMessage, VerifyOptions } from './received-message.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 
 export { InvalidSignature } from './received-message.ts';
-export type { InvalidSignatureReason, RawBody, ReceivedHeaders, VerifiedMessage, VerifyOptions } from './received-message.ts';
+export type {
+  InvalidSignatureReason,
+  RawBody,
+  ReceivedEvent,
+  ReceivedHeaders,
+  VerifiedMessage,
+  VerifyOptions,
+} from './received-message.ts';
 export { InvalidSecret } from '../signing/secret.ts';
 
 /** DER wrapping of a raw ed25519 public key (SubjectPublicKeyInfo, RFC 8410). */
@@ -35,7 +42,7 @@ export function verifySignature(
     matches = found || matches;
   }
   if (!matches) throw noMatch();
-  return { id: message.id, timestamp: message.timestamp };
+  return new Verified(message, rawBody);
 }
 
 /** Turning bytes into a key costs five times the HMAC itself (27 of 33 µs measured), so the keys of recent secrets are kept. */

@@ -1,0 +1,97 @@
+import { isSchema, jsonSchemaOf, type JsonSchema, type Schema } from '../../../http/schema.ts';
+import { isEventType } from '../endpoints/subscription.ts';
+import { PublishRefused } from '../errors.ts';
+
+/** A declared type of event: `publish` takes its data typed, and checks it. */
+export interface EventType<Data extends object = object> {
+  readonly name: string;
+  readonly schema: Schema<unknown, Data>;
+  readonly description: string;
+  readonly example: Data | null;
+  /** What receivers get as `data`. */
+  readonly jsonSchema: JsonSchema;
+}
+
+export interface EventTypeOptions<Data> {
+  /** For those who subscribe: when it is sent, and what it means. */
+  readonly description?: string;
+  /** Must match the schema. */
+  readonly example?: Data;
+}
+
+/** Declares a type of event: `eventType('order.paid', schema, { description, example })`. List it in `webhooks({ eventTypes: […] })`. */
+export function eventType<Data extends object>(
+  name: string,
+  schema: Schema<unknown, Data>,
+  { description = '', example, ...unknown }: EventTypeOptions<Data> = {},
+): EventType<Data> {
+  const where = `eventType(${JSON.stringify(name)})`;
+  if (!isEventType(name)) throw new TypeError(`${where}: the name of an event is parts of letters, digits, "_" and "-", joined by dots.`);
+  if (!isSchema(schema)) throw new TypeError(`${where}: the second argument is a schema, such as one of Zod or TypeBox.`);
+  const [other] = Object.keys(unknown);
+  if (other !== undefined) throw new TypeError(`${where}: there is no option "${other}"; there are description and example.`);
+  const fault = example === undefined ? null : faultOf(schema, example).fault;
+  if (fault !== null) throw new TypeError(`${where}: the example does not match the schema: ${fault}`);
+  return Object.freeze({ name, schema, description, example: example ?? null, jsonSchema: jsonSchemaOf(schema, 'output') });
+}
+
+/** The data as the schema returns it. */
+export function checkedData({ name, schema }: EventType, data: unknown): object {
+  const { value, fault } = faultOf(schema, data);
+  if (fault === null) return value as object;
+  throw new PublishRefused('data_invalid', `The data of "${name}" does not match its schema: ${fault}`);
+}
+
+/** Values are not part of the sentence: they may be personal. */
+function faultOf(schema: Schema, data: unknown): { readonly value?: unknown; readonly fault: string | null } {
+  const result = schema['~standard'].validate(data);
+  if (result instanceof Promise) return { fault: 'it can be checked only asynchronously; use a schema without asynchronous parts.' };
+  if (result.issues === undefined) return { value: result.value, fault: null };
+  const issues = result.issues.map(({ path = [], message }) => {
+    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+    return `${place === '' ? 'data' : `data.${place}`}: ${message}`;
+  });
+  return { fault: issues.join('; ') };
+}
+
+/** The `webhooks` of an OpenAPI document. */
+export function openApiWebhooks(types: readonly EventType[]): Readonly<Record<string, object>> {
+  return Object.fromEntries(types.map((type) => [type.name, { post: operationOf(type) }]));
+}
+
+function operationOf({ name, description, example, jsonSchema }: EventType): object {
+  const timestamp = { type: 'string', format: 'date-time' };
+  const schema = {
+    type: 'object',
+    properties: { type: { const: name }, timestamp, data: jsonSchema },
+    required: ['type', 'timestamp', 'data'],
+  };
+  const header = (header: string, text: string): object => ({
+    name: header,
+    in: 'header',
+    required: true,
+    description: text,
+    schema: { type: 'string' },
+  });
+  return {
+    operationId: `webhook_${name.replaceAll(/[^A-Za-z0-9]/g, '_')}`,
+    summary: name,
+    ...(description === '' ? {} : { description }),
+    tags: ['webhooks'],
+    parameters: [
+      header('webhook-id', 'The same for every retry: deduplicate on it.'),
+      header('webhook-timestamp', 'Unix time of this attempt, in seconds.'),
+      header('webhook-signature', 'Signatures of `<id>.<timestamp>.<body>`, separated by spaces.'),
+    ],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema,
+          ...(example === null ? {} : { example: { type: name, timestamp: '2026-01-01T00:00:00.000Z', data: example } }),
+        },
+      },
+    },
+    responses: { '2XX': { description: 'Received. Any other answer, or none in time, is retried.' } },
+  };
+}
