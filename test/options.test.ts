@@ -9,6 +9,7 @@ import * as audit from 'kit/contrib/audit';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
 import * as webhooks from 'kit/contrib/webhooks';
+import * as crud from 'kit/crud';
 import * as db from 'kit/db';
 import * as di from 'kit/di';
 import * as middleware from 'kit/middleware';
@@ -205,6 +206,19 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       useWebhooks: (misspelt) => webhooks.useWebhooks(nothing, misspelt),
       verifySignature: (misspelt) => webhooks.verifySignature(SECRET, {}, '', misspelt),
       webhooks: webhooks.webhooks,
+    },
+  },
+  'kit/crud': {
+    module: crud,
+    entries: {
+      CrudController: (misspelt) =>
+        crud.CrudController(throttle.throttleModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
+      filter: (misspelt) => crud.filter(kit.raw('text/plain'), () => ({}), misspelt),
+      many: (misspelt) => crud.many(() => throttle.throttleModel, 'key', misspelt),
+      one: none,
+      resource: (misspelt) => crud.resource(throttle.throttleModel, { unscoped: true, ...(misspelt as object) }),
+      visibleTo: (misspelt) => crud.visibleTo(kit.isStaff, misspelt),
+      writableBy: none,
     },
   },
   'kit/db': {

@@ -63,9 +63,74 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'An environment variable or option has a value the app cannot work with: the message names it. Values of secrets are never printed.',
     remedy: 'Correct the value as the message says.',
   },
+  E012: {
+    title: 'Unknown name in a resource',
+    explanation:
+      'An option of `resource()` or `CrudController()` names a column, relation, operation, operator or state that does not exist, or that does not fit the column.',
+    remedy: 'Correct the name; the message says the nearest known one.',
+  },
+  E013: {
+    title: 'Rows without a rule',
+    explanation:
+      'A resource does not say which rows a caller sees, or the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there.',
+    remedy: 'Say `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message says.',
+  },
+  E014: {
+    title: 'No single key',
+    explanation: 'A model with a key of several columns has no `lookup`, or the `lookup` column is not unique.',
+    remedy: "Name a unique column: `lookup: 'slug'`.",
+  },
+  E015: {
+    title: 'Nothing sets a required column',
+    explanation: 'A row cannot be made: neither client, default, policy nor hook sets a required column.',
+    remedy: 'Put the column into `input`, give it a default, or set it in `hooks.create`.',
+  },
+  E016: {
+    title: 'A hidden column tells itself',
+    explanation: 'A filter, ordering, search or key uses a column that some callers may not see.',
+    remedy: 'Leave the column out, or show it to every caller.',
+  },
+  E017: {
+    title: 'A relation without a policy',
+    explanation: 'A relation or reference leads to a model without a resource, or a model has two.',
+    remedy: 'Mount a controller of the model, or give its resource to `createApp({ resources })`.',
+  },
+  E018: {
+    title: 'Names collide',
+    explanation:
+      'A transition, relation, filter or field takes a name that generic operations use, or a transition has a state that does not exist.',
+    remedy: 'Give it another name.',
+  },
+  E022: {
+    title: 'Visibility cannot be decided',
+    explanation:
+      'A permission about objects guards a list without saying which rows, or too many permissions decide what is seen of a resource.',
+    remedy: 'Use the rows of the resource; name permissions once and use them for several fields.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
     remedy: 'Add a client throttle or a permission.',
+  },
+  W006: {
+    title: 'A computed field requires an unknown relation',
+    explanation: '`requires` names a path that is no column of a to-one relation; the field gets null for it.',
+    remedy: 'Correct the path.',
+  },
+  W007: {
+    title: 'A to-many relation without a limit',
+    explanation: 'An expansion shows 20 rows per parent because the relation does not say how many.',
+    remedy: 'Say it: `many(…, { limit: 20 })`.',
+  },
+  W010: {
+    title: 'Unscoped in an app with tenants',
+    explanation: 'Every caller of every tenant sees every row of the resource.',
+    remedy: 'Say `tenant`, unless that is meant.',
+  },
+  W011: {
+    title: 'A unique value tells of foreign rows',
+    explanation:
+      "A unique index does not begin with the tenant or owner column: a 409 tells a caller that somebody else's row has the value.",
+    remedy: 'Begin the index with the column, unless that is meant.',
   },
 };

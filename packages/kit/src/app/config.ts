@@ -29,6 +29,11 @@ export interface Settings {
   readonly uploadUrlKeys: string | undefined;
   /** WEBHOOK_SECRET_KEYS, as given, or the file WEBHOOK_SECRET_KEYS_FILE names. Never printed: not enumerable. */
   readonly webhookSecretKeys: string | undefined;
+  /**
+   * CURSOR_KEYS, or the file CURSOR_KEYS_FILE names: keys of 32 bytes in base64url, by comma. The first writes the cursors of lists, all
+   * read them. Unset, each database makes a key for itself. Never printed: not enumerable.
+   */
+  readonly cursorKeys: string | undefined;
 }
 
 export type SettingsInput = { readonly [K in keyof Settings]?: K extends 'throttleRates' ? Readonly<Record<string, string>> : Settings[K] };
@@ -37,7 +42,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const logDestinations = ['stdout', 'stderr'];
 const logFormats = ['auto', 'json', 'pretty'];
 const errorFormats = ['problem+json', 'detail'];
-const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'uploadUrlKeys', 'webhookSecretKeys'];
+const secretNames: readonly (keyof Settings)[] = ['databaseUrl', 'apiKeyPepper', 'uploadUrlKeys', 'webhookSecretKeys', 'cursorKeys'];
 
 export interface SettingsReading {
   readonly settings: Settings;
@@ -50,7 +55,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
   const faults: string[] = [];
   const text = (name: string) => (environment[name] === '' ? undefined : environment[name]);
   const secret = (name: string) => text(name) ?? secretFile(name, text(`${name}_FILE`), faults);
-  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'UPLOAD_URL_KEYS', 'WEBHOOK_SECRET_KEYS']) {
+  for (const name of ['DATABASE_URL', 'API_KEY_PEPPER', 'UPLOAD_URL_KEYS', 'WEBHOOK_SECRET_KEYS', 'CURSOR_KEYS']) {
     if (text(name) !== undefined && text(`${name}_FILE`) !== undefined)
       faults.push(`${name} and ${name}_FILE are both set; remove one of them.`);
   }
@@ -83,7 +88,10 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
     apiKeyPepper: overrides.apiKeyPepper ?? secret('API_KEY_PEPPER'),
     uploadUrlKeys: overrides.uploadUrlKeys ?? secret('UPLOAD_URL_KEYS'),
     webhookSecretKeys: overrides.webhookSecretKeys ?? secret('WEBHOOK_SECRET_KEYS'),
+    cursorKeys: overrides.cursorKeys ?? secret('CURSOR_KEYS'),
   };
+  if (settings.cursorKeys !== undefined && !/^[\w-]{43}(?:,[\w-]{43})*$/.test(settings.cursorKeys as string))
+    faults.push('CURSOR_KEYS must be keys of 32 bytes in base64url (43 characters each), separated by commas.');
   for (const name of secretNames) Object.defineProperty(settings, name, { enumerable: false });
   return { settings: Object.freeze(settings) as unknown as Settings, faults };
 }
@@ -100,6 +108,7 @@ const settingNames: readonly string[] = [
   'apiKeyPepper',
   'uploadUrlKeys',
   'webhookSecretKeys',
+  'cursorKeys',
 ];
 
 /** A mounted secret: the file's text without the line break an editor leaves at its end. */

@@ -10,7 +10,7 @@ import type { ErrorCatalog } from '../errors/catalog.ts';
 import type { Model } from '../db/model.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
-import type { Controller, Mountable } from '../http/controller.ts';
+import type { ControllerBase, Mountable } from '../http/controller.ts';
 import type { Fault } from '../options/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
@@ -85,7 +85,9 @@ export interface ResourceDeclaration {
 }
 
 /** What a controller may bring besides routes. The app calls these; a subclass that adds one calls `super`'s too. */
-export interface MountedController extends Controller {
+export interface MountedController extends ControllerBase {
+  /** Called once every controller exists and before the first route is compiled. */
+  prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
   /** What is wrong with the declaration, found once everything is mounted and nothing is open. */
   faults?(app: App): readonly Fault[];
   /** Wiring while the app is created. */

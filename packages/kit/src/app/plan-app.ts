@@ -6,7 +6,7 @@ import { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
 import { compileRoutes, type CompiledMount, type MountPlan } from '../http/compile-routes.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
-import { Controller } from '../http/controller.ts';
+import { ControllerBase } from '../http/controller.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { isRoute } from '../http/route.ts';
 import { groupValueFaults, middleware as aMiddleware, throttle as aThrottle, usableItems } from '../http/value-faults.ts';
@@ -71,6 +71,7 @@ export function planApp(options: AppOptions): AppPlan {
     throttles: given<Throttle>('throttles', aThrottle),
     errors: options.errors,
     moduleErrors: ordered.flatMap((module) => module.errorMap ?? []),
+    resources: [...(options.resources ?? []), ...ordered.flatMap((module) => module.resources ?? [])],
     rules: options.rules ?? {},
     rates: settings.throttleRates,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
@@ -153,7 +154,7 @@ function mountFault(where: string, given: unknown): Fault | undefined {
 }
 
 function isController(value: unknown): boolean {
-  return typeof value === 'function' ? value.prototype instanceof Controller : value instanceof Controller;
+  return typeof value === 'function' ? value.prototype instanceof ControllerBase : value instanceof ControllerBase;
 }
 
 function moduleMounts(modules: readonly Module[]): MountPlan[] {

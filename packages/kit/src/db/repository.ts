@@ -170,7 +170,8 @@ function insertText(statements: ModelStatements, names: readonly string[], rows:
   return `insert into ${statements.table} (${names.map(quoteName).join(', ')}) values ${tuples.join(', ')}${returning}`;
 }
 
-function insertion(db: Db, statements: ModelStatements, values: object): { names: string[]; parameters: unknown[] } {
+/** The columns and parameters of an insert, with everything filled in that the values leave out. */
+export function insertion(db: Db, statements: ModelStatements, values: object): { names: string[]; parameters: unknown[] } {
   const given = values as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(given)) statements.column(name);
   const names: string[] = [];

@@ -5,7 +5,7 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
-import { inheritedOptions, type Controller, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
+import { inheritedOptions, type ControllerBase, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { jsonSchema } from './json-schema.ts';
@@ -36,6 +36,8 @@ export interface RouteDefaults {
   /** Asked last. */
   readonly moduleErrors: readonly ErrorMap[];
   readonly middleware: readonly Middleware[];
+  /** Policies given to the app and its modules: passed on to controllers that prepare themselves. */
+  readonly resources: readonly object[];
   readonly rules: Readonly<Record<string, Rule>>;
   readonly rates: ThrottleRates;
   readonly bodyBytesMax: number;
@@ -45,7 +47,7 @@ export interface RouteDefaults {
 export interface CompiledMount {
   readonly routes: readonly CompiledRoute[];
   /** One instance per mount. */
-  readonly controllers: readonly Controller[];
+  readonly controllers: readonly ControllerBase[];
   readonly faults: readonly Fault[];
   /** The middleware objects behind each route's names. */
   readonly middleware: ReadonlyMap<CompiledRoute, readonly Middleware[]>;
@@ -54,11 +56,23 @@ export interface CompiledMount {
 /** Turns controllers into the route table, and finds everything that is wrong with them at once. */
 export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefaults): CompiledMount {
   const compiler = new RouteCompiler(defaults);
-  for (const mount of mounts) {
-    for (const [prefix, mountable] of Object.entries(mount.controllers)) compiler.controller(mount, prefix, mountable);
-  }
+  const mounted = mounts.flatMap((mount) =>
+    Object.entries(mount.controllers).map(([prefix, mountable]) => ({
+      mount,
+      prefix,
+      controller: compiler.instance(mount, prefix, mountable),
+    })),
+  );
+  // Every controller exists before the first is compiled: one may describe its rows by what another says of them.
+  compiler.prepare(mounted.flatMap(({ controller }) => controller ?? []));
+  for (const { mount, prefix, controller } of mounted) if (controller !== undefined) compiler.controller(mount, prefix, controller);
   compiler.faults.push(...collisionFaults(compiler.routes));
   return compiler;
+}
+
+/** A controller that must know the others before its routes are compiled. */
+interface PreparedController extends ControllerBase {
+  prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
 }
 
 /** A controller at one of its addresses. */
@@ -72,7 +86,7 @@ interface MountedClass {
 }
 
 /** The values of every class of the chain: what a subclass shadows is in force too. */
-function chainFaults(where: string, controller: Controller): Fault[] {
+function chainFaults(where: string, controller: ControllerBase): Fault[] {
   const faults: Fault[] = [];
   for (
     let type: unknown = controller.constructor;
@@ -85,7 +99,7 @@ function chainFaults(where: string, controller: Controller): Fault[] {
 
 class RouteCompiler implements CompiledMount {
   readonly routes: CompiledRoute[] = [];
-  readonly controllers: Controller[] = [];
+  controllers: readonly ControllerBase[] = [];
   readonly faults: Fault[] = [];
   readonly middleware = new Map<CompiledRoute, readonly Middleware[]>();
   readonly #defaults: RouteDefaults;
@@ -96,10 +110,14 @@ class RouteCompiler implements CompiledMount {
     this.#defaults = defaults;
   }
 
-  controller(mount: MountPlan, prefix: string, mountable: Mountable): void {
+  prepare(controllers: readonly ControllerBase[]): void {
+    this.controllers = controllers;
+    for (const controller of controllers)
+      (controller as PreparedController).prepare?.({ controllers, resources: this.#defaults.resources });
+  }
+
+  controller(mount: MountPlan, prefix: string, controller: ControllerBase): void {
     const place = `mount["${mount.path}"]["${prefix}"]`;
-    const controller = this.#instance(place, mountable);
-    if (controller === undefined) return;
     const type = controller.constructor as unknown as ControllerOptions;
     const routes = Object.entries(controller).filter((entry): entry is [string, Route] => isRoute(entry[1]));
     if (routes.length === 0) {
@@ -114,11 +132,11 @@ class RouteCompiler implements CompiledMount {
     const first = this.#firstMount.get(type) ?? `${mount.path}${prefix}`;
     this.#firstMount.set(type, first);
     const suffix = first === `${mount.path}${prefix}` ? '' : `_${snake(mount.path) || snake(prefix)}`;
-    this.controllers.push(controller);
     for (const [field, route] of routes) this.#route({ mount, prefix, type, inherited, suffix }, field, route);
   }
 
-  #instance(place: string, mountable: Mountable): Controller | undefined {
+  instance(mount: MountPlan, prefix: string, mountable: Mountable): ControllerBase | undefined {
+    const place = `mount["${mount.path}"]["${prefix}"]`;
     try {
       if (typeof mountable === 'function') return new mountable();
       if (typeof mountable === 'object' && mountable !== null) return mountable;

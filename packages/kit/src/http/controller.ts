@@ -5,7 +5,8 @@ import type { HandlerContext } from './handler-context.ts';
 import { isRoute, wrapRoute, type Deprecation, type Route, type WrapOptions } from './route.ts';
 
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
-export abstract class Controller {
+// oxlint-disable-next-line typescript/no-extraneous-class -- subclasses add the route fields
+export abstract class ControllerBase {
   /** Exists in the type only: without it every value would pass as a controller. */
   declare protected readonly isController: true;
   static readonly tags?: readonly string[];
@@ -17,7 +18,10 @@ export abstract class Controller {
   static readonly errors?: ErrorMap;
   static readonly deprecated?: boolean | Deprecation;
   static readonly description?: string;
+}
 
+/** The base class of controllers written by hand. */
+export abstract class Controller extends ControllerBase {
   /**
    * Overrides an inherited route: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`.
    * A permission, throttles and errors given here are added to the inherited ones; other facts replace those of the same name.
@@ -42,7 +46,7 @@ export interface InheritedOptions {
  * Statics shadow those of a base class, and a guard that a subclass shadows is gone without a word. So what guards (`permission`,
  * `throttles`, `errors`) is collected from every class of the chain.
  */
-export function inheritedOptions(controller: Controller): InheritedOptions {
+export function inheritedOptions(controller: ControllerBase): InheritedOptions {
   const chain: Partial<ControllerOptions>[] = [];
   for (
     let type: unknown = controller.constructor;
@@ -77,7 +81,7 @@ export interface ControllerOptions {
 }
 
 /** What `mount` takes: a class the app instantiates, or an instance built with arguments. */
-export type ControllerClass = (new () => Controller) & ControllerOptions;
-export type Mountable = ControllerClass | Controller;
+export type ControllerClass = (new () => ControllerBase) & ControllerOptions;
+export type Mountable = ControllerClass | ControllerBase;
 
 export const controllerOptionNames = ['tags', 'permission', 'throttles', 'errors', 'deprecated', 'description'] as const;

@@ -2,7 +2,7 @@ import { nearest } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { unknownNames } from '../options/read-options.ts';
 import type { ValueRule } from '../options/value-rule.ts';
-import { Controller, controllerOptionNames } from './controller.ts';
+import { Controller, type ControllerBase, controllerOptionNames } from './controller.ts';
 import { controllerOptions } from './controller-options.ts';
 import { isRoute, type Route } from './route.ts';
 
@@ -43,7 +43,7 @@ type ClassLike = Function & { readonly [controllerOptions]?: Readonly<Record<str
  * Controller options are statics. As a bare attribute, misspelt, or with a wrong value they would do nothing, or leave a guard open.
  * Below a class that declares options of its own (ApiKeyController), every static that holds data must be an option.
  */
-export function controllerOptionFaults(name: string, controller: Controller): Fault[] {
+export function controllerOptionFaults(name: string, controller: ControllerBase): Fault[] {
   const chain = classesOf(controller);
   const own = new Map(chain.flatMap((type) => Object.entries((Object.hasOwn(type, controllerOptions) && type[controllerOptions]) || {})));
   const known = [...controllerOptionNames, ...own.keys()];
@@ -65,7 +65,7 @@ export function controllerOptionFaults(name: string, controller: Controller): Fa
 }
 
 /** The controller's class first, `Controller` left out. */
-function classesOf(controller: Controller): ClassLike[] {
+function classesOf(controller: ControllerBase): ClassLike[] {
   const chain: ClassLike[] = [];
   let type = controller.constructor as ClassLike;
   while (typeof type === 'function' && type !== Function.prototype && type !== (Controller as unknown)) {
@@ -76,7 +76,7 @@ function classesOf(controller: Controller): ClassLike[] {
 }
 
 /** `declared`: options of the controller's own, whose names are rare enough that a similar attribute is a slip. */
-function bareAttributes(name: string, controller: Controller, known: readonly string[], declared: readonly string[]): Fault[] {
+function bareAttributes(name: string, controller: ControllerBase, known: readonly string[], declared: readonly string[]): Fault[] {
   return Object.entries(controller).flatMap(([field, value]) => {
     const option = known.includes(field) ? field : nearest(field, declared);
     if (isRoute(value) || option === undefined) return [];

@@ -247,3 +247,8 @@ function discard(value: unknown): void {
 function isThenable(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
 }
+
+/** The exchange behind a request of a route: what permissions and throttles were asked with. */
+export function exchangeOf(request: FastifyRequest): Exchange {
+  return (request as KitRequest)[exchangeKey];
+}

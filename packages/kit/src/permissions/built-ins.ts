@@ -59,6 +59,7 @@ export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permi
       if (typeof object !== 'object' || object === null) return false;
       return (object as Record<string, unknown>)[field] === user.id;
     },
+    rows: ({ user }) => (user === null ? false : { [field]: user.id }),
     denial: ({ user }) => {
       if (user === null) return coreErrors.not_authenticated();
       return hide ? coreErrors.not_found() : coreErrors.permission_denied();

@@ -32,6 +32,11 @@ export interface PermissionDefinition {
   evaluate(context: PermissionContext, object: unknown): Answer<Verdict>;
   /** Why the verdict was false. Defaults to 401 for anonymous callers and 403 for everyone else. */
   denial?(context: PermissionContext, object: unknown): Answer<KitError>;
+  /**
+   * Which rows of a table it holds for, so that a list is filtered where one object is decided by `evaluate`. Without it a permission about
+   * objects cannot guard a list.
+   */
+  rows?(context: PermissionContext): Answer<RowCondition>;
   /** A stable mark for start-up checks and documents, e.g. `has_scopes`. */
   readonly kind?: string;
   readonly rule?: string;
@@ -41,9 +46,12 @@ const definitionRules: OptionRules<PermissionDefinition> = {
   name: required(filledText),
   evaluate: required(aFunction),
   denial: aFunction,
+  rows: aFunction,
   kind: text,
   rule: text,
 };
+/** A condition on the rows of some table, as data (`Where` of the database ring); true is every row, false none. */
+export type RowCondition = object | boolean;
 
 export type Combinator = 'all' | 'any' | 'not';
 
@@ -61,6 +69,7 @@ export class Permission<out U extends User | null = User | null> {
   readonly parts: readonly Permission[];
   readonly #evaluate: PermissionDefinition['evaluate'];
   readonly #denial: PermissionDefinition['denial'];
+  readonly #rows: PermissionDefinition['rows'];
 
   constructor(definition: PermissionDefinition, combinator?: Combinator, parts: readonly Permission[] = []) {
     readOptions('new Permission()', definition, definitionRules);
@@ -71,6 +80,7 @@ export class Permission<out U extends User | null = User | null> {
     this.parts = parts;
     this.#evaluate = definition.evaluate.bind(definition);
     this.#denial = definition.denial?.bind(definition);
+    this.#rows = definition.rows?.bind(definition);
   }
 
   /** Three-valued: without an object, rules about objects are `unknown`. */
@@ -85,6 +95,27 @@ export class Permission<out U extends User | null = User | null> {
     const verdict = await pending;
     if (verdict === true || verdict === false || verdict === 'unknown') return verdict;
     throw new TypeError(`The permission ${this.name} answered ${typeof verdict}; a verdict is true, false or 'unknown'.`);
+  }
+
+  /** The rows it holds for; undefined when it cannot say. Parts that need no object are decided here. */
+  async rows(context: PermissionContext): Promise<RowCondition | undefined> {
+    const verdict = await this.evaluate(context);
+    if (verdict !== 'unknown') return verdict;
+    if (this.combinator === undefined) return this.#rows?.(context);
+    const parts = await Promise.all(this.parts.map((part) => part.rows(context)));
+    if (parts.includes(undefined)) return undefined;
+    const conditions = parts.map((part) => (part === true ? { and: [] } : part === false ? { or: [] } : part));
+    return this.combinator === 'not' ? { not: conditions[0] } : this.combinator === 'all' ? { and: conditions } : { or: conditions };
+  }
+
+  /** Whether {@link rows} can say which rows: known from the declaration alone. */
+  get hasRows(): boolean {
+    return this.combinator === undefined ? this.#rows !== undefined : this.parts.every((part) => part.hasRows || !part.mayNeedObject);
+  }
+
+  /** Whether it is made of leaves that are about objects by their kind: owners, grants. A rule of the app may be, too; nobody knows before it runs. */
+  get mayNeedObject(): boolean {
+    return this.combinator === undefined ? objectKinds.has(this.kind ?? '') : this.parts.some((part) => part.mayNeedObject);
   }
 
   /** The error that explains a false verdict. */
@@ -108,6 +139,8 @@ export class Permission<out U extends User | null = User | null> {
     return this.name;
   }
 }
+
+const objectKinds: ReadonlySet<string> = new Set(['is_owner', 'has_grant']);
 
 /** One part that admits no anonymous caller is enough for all of them. */
 type AllOf<U extends readonly (User | null)[]> = true extends { [K in keyof U]: null extends U[K] ? false : true }[number]

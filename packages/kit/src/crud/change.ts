@@ -1,0 +1,44 @@
+import { canonicalJson } from '../db/canonical-json.ts';
+import { toJson } from '../db/column-json.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import type { Policy } from './policy.ts';
+import type { Item } from './select-unit.ts';
+
+/** Columns whose value differs. Those that every write moves (timestamps, version, user stamps) do not count. */
+export function changedColumns({ statements }: Policy, before: Item, after: Item): string[] {
+  return statements.columns
+    .filter((column) => !isBookkeeping(column) && !isSame(column, before[column.name], after[column.name]))
+    .map(({ name }) => name);
+}
+
+function isBookkeeping({ settings }: ModelColumn): boolean {
+  return settings.touch !== undefined || settings.increment === true || settings.stamp !== undefined;
+}
+
+function isSame({ settings: { kind } }: ModelColumn, before: unknown, after: unknown): boolean {
+  if (before === after) return true;
+  if (before === null || after === null || before === undefined || after === undefined) return false;
+  if (kind === 'timestamp') return (before as Date).getTime() === (after as Date).getTime();
+  if (kind === 'bytes') return Buffer.compare(before as Uint8Array, after as Uint8Array) === 0;
+  if (kind === 'json' || kind === 'array') return canonicalJson(before) === canonicalJson(after);
+  return false;
+}
+
+const MASK = '***';
+
+/** The stored columns as JSON, for audit entries: sensitive ones masked. */
+export function auditedRow({ statements }: Policy, row: Item | null): Record<string, unknown> | null {
+  if (row === null) return null;
+  return Object.fromEntries(
+    statements.columns.map(({ name, settings }) => [name, settings.sensitive && row[name] !== null ? MASK : toJson(settings, row[name])]),
+  );
+}
+
+/** The columns that are under no rule and not hidden, as JSON: what an event may show to whoever receives it. */
+export function announcedRow({ shown }: Policy, row: Item): Record<string, unknown> {
+  return Object.fromEntries(
+    [...shown.values()]
+      .filter(({ rule }) => rule?.visibleTo === undefined)
+      .map(({ name, settings }) => [name, toJson(settings, row[name])]),
+  );
+}

@@ -1,0 +1,276 @@
+import type { App } from '../app/module.ts';
+import type { WhereOperator } from '../db/where/operators.ts';
+import { operatorsOf } from '../db/where/operators.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
+import { isCustomFilter } from './filter.ts';
+import { filteredColumn } from './filter-parameters.ts';
+import { limits } from './limits.ts';
+import { reservedParameters } from './list-query.ts';
+import type { Operations } from './operations.ts';
+import { orderTerm } from './ordering.ts';
+import { policyFaults } from './policy-faults.ts';
+
+const REPORTED = new WeakSet<object>();
+
+/** What is wrong with a mounted controller and its resource, all at once. */
+export function controllerFaults(name: string, controller: object, operations: Operations, app: App): Fault[] {
+  const faults = new ControllerFaults(name, operations, app);
+  const { policies } = operations;
+  const shared: Fault[] = [];
+  if (!REPORTED.has(policies)) {
+    REPORTED.add(policies);
+    shared.push(...policies.faults);
+    for (const policy of policies.all()) shared.push(...policyFaults(policy, app));
+  }
+  return [...shared, ...faults.all(controller)];
+}
+
+class ControllerFaults {
+  readonly #name: string;
+  readonly #operations: Operations;
+  readonly #app: App;
+  readonly #faults: Fault[] = [];
+
+  constructor(name: string, operations: Operations, app: App) {
+    this.#name = name;
+    this.#operations = operations;
+    this.#app = app;
+  }
+
+  all(controller: object): Fault[] {
+    this.#key();
+    this.#filters();
+    this.#columns();
+    this.#ordering();
+    this.#expand();
+    this.#names(controller);
+    this.#lists();
+    return this.#faults;
+  }
+
+  #add(id: string, message: string, hint?: string): void {
+    this.#faults.push({ id, message: `${this.#name}: ${message}`, hint });
+  }
+
+  get #columnNames(): string[] {
+    return [...this.#operations.policy.statements.byName.keys()];
+  }
+
+  #key(): void {
+    const { policy, options } = this.#operations;
+    const { lookup, parent } = options;
+    if (lookup === undefined) {
+      if (policy.model.primaryKey.length !== 1)
+        this.#add(
+          'E014',
+          `the key of "${policy.model.name}" has ${policy.model.primaryKey.length} columns.`,
+          'Say a unique column: lookup: "…".',
+        );
+    } else if (!policy.statements.byName.has(lookup))
+      this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
+    else if (!isUnique(policy.model, lookup))
+      this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
+    if (parent !== undefined) {
+      const edge = policy.edge(parent.relation);
+      if (edge === undefined || edge.kind !== 'one')
+        this.#add(
+          'E012',
+          `parent names no to-one relation "${parent.relation}".`,
+          didYouMean(parent.relation, Object.keys(policy.resource.relations as object)).trim() || undefined,
+        );
+      else if (policy.statements.column(edge.column).nullable)
+        this.#add('E013', `the parent column "${edge.column}" may be null.`, 'A row below a parent always has one: remove .nullable().');
+    }
+  }
+
+  #filters(): void {
+    const { policy, options } = this.#operations;
+    for (const [path, given] of Object.entries(options.filters ?? {})) {
+      if (reservedParameters.has(path))
+        this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
+      if (isCustomFilter(given)) continue;
+      const operators = given as readonly string[];
+      const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
+      if (column === undefined) {
+        this.#add(
+          'E012',
+          `the filter "${path}" names no column that callers may see.`,
+          didYouMean(path, this.#columnNames).trim() || 'Custom filters are filter(schema, where).',
+        );
+        continue;
+      }
+      if (path.replace('.', '').includes('__'))
+        this.#add(
+          'E012',
+          `the column "${path}" has "__" in its name, which parameters use for operators.`,
+          'Offer it as filter(schema, where) under another name.',
+        );
+      const known: readonly string[] = operatorsOf(column.settings.kind);
+      for (const operator of operators) {
+        if (!known.includes(operator))
+          this.#add(
+            'E012',
+            `the filter "${path}" cannot have the operator "${operator}".`,
+            didYouMean(operator, known).trim() || `A ${column.settings.kind} column has ${known.join(', ')}.`,
+          );
+      }
+      if (column.shown.rule?.visibleTo?.mayNeedObject === true)
+        this.#add(
+          'E016',
+          `the filter "${path}" is on a column whose visibility depends on the row.`,
+          'Such a column cannot be filtered, ordered or searched.',
+        );
+    }
+    if (Object.keys(options.filters ?? {}).length > 200) this.#add('E012', 'has more than 200 filters.');
+  }
+
+  #columns(): void {
+    const { policy, options } = this.#operations;
+    for (const [option, given] of [
+      ['search', options.search],
+      ['input', options.input],
+      ['output', options.output],
+    ] as const) {
+      for (const column of given ?? []) {
+        if (!policy.statements.byName.has(column))
+          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+      }
+    }
+    for (const column of options.search ?? []) {
+      const shown = policy.shown.get(column);
+      const declared = policy.statements.byName.get(column);
+      if (declared !== undefined && declared.definition.kind !== 'text')
+        this.#add('E012', `search looks into "${column}", which is not text.`);
+      if (declared !== undefined && (shown === undefined || shown.rule?.visibleTo !== undefined))
+        this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
+    }
+    for (const column of options.output ?? []) {
+      if (policy.statements.byName.has(column) && !policy.shown.has(column))
+        this.#add('E012', `output shows "${column}", which the resource hides.`);
+    }
+  }
+
+  #ordering(): void {
+    const { policy, options } = this.#operations;
+    const { by = [], default: usual = [] } = (options.ordering ?? {}) as {
+      readonly by?: readonly string[];
+      readonly default?: readonly string[];
+    };
+    for (const [option, given] of [
+      ['ordering.by', by],
+      ['ordering.default', usual],
+    ] as const) {
+      for (const text of given) {
+        const { column } = orderTerm(text);
+        const declared = policy.statements.byName.get(column);
+        const shown = policy.shown.get(column);
+        if (declared === undefined)
+          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+        else if (['json', 'array', 'bytes'].includes(declared.definition.kind))
+          this.#add('E012', `${option} has "${column}", and ${declared.definition.kind} columns have no order.`);
+        else if (declared.definition.kind === 'text' && (declared.definition.max ?? Infinity) > limits.orderingText)
+          this.#add(
+            'E012',
+            `${option} has "${column}", a text of more than ${limits.orderingText} characters.`,
+            `It travels in the cursor: t.text(${limits.orderingText}) or less.`,
+          );
+        else if (
+          shown === undefined ||
+          shown.rule?.visibleTo?.mayNeedObject === true ||
+          (option === 'ordering.default' && shown.rule?.visibleTo !== undefined)
+        )
+          this.#add('E016', `${option} has "${column}", which some callers may not see.`, 'An order tells what a column contains.');
+      }
+    }
+  }
+
+  #expand(): void {
+    const { policy, options } = this.#operations;
+    for (const path of options.expand ?? []) {
+      let at: typeof policy | undefined = policy;
+      const steps = path.split('.');
+      for (const step of steps) {
+        const known: string[] = at === undefined ? [] : Object.keys(at.resource.relations as object);
+        const next: typeof policy | undefined = at?.edge(step)?.target;
+        if (at !== undefined && !known.includes(step))
+          this.#add('E012', `expand names no relation "${path}".`, didYouMean(step, known).trim() || undefined);
+        at = next;
+      }
+      if (steps.length > limits.expandDepth) this.#add('E012', `expand has "${path}", deeper than ${limits.expandDepth} relations.`);
+    }
+  }
+
+  #names(controller: object): void {
+    const { resource, options } = this.#operations;
+    const transitions = Object.keys(resource.options.transitions ?? {});
+    const taken = new Set([
+      'list',
+      'query',
+      'queryAlias',
+      'retrieve',
+      'create',
+      'update',
+      'partialUpdate',
+      'destroy',
+      'transitions',
+      ...RESERVED,
+    ]);
+    for (const name of transitions) {
+      if (taken.has(name) || name === 'query')
+        this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
+    }
+    for (const name of Object.keys(controller))
+      if (RESERVED.includes(name))
+        this.#add('E018', `the field "${name}" replaces a member that generic operations use.`, 'Give it another name.');
+    for (const name of Object.keys(options.operations ?? {})) {
+      const known = ['list', 'query', 'retrieve', 'create', 'update', 'partialUpdate', 'destroy', ...transitions, 'transitions'];
+      if (!known.includes(name))
+        this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
+    }
+  }
+
+  #lists(): void {
+    const { policy, options, list } = this.#operations;
+    const route = this.#app.routes.find(
+      ({ controller, metadata }) =>
+        controller === this.#name && (metadata['crud'] as { operation?: string } | undefined)?.operation === 'list',
+    );
+    if (route !== undefined && route.permission.mayNeedObject && !route.permission.hasRows)
+      this.#add(
+        'E022',
+        'the permission of the list is about objects and does not say which rows.',
+        'Use the rows of the resource, or a permission with rows.',
+      );
+    if (options.etag === 'required' && policy.options.version === undefined)
+      this.#add(
+        'E013',
+        'etag is required, and the resource has no version.',
+        'Add ...versioned() to the model and version: "version" to the resource.',
+      );
+    if (list.page.count === 'estimate' && policy.options.unscoped !== true)
+      this.#add(
+        'E012',
+        "count: 'estimate' counts everybody's rows.",
+        "Use { upTo: 1000 }, or 'none'; 'estimate' is for resources that are unscoped.",
+      );
+    if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
+  }
+}
+
+const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'install'];
+
+function isUnique(
+  model: {
+    readonly primaryKey: readonly string[];
+    readonly table: {
+      readonly indexes: readonly { readonly columns: readonly string[]; readonly unique: boolean; readonly where?: string }[];
+    };
+  },
+  column: string,
+): boolean {
+  if (model.primaryKey.length === 1 && model.primaryKey[0] === column) return true;
+  return model.table.indexes.some(
+    ({ columns, unique, where }) => unique && where === undefined && columns.length === 1 && columns[0]?.replace(/^-/, '') === column,
+  );
+}

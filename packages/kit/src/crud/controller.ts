@@ -1,0 +1,364 @@
+import type { App } from '../app/module.ts';
+import type { User } from '../auth/principal.ts';
+import type { Db } from '../db/db.ts';
+import type { Model } from '../db/model.ts';
+import type { Columns } from '../db/rows.ts';
+import type { Where } from '../db/where/where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { Controller, type ControllerBase } from '../http/controller.ts';
+import type { HandlerContext } from '../http/handler-context.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { type HttpMethod, type ResponseFacts, type Route, type WrapOptions } from '../http/route.ts';
+import type { Schema } from '../http/schema.ts';
+import type { Fault } from '../options/fault.ts';
+import { isAuthenticated } from '../permissions/built-ins.ts';
+import { all, type Permission } from '../permissions/permission.ts';
+import type { AnyCrudOptions, CrudClass, CrudOptions, Offered } from './crud-options.ts';
+import { crudErrors } from './errors.ts';
+import { controllerFaults } from './controller-faults.ts';
+import { Operations } from './operations.ts';
+import { splitOptions } from './option-rules.ts';
+import type { Name, Relations } from './relation.ts';
+import { type AnyResource, isResource, type RelatedOf, resource, type Resource, type ResourceOptions } from './resource.ts';
+import { bodySchemas, itemSchema, keyParams, listQuery, pageQuery, pageSchema, queryBody, shapeQuery } from './schemas.ts';
+import type { Item } from './select-unit.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
+type Context = HandlerContext<any, any, any, any, any>;
+
+/**
+ * A base class with the generic operations of a resource: `class OrderController extends CrudController(orderResource, { … }) {}`. Which rows
+ * and fields a caller gets is the resource's; who may call, and what is offered, is said here. A bare model takes both kinds of options.
+ */
+export function CrudController<
+  C extends Columns,
+  R extends Relations,
+  P extends string,
+  I extends string,
+  T extends string,
+  U extends User | null,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- nothing is said of single operations
+  const N = {},
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
+  const F = {},
+>(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F>): CrudClass<C, U, Offered<N>, T, I, P>;
+export function CrudController<
+  C extends Columns,
+  U extends User | null,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no relations
+  const R extends Relations = {},
+  const O extends Name<C> = never,
+  const A extends Name<C> = never,
+  const V extends Name<C> = never,
+  const I extends Name<C> = Name<C>,
+  const S extends Name<C> = never,
+  const T extends string = never,
+  const W extends Where<C, RelatedOf<R>> | boolean = boolean,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- nothing is said of single operations
+  const N = {},
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
+  const F = {},
+>(
+  source: Model<C>,
+  options: Omit<CrudOptions<C, R, U, N, F>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
+): CrudClass<C, U, Offered<N>, T, I, O | A | V>;
+export function CrudController(source: object, options: object): unknown {
+  const { forResource, forController } = splitOptions(isResource(source), options);
+  const declared: AnyResource = isResource(source) ? source : resource(source as Model, forResource as never);
+  return crudClass(declared, forController as AnyCrudOptions);
+}
+
+function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
+  class Crud extends Controller {
+    static readonly crudResource = declared;
+    static readonly model = declared.model as unknown;
+    readonly crudResource!: AnyResource;
+    readonly keyParams!: Schema;
+    readonly #operations = new Operations(declared, options);
+
+    constructor() {
+      super();
+      // Not enumerable: what is listed of a controller are its routes.
+      Object.defineProperty(this, 'crudResource', { value: declared, enumerable: false });
+      const builder = new RouteBuilder(this.#operations);
+      Object.defineProperty(this, 'keyParams', { value: builder.params, enumerable: false });
+      for (const [name, route] of builder.routes()) (this as unknown as Record<string, Route>)[name] = route;
+    }
+
+    override wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
+      return super.wrap(field, facts, handler);
+    }
+
+    prepare(given: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
+      this.#operations.prepare(given);
+    }
+
+    faults(app: App): readonly Fault[] {
+      return controllerFaults(this.constructor.name, this, this.#operations, app);
+    }
+
+    install(app: App): void {
+      this.#operations.install(app);
+    }
+
+    find(context: Context, key: string): Promise<Item> {
+      return this.#operations.find(context, key);
+    }
+
+    rows(context: Context, where?: Where, limit?: number): Promise<Item[]> {
+      return this.#operations.rows(context, where, limit);
+    }
+
+    write(context: Context, tx?: Db): object {
+      return this.#operations.writing(context, tx);
+    }
+
+    present(context: Context, row: Item): Promise<Item> {
+      return this.#operations.present(context, row);
+    }
+  }
+  return Crud;
+}
+
+const HEADERS = {
+  etag: { ETag: 'The version of the row as you see it; send it back in `If-Match` or `If-None-Match`.' },
+  list: {
+    ETag: 'Changes with the page; send it back in `If-None-Match`.',
+    Link: 'The next and previous page (RFC 8288), as query strings.',
+    'X-Total-Count': 'How many rows match: `123`, `1000+` or `~120000`.',
+  },
+  created: { Location: 'Where the new row is, relative to this address.' },
+};
+
+/** Makes the route fields of a controller. Schemas are made when the document or the serializer asks: relations are known by then. */
+class RouteBuilder {
+  readonly #operations: Operations;
+  readonly #options: AnyCrudOptions;
+  readonly params: Schema;
+
+  constructor(operations: Operations) {
+    this.#operations = operations;
+    this.#options = operations.options;
+    this.params = lazySchema(() => {
+      const { policy, lookup, parent } = operations;
+      const settingsOf = (column: { readonly name: string }) =>
+        policy.shown.get(column.name)?.settings ?? policy.statements.column(column.name).settings;
+      const parentKey =
+        parent === undefined
+          ? {}
+          : { [parent.param]: parent.edge.target.shown.get(parent.edge.target.key.name)?.settings ?? parent.edge.target.key.settings };
+      return keyParams({ ...parentKey, id: settingsOf(lookup) });
+    });
+  }
+
+  *routes(): Iterable<[string, Route]> {
+    const operations = this.#operations;
+    const { etag } = this.#options;
+    const item = lazySchema(() => itemSchema(operations.policy, operations.output, operations.list.expand));
+    const page = lazySchema(() => pageSchema(operations.policy, item));
+    const query = lazyQuery(() => listQuery(operations.list));
+    const paging = lazyQuery(() => pageQuery(operations.list));
+    const shape = lazyQuery(() => shapeQuery(operations.list));
+    const bodies = once(() => bodySchemas(operations.policy, operations.input));
+    const notModified: ResponseFacts = {
+      description: 'Not modified: you have the current representation.',
+      headers: { ETag: HEADERS.etag.ETag },
+    };
+    const tags = etag === false ? {} : HEADERS.etag;
+    const reading = { 200: { headers: tags }, ...(etag === false ? {} : { 304: notModified }) };
+    const listing = { 200: { headers: HEADERS.list }, ...(etag === false ? {} : { 304: notModified }) };
+    const notFound = [coreErrors.not_found];
+    const conflicts = [coreErrors.conflict];
+    const guarded =
+      etag === false ? [] : [crudErrors.precondition_failed, ...(etag === 'required' ? [crudErrors.precondition_required] : [])];
+    const paged = [crudErrors.invalid_cursor, ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly])];
+    const parentParams = this.#options.parent === undefined ? {} : { params: this.#parentParams() };
+
+    yield* this.#route(
+      'list',
+      'GET',
+      '/',
+      'read',
+      { ...parentParams, query, response: page, responses: listing, raises: paged },
+      operations.readPage,
+    );
+    if (this.#options.queryMethod ?? Object.keys(this.#options.filters ?? {}).length > 0) {
+      const body = lazySchema(() => queryBody(operations.list));
+      const facts = { ...parentParams, query: paging, body, response: page, responses: { 200: { headers: HEADERS.list } }, raises: paged };
+      yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, metadata: { queryAlias: 'query_alias' } }, operations.readQuery);
+      if (this.#options.operations?.['query'] !== false)
+        yield* this.#route('queryAlias', 'POST', '/query', 'read', facts, operations.readQuery, 'query');
+    }
+    yield* this.#route(
+      'retrieve',
+      'GET',
+      '/:id',
+      'read',
+      { params: this.params, query: shape, response: item, responses: reading, raises: notFound },
+      operations.retrieve,
+    );
+    yield* this.#route(
+      'create',
+      'POST',
+      '/',
+      'write',
+      {
+        ...parentParams,
+        query: shape,
+        body: lazySchema(() => bodies().create),
+        response: item,
+        status: 201,
+        responses: { 201: { headers: { ...tags, ...HEADERS.created } } },
+        raises: conflicts,
+      },
+      operations.create,
+    );
+    const changing = {
+      params: this.params,
+      query: shape,
+      response: item,
+      responses: { 200: { headers: tags } },
+      raises: [...notFound, ...conflicts, ...guarded],
+    };
+    yield* this.#route('update', 'PUT', '/:id', 'write', { ...changing, body: lazySchema(() => bodies().update) }, operations.update);
+    yield* this.#route(
+      'partialUpdate',
+      'PATCH',
+      '/:id',
+      'write',
+      { ...changing, body: lazySchema(() => bodies().patch) },
+      operations.partialUpdate,
+    );
+    yield* this.#route(
+      'destroy',
+      'DELETE',
+      '/:id',
+      'write',
+      { params: this.params, raises: [...notFound, ...conflicts, ...guarded] },
+      operations.destroy,
+    );
+    const transitions = Object.entries(operations.transitionRules);
+    for (const [name, { permission, input, summary }] of transitions) {
+      const facts = {
+        ...changing,
+        raises: [...notFound, crudErrors.invalid_transition, ...guarded],
+        ...(input === undefined ? {} : { body: input }),
+        ...(summary === undefined ? {} : { summary }),
+      };
+      yield* this.#route(
+        name,
+        'POST',
+        `/:id/${name}`,
+        'write',
+        { ...facts, ...(permission === undefined ? {} : { permission }) },
+        operations.transition(name),
+      );
+    }
+    if (transitions.length > 0)
+      yield* this.#route(
+        'transitions',
+        'GET',
+        '/:id/transitions',
+        'read',
+        { params: this.params, response: TransitionList, raises: notFound },
+        operations.transitions,
+      );
+  }
+
+  #parentParams(): Schema {
+    const operations = this.#operations;
+    return lazySchema(() => {
+      const { edge, param } = operations.parent as NonNullable<Operations['parent']>;
+      return keyParams({ [param]: edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings });
+    });
+  }
+
+  *#route(
+    name: string,
+    method: HttpMethod,
+    path: string,
+    access: 'read' | 'write',
+    facts: Partial<Route['options']>,
+    handler: (context: Context) => unknown,
+    settings = name,
+  ): Iterable<[string, Route]> {
+    const given = this.#options.operations?.[settings];
+    if (given === false) return;
+    const { permission: added, path: otherPath, ...more } = given ?? {};
+    const { resource: declared } = this.#operations;
+    const options: Route['options'] = {
+      ...facts,
+      ...this.#scope(access),
+      ...more,
+      permission: this.#permission(facts.permission, added),
+      metadata: {
+        ...facts.metadata,
+        ...more.metadata,
+        crud: { resource: declared.name, operation: settings },
+        openapi: { 'x-kit-crud': { resource: declared.name, operation: settings } },
+      },
+    };
+    const route: Route = {
+      isRoute: true,
+      kind: 'answer',
+      method,
+      path: otherPath ?? path,
+      options,
+      handler,
+      finish: this.#operations.finish,
+    };
+    yield [name, route];
+  }
+
+  /** The controller's permission is part of every operation; an owner's rows are for those who are known. */
+  #permission(...added: readonly (Permission | undefined)[]): Permission {
+    const { owner, anonymous } = this.#operations.resource.options;
+    const parts = [
+      this.#options.permission as Permission,
+      ...(owner !== undefined && anonymous === undefined ? [isAuthenticated as Permission] : []),
+      ...added.filter((each) => each !== undefined),
+    ];
+    return parts.length === 1 ? (parts[0] as Permission) : all(...parts);
+  }
+
+  #scope(access: 'read' | 'write'): { readonly scope?: string } {
+    const { scope } = this.#options;
+    if (scope === undefined) return {};
+    return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
+  }
+}
+
+const TransitionList = jsonSchema<{ items: Item[] }>({
+  type: 'object',
+  properties: {
+    items: {
+      type: 'array',
+      items: { type: 'object', properties: { name: { type: 'string' }, to: { type: 'string' } }, required: ['name', 'to'] },
+    },
+  },
+  required: ['items'],
+});
+
+function once<V>(make: () => V): () => V {
+  let made: { readonly value: V } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+function lazySchema(make: () => Schema): Schema {
+  const schema = once(make);
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'kit',
+      validate: (value) => schema()['~standard'].validate(value),
+      jsonSchema: {
+        input: (options) => (schema()['~standard'].jsonSchema as NonNullable<Schema['~standard']['jsonSchema']>).input(options),
+        output: (options) => (schema()['~standard'].jsonSchema as NonNullable<Schema['~standard']['jsonSchema']>).output(options),
+      },
+    },
+  };
+}
+
+function lazyQuery(make: () => Schema): Schema {
+  return Object.assign(lazySchema(make), { isRawQuery: true as const });
+}

@@ -1,0 +1,167 @@
+import type { User } from '../auth/principal.ts';
+import type { Db } from '../db/db.ts';
+import type { Model } from '../db/model.ts';
+import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../db/rows.ts';
+import type { WhereOperator } from '../db/where/operators.ts';
+import type { Where } from '../db/where/where.ts';
+import type { ControllerBase, controllerOptionNames } from '../http/controller.ts';
+import type { HandlerContext } from '../http/handler-context.ts';
+import type { Route, RouteFacts } from '../http/route.ts';
+import type { Schema } from '../http/schema.ts';
+import type { Permission } from '../permissions/permission.ts';
+import type { CustomFilter } from './filter.ts';
+import type { ListPage } from './list.ts';
+import type { PageOptions } from './page-options.ts';
+import type { Name, Relations, ToMany, ToOne } from './relation.ts';
+import type { Resource } from './resource.ts';
+
+type Flat<X> = { [K in keyof X]: X[K] } & {};
+type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
+type Text = 'contains' | 'starts' | 'ends';
+type Order = 'gt' | 'gte' | 'lt' | 'lte';
+type Equal = 'eq' | 'ne' | 'in' | 'nin' | 'isnull';
+
+/** The operators that filters of a value of this type may offer. */
+type OperatorOf<V> = Extract<
+  WhereOperator,
+  [V] extends [string]
+    ? Equal | Order | Text
+    : [V] extends [number | bigint | Date]
+      ? Equal | Order
+      : [V] extends [boolean | Uint8Array]
+        ? Equal
+        : 'isnull'
+>;
+
+type ColumnsOf<X> = X extends ToOne<infer C> ? C : X extends ToMany<infer C> ? C : never;
+type ToOneNames<R> = { [K in Extract<keyof R, string>]: R[K] extends ToOne ? K : never }[Extract<keyof R, string>];
+type Paths<R> = { [K in ToOneNames<R>]: `${K}.${Name<ColumnsOf<R[K]>>}` }[ToOneNames<R>];
+type PathValue<R, P> = P extends `${infer K}.${infer N}`
+  ? K extends keyof R
+    ? N extends keyof ColumnsOf<R[K]>
+      ? RowOf<ColumnsOf<R[K]>>[N]
+      : never
+    : never
+  : never;
+type FilterOf<C extends Columns, R, K> =
+  K extends Name<C>
+    ? readonly OperatorOf<NonNullable<RowOf<C>[K]>>[] | CustomFilter<Where<C>>
+    : K extends Paths<R>
+      ? readonly OperatorOf<NonNullable<PathValue<R, K>>>[]
+      : CustomFilter<Where<C>>;
+
+export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'partialUpdate' | 'destroy';
+
+/** Facts of one operation; a permission is added to the controller's. `false` removes the operation. */
+export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
+type OperationsOf = { readonly [K in Operation]?: false | OperationOptions };
+/** The operations that are not `false`. */
+export type Offered<N> = Exclude<Operation, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
+
+export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F> {
+  /** Part of every operation; nothing below can remove it. */
+  readonly permission: Permission<U>;
+  /** `orders` gives `orders:read` and `orders:write`. */
+  readonly scope?: string | { readonly read: string; readonly write: string };
+  /** The column in the address; the primary key unless given. Must be unique. */
+  readonly lookup?: Name<C>;
+  /** Mounted below a parent: `/projects/:project_id/tasks`. */
+  readonly parent?: { readonly relation: ToOneNames<R>; readonly param?: string };
+  /** Columns a client may send; narrower than the resource's. */
+  readonly input?: readonly Name<C>[];
+  /** Columns shown; narrower than the resource's. */
+  readonly output?: readonly Name<C>[];
+  readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K> };
+  /** Columns that `search` looks into. */
+  readonly search?: readonly Name<C>[];
+  readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };
+  /** `false` offers no `?fields=`. */
+  readonly sparse?: false;
+  readonly expand?: readonly (Extract<keyof R, string> | `${Extract<keyof R, string>}.${string}`)[];
+  readonly page?: Partial<PageOptions>;
+  /** `required`: changes without `If-Match` are refused (428). `false`: no tags. `optional` unless given. */
+  readonly etag?: 'required' | 'optional' | false;
+  /** QUERY with a filter tree in the body, and its alias `POST /query`; true when filters exist. */
+  readonly queryMethod?: boolean;
+  readonly operations?: N & OperationsOf;
+}
+
+/** The options with every type erased. */
+// oxlint-disable typescript/no-explicit-any -- erased on purpose
+export interface AnyCrudOptions extends Omit<
+  CrudOptions<any, any, any, any, any>,
+  'filters' | 'operations' | 'search' | 'expand' | 'parent'
+> {
+  readonly filters?: Readonly<Record<string, unknown>>;
+  readonly search?: readonly string[];
+  readonly expand?: readonly string[];
+  readonly parent?: { readonly relation: string; readonly param?: string };
+  readonly operations?: Readonly<Record<string, false | OperationOptions | undefined>>;
+}
+// oxlint-enable typescript/no-explicit-any
+
+type Json = Record<string, unknown>;
+interface Shapes<C extends Columns, I> {
+  readonly list: [object, Readonly<Record<string, string | string[]>>, undefined, ListPage];
+  readonly query: [object, Readonly<Record<string, string | string[]>>, Json, ListPage];
+  readonly retrieve: [{ readonly id: string }, Readonly<Record<string, string | string[]>>, undefined, Json];
+  readonly create: [object, Readonly<Record<string, string | string[]>>, Flat<Pick<InputOf<C>, Extract<I, keyof InputOf<C>>>>, Json];
+  readonly update: [
+    { readonly id: string },
+    Readonly<Record<string, string | string[]>>,
+    Flat<Pick<InputOf<C>, Extract<I, keyof InputOf<C>>>>,
+    Json,
+  ];
+  readonly partialUpdate: [
+    { readonly id: string },
+    Readonly<Record<string, string | string[]>>,
+    Flat<Pick<PatchOf<C>, Extract<I, keyof PatchOf<C>>>>,
+    Json,
+  ];
+  readonly destroy: [{ readonly id: string }, object, undefined, undefined];
+}
+type ShapeOf<C extends Columns, I, K> = K extends Operation ? Shapes<C, I>[K] : [{ readonly id: string }, object, unknown, Json];
+
+/** What a custom route writes with: the pipeline of the generic operations. */
+export interface RowWriter<C extends Columns, P, T extends string> {
+  create(values: Flat<Without<InsertOf<C>, P>>): Promise<RowOf<C>>;
+  update(key: string, changes: Flat<Without<UpdateOf<C>, P>>): Promise<RowOf<C>>;
+  destroy(key: string): Promise<void>;
+  transition(key: string, name: T, input?: unknown): Promise<RowOf<C>>;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a handler of whatever input
+type AnyContext = HandlerContext<any, any, any, any, any>;
+
+/** What the generated base gives a subclass: one route field per operation, and the policy for routes of its own. */
+export type CrudBase<C extends Columns, U extends User | null, N extends string, T extends string, I, P> = ControllerBase & {
+  readonly [K in N | T | (string extends T ? never : [T] extends [never] ? never : 'transitions')]: Route;
+} & {
+  /** Overrides an operation: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`. A permission is added. */
+  wrap<K extends N | T>(
+    operation: K,
+    facts: Partial<RouteFacts & { readonly permission: Permission }>,
+    handler?: (
+      context: HandlerContext<ShapeOf<C, I, K>[0], ShapeOf<C, I, K>[1], unknown, ShapeOf<C, I, K>[2], U>,
+      next: () => Promise<ShapeOf<C, I, K>[3]>,
+    ) => unknown,
+  ): Route;
+  /** The schema of `/:id`. */
+  readonly keyParams: Schema<{ id: string }>;
+  /** The row with this key among those the caller sees, or 404. */
+  find(context: AnyContext, key: string): Promise<RowOf<C>>;
+  /** Rows among those the caller sees. */
+  rows(context: AnyContext, where?: Where<C>, limit?: number): Promise<RowOf<C>[]>;
+  /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
+  write(context: AnyContext, tx?: Db): RowWriter<C, P, T>;
+  /** A row as this caller may see it. */
+  present(context: AnyContext, row: RowOf<C>): Promise<Json>;
+};
+
+type Statics = { readonly [K in (typeof controllerOptionNames)[number]]?: (typeof ControllerBase)[K] };
+
+export interface CrudClass<C extends Columns, U extends User | null, N extends string, T extends string, I, P> extends Statics {
+  new (): CrudBase<C, U, N, T, I, P>;
+  readonly crudResource: Resource<C>;
+  readonly model: Model<C>;
+}

@@ -1,0 +1,42 @@
+import type { Principal, User } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
+import type { Database } from '../db/db.ts';
+import type { CompiledWhere } from '../db/where/compile-where.ts';
+import type { Where } from '../db/where/where.ts';
+import type { ServiceScope } from '../di/container.ts';
+import type { PermissionContext, Verdict } from '../permissions/permission.ts';
+import type { CrudCaller } from './crud-caller.ts';
+
+/** What a caller may see of a policy's columns: one verdict per distinct permission. */
+export interface Visibility {
+  /** The verdicts in one short text: part of every plan's key. */
+  readonly mask: string;
+  readonly verdicts: readonly Verdict[];
+}
+
+/** The rows a caller may see: as data, and checked against the model. */
+export interface Scope {
+  readonly where: Where | boolean;
+  readonly compiled: CompiledWhere;
+}
+
+/** One request as policies see it. What a policy decides for the caller is decided once and kept here. */
+export interface CrudRequest {
+  readonly context: PermissionContext;
+  readonly user: User | null;
+  readonly principal: Principal | null;
+  readonly tenant: string | null;
+  readonly action: string;
+  readonly clock: Clock;
+  readonly services: ServiceScope;
+  readonly requestId: string | null;
+  readonly databases: Readonly<Record<string, Database>>;
+  /** By policy. */
+  readonly visibilities: Map<object, Visibility>;
+  /** By policy. */
+  readonly scopes: Map<object, Scope>;
+}
+
+export function callerOf({ user, principal, tenant, action, clock, services }: CrudRequest): CrudCaller {
+  return { user, principal, tenant, action, now: clock.now(), services };
+}

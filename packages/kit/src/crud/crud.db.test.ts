@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { describeDatabases } from '../testing/databases.ts';
+
+describeDatabases('generic operations', (database) => {
+  let shop: ShopApp;
+  beforeAll(async () => {
+    shop = await startShop({ database: database.db });
+  });
+  afterAll(() => shop.close());
+
+  describe('one row', () => {
+    test('42: POST answers 201, Location leads to the row, its ETag and body equal those of GET', async () => {
+      const made = await shop.call('ann', 'POST', 'orders', { item: 'lamp', quantity: 2, total: '20.00' });
+      expect([made.status, made.body.code ?? null]).toEqual([201, null]);
+      const url = new URL(String(made.headers['location']), 'http://x/v1/orders');
+      const got = await shop.call('ann', 'GET', url.pathname);
+      expect(got.status).toBe(200);
+      expect(got.body).toEqual(made.body);
+      expect(got.headers['etag']).toBe(made.headers['etag']);
+    });
+  });
+});

@@ -1,0 +1,29 @@
+import { defineErrors } from '../errors/catalog.ts';
+
+export const crudErrors = defineErrors('crud', {
+  invalid_cursor: {
+    status: 422,
+    detail: 'The cursor does not belong to this list.',
+    remedy: 'Follow `next` and `previous` as they are, or start at the first page: a cursor is bound to caller, filters and ordering.',
+  },
+  precondition_failed: {
+    status: 412,
+    detail: 'The row was changed meanwhile.',
+    remedy: 'Read the row again, decide again, and send the new tag (`etag`) in `If-Match`.',
+  },
+  precondition_required: {
+    status: 428,
+    detail: 'This operation needs an `If-Match` header.',
+    remedy: 'Send the `ETag` of your last read in `If-Match`.',
+  },
+  expand_too_costly: {
+    status: 422,
+    detail: 'The expansion would read too many rows.',
+    remedy: 'Expand fewer paths, or ask for smaller pages with `limit`.',
+  },
+  invalid_transition: {
+    status: 409,
+    detail: 'The row cannot make this transition from its state.',
+    remedy: 'Read `GET /:id/transitions`; `allowed` names the states it is possible from.',
+  },
+});

@@ -1,0 +1,25 @@
+import { readOptions } from '../options/read-options.ts';
+import { oneOf } from '../options/value-rule.ts';
+import type { Permission } from '../permissions/permission.ts';
+
+/** Who may see and who may write a column. */
+export interface FieldRule {
+  readonly visibleTo?: Permission;
+  /** What the caller gets instead of a column it may not see: no member, or null. */
+  readonly hidden: 'omit' | 'null';
+  readonly writableBy?: Permission;
+}
+
+/**
+ * Only callers for whom the permission holds see the column, and may write it. A permission about the object (`isOwner()`) is decided per
+ * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
+ */
+export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
+  readOptions('visibleTo()', options, { hidden: oneOf('omit', 'null') });
+  return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
+}
+
+/** Everyone who sees the row sees the column; only callers for whom the permission holds may write it. */
+export function writableBy(permission: Permission): FieldRule {
+  return Object.freeze({ writableBy: permission, hidden: 'omit' });
+}

@@ -1,0 +1,20 @@
+export { CrudController } from './controller.ts';
+export type { CrudCaller } from './crud-caller.ts';
+export type { CrudClass, CrudOptions, RowWriter } from './crud-options.ts';
+export { crudErrors } from './errors.ts';
+export { visibleTo, writableBy, type FieldRule } from './field-rule.ts';
+export { filter, type CustomFilter } from './filter.ts';
+export type { ListPage } from './list.ts';
+export type { CountMode, PageOptions } from './page-options.ts';
+export { many, one, type ManyOptions, type Relation, type Relations, type ToMany, type ToOne } from './relation.ts';
+export {
+  resource,
+  type Change,
+  type ChangeEvent,
+  type Resource,
+  type ResourceOptions,
+  type RowAccess,
+  type Transition,
+  type Via,
+  type WriteContext,
+} from './resource.ts';

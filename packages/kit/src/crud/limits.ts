@@ -1,0 +1,26 @@
+/** The bounds of contract and documentation (docs/reference/crud.md); reaching one is a 4xx that names it. */
+export const limits = Object.freeze({
+  page: 50,
+  pageMax: 1_000,
+  offset: 10_000,
+  /** Filters in one request. */
+  filters: 30,
+  /** Values of `in` and `nin`. */
+  listValues: 100,
+  whereDepth: 5,
+  whereLeaves: 50,
+  searchLength: 200,
+  searchWords: 10,
+  orderingColumns: 3,
+  expandDepth: 3,
+  expandPaths: 10,
+  /** Rows that one request may read for its expansions: page × limits per parent. */
+  expandRows: 10_000,
+  countUpTo: 1_000,
+  /** Compiled statements kept per resource. */
+  plans: 1_000,
+  /** Distinct permissions that decide what is seen of a resource: 2⁶ plans at most. */
+  visibilityPermissions: 6,
+  /** Characters of a text column in an ordering: it travels in the cursor. */
+  orderingText: 200,
+});

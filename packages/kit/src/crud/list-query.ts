@@ -1,0 +1,287 @@
+import { canonicalJson } from '../db/canonical-json.ts';
+import type { Where } from '../db/where/where.ts';
+import type { FieldError } from '../errors/kit-error.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { QueryValues } from '../http/query-string.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
+import { coerceParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
+import { limits } from './limits.ts';
+import { defaultOrdering, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
+import type { PageOptions } from './page-options.ts';
+import type { Policy } from './policy.ts';
+import { WhereBody } from './where-body.ts';
+
+/** What of a declaration a list is read by. */
+export interface ListDeclaration {
+  readonly policy: Policy;
+  readonly filters: FilterParameters;
+  readonly search: readonly string[];
+  readonly ordering: OrderingOptions | undefined;
+  readonly page: PageOptions;
+  /** Whether `fields` is offered. */
+  readonly isSparse: boolean;
+  /** Declared expansions and their prefixes. */
+  readonly expand: ReadonlySet<string>;
+  /** Names of the path's own parameters: they are not filters. */
+  readonly queryMethod: boolean;
+}
+
+/** A list as a caller asked for it, checked. */
+export interface ListRequest {
+  readonly where: readonly Where[];
+  readonly ordering: readonly OrderTerm[];
+  readonly fields: readonly string[] | undefined;
+  readonly expand: readonly string[];
+  readonly limit: number;
+  readonly offset: number;
+  readonly cursor: string | undefined;
+  /** Filters and search in one form: a cursor belongs to them. */
+  readonly binding: string;
+}
+
+/** `fields` and `expand` of any operation that answers with a row. */
+export interface ShapeParameters {
+  readonly fields: readonly string[] | undefined;
+  readonly expand: readonly string[];
+}
+
+const SHAPE_NAMES = ['fields', 'expand'] as const;
+const LIST_NAMES = ['search', 'ordering', 'limit', 'cursor', 'offset', ...SHAPE_NAMES] as const;
+
+/** Names that no filter may have. */
+export const reservedParameters: ReadonlySet<string> = new Set([
+  ...LIST_NAMES,
+  'format',
+  'dry_run',
+  'group_by',
+  'metrics',
+  'deleted',
+  'mode',
+]);
+
+/** Reads the query string of a list: every fault at once. */
+export class ListQueryReader {
+  readonly #list: ListDeclaration;
+  readonly #request: CrudRequest;
+  readonly #visibilityOf: (policy: Policy) => Visibility;
+  readonly #faults: FieldError[] = [];
+
+  constructor(list: ListDeclaration, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility) {
+    this.#list = list;
+    this.#request = request;
+    this.#visibilityOf = visibilityOf;
+  }
+
+  /** The names this caller may use. */
+  #names(isQueryMethod: boolean): string[] {
+    const { filters, search, ordering, page, isSparse, expand } = this.#list;
+    const paging = page.style === 'cursor' ? ['limit', 'cursor'] : ['limit', 'offset'];
+    if (isQueryMethod) return paging;
+    return [
+      ...[...filters.usable(this.#visibilityOf)].map(({ name }) => name),
+      ...(search.length > 0 ? ['search'] : []),
+      ...(ordering === undefined ? [] : ['ordering']),
+      ...paging,
+      ...(isSparse ? ['fields'] : []),
+      ...(expand.size > 0 ? ['expand'] : []),
+    ];
+  }
+
+  async readGet(given: QueryValues): Promise<ListRequest> {
+    const where: Where[] = [];
+    const bound: [string, unknown][] = [];
+    const names = Object.keys(given);
+    const { filters } = this.#list;
+    let filterCount = 0;
+    let known: ReadonlySet<string> | undefined;
+    for (const name of names) {
+      const value = given[name] as string | string[];
+      const parameter = filters.parameters.get(name);
+      if (parameter !== undefined && filters.isUsable(parameter, this.#visibilityOf)) {
+        filterCount += 1;
+        if (filterCount === limits.filters + 1)
+          this.#refuse(['query', name], 'too_many', `At most ${limits.filters} filters in one request.`);
+        if (filterCount > limits.filters) continue;
+        bound.push([name, value]);
+        const condition =
+          parameter.kind === 'column'
+            ? readColumnFilter(parameter, value, this.#faults)
+            : await readCustomFilter(
+                parameter.filter,
+                coerceParameter(parameter.filter, value),
+                ['query', name],
+                callerOf(this.#request),
+                this.#faults,
+              );
+        if (condition !== undefined) where.push(condition);
+        continue;
+      }
+      known ??= new Set(this.#names(false));
+      if (!known.has(name) || parameter !== undefined) this.#refuseName(name, [...known]);
+    }
+    const search = this.#search(given['search'], ['query', 'search']);
+    const ordering = this.#ordering(given['ordering']);
+    const shape = this.#shape(given);
+    const page = this.#page(given);
+    this.#finish();
+    if (search !== undefined) {
+      where.push(search);
+      bound.push(['search', given['search']]);
+    }
+    bound.sort(([a], [b]) => (a < b ? -1 : 1));
+    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound) };
+  }
+
+  /** The body of QUERY; paging stays in the query string. */
+  async readQuery(given: QueryValues, body: Readonly<Record<string, unknown>>): Promise<ListRequest> {
+    const known = this.#names(true);
+    for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
+    const { filters } = this.#list;
+    const where: Where[] = [];
+    if (body['where'] !== undefined)
+      where.push(await new WhereBody(filters, this.#visibilityOf, () => callerOf(this.#request), this.#faults).read(body['where']));
+    const search = this.#search(body['search'] as string | undefined, ['body', 'search']);
+    if (search !== undefined) where.push(search);
+    const ordering = this.#ordering(body['ordering'] as string[] | undefined, ['body', 'ordering']);
+    const shape = this.#shape({ fields: body['fields'], expand: body['expand'] } as QueryValues);
+    const inBody = body['limit'] as number | undefined;
+    const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
+    this.#finish();
+    return { where, ordering, ...shape, ...page, binding: canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null }) };
+  }
+
+  /** `fields` and `expand` of a single row. */
+  readShape(given: QueryValues): ShapeParameters {
+    const { isSparse, expand } = this.#list;
+    const known = [...(isSparse ? ['fields'] : []), ...(expand.size > 0 ? ['expand'] : [])];
+    for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
+    const shape = this.#shape(given);
+    this.#finish();
+    return shape;
+  }
+
+  #shape(given: QueryValues): ShapeParameters {
+    return {
+      fields: given['fields'] === undefined ? undefined : this.#paths('fields', given['fields']),
+      expand: this.#expand(given['expand']),
+    };
+  }
+
+  #expand(given: string | string[] | undefined): readonly string[] {
+    if (given === undefined) return [];
+    const { expand } = this.#list;
+    const paths = this.#paths('expand', given);
+    const usable = [...expand].filter((path) => this.#isExpandable(path));
+    for (const path of paths) {
+      // Too deep is answered as such, by whoever counts the cost.
+      if (path.split('.').length > limits.expandDepth || paths.length > limits.expandPaths) continue;
+      if (!usable.includes(path))
+        this.#refuse(
+          ['query', 'expand'],
+          'unknown_field',
+          `Cannot be expanded: ${JSON.stringify(path.slice(0, 100))}.${didYouMean(path, usable) || ` Known: ${usable.join(', ')}.`}`,
+        );
+    }
+    return paths;
+  }
+
+  /** A relation through a column the caller does not see is as unknown as the column. */
+  #isExpandable(path: string): boolean {
+    let { policy } = this.#list;
+    for (const step of path.split('.')) {
+      const edge = policy.edge(step);
+      if (edge === undefined) return false;
+      const through = edge.kind === 'one' ? policy.shown.get(edge.column) : undefined;
+      if (through !== undefined && policy.sees(this.#visibilityOf(policy), through) !== true) return false;
+      policy = edge.target;
+    }
+    return true;
+  }
+
+  #paths(name: string, given: string | string[]): string[] {
+    const paths = [given].flat().flatMap((text) => text.split(','));
+    const named = [...new Set(paths.filter((path) => path !== ''))];
+    if (named.length === 0) this.#refuse(['query', name], 'required', 'Give at least one name.');
+    if (paths.length > MEMBERS_MAX) this.#refuse(['query', name], 'too_many', `At most ${MEMBERS_MAX} names.`);
+    return named.slice(0, MEMBERS_MAX);
+  }
+
+  #search(given: string | string[] | undefined, location: readonly (string | number)[]): Where | undefined {
+    if (given === undefined || this.#list.search.length === 0) return undefined;
+    if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
+    if (given.length > limits.searchLength) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
+    const words = given.split(/\s+/u).filter((word) => word !== '');
+    if (words.length > limits.searchWords) return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
+    if (words.length === 0) return undefined;
+    return {
+      and: words.map((word) => ({ or: this.#list.search.map((column) => ({ [column]: { contains: word } })) })),
+    };
+  }
+
+  #ordering(
+    given: string | readonly string[] | undefined,
+    location: readonly (string | number)[] = ['query', 'ordering'],
+  ): readonly OrderTerm[] {
+    const { policy, ordering } = this.#list;
+    if (given === undefined || ordering === undefined) return defaultOrdering(policy, ordering);
+    const names = [given]
+      .flat()
+      .flatMap((text) => text.split(','))
+      .filter((name) => name !== '');
+    return readOrdering(policy, ordering, this.#visibilityOf(policy), names, location, this.#faults);
+  }
+
+  #page(given: QueryValues): Pick<ListRequest, 'limit' | 'offset' | 'cursor'> {
+    const { style, default: size, max } = this.#list.page;
+    const limit = this.#number(given['limit'], 'limit', 1, max, size);
+    if (style === 'offset')
+      return {
+        limit,
+        offset: this.#number(given['offset'], 'offset', 0, limits.offset, 0, ' Use a filter, or a list with cursors, to go further.'),
+        cursor: undefined,
+      };
+    const cursor = given['cursor'];
+    if (cursor !== undefined && typeof cursor !== 'string') this.#refuse(['query', 'cursor'], 'duplicate', 'Give this parameter once.');
+    return { limit, offset: 0, cursor: typeof cursor === 'string' ? cursor : undefined };
+  }
+
+  #number(given: string | string[] | undefined, name: string, min: number, max: number, otherwise: number, hint = ''): number {
+    if (given === undefined) return otherwise;
+    const value = typeof given === 'string' && /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    this.#refuse(['query', name], 'invalid', `Give a whole number between ${min} and ${max}.${hint}`);
+    return otherwise;
+  }
+
+  #refuseName(name: string, known: readonly string[]): void {
+    const [base, operator] = splitName(name);
+    const { filters } = this.#list;
+    const declared = filters.columns.get(base.replace('__', '.')) ?? filters.columns.get(base);
+    if (operator !== undefined && declared !== undefined && filters.isVisible(declared, this.#visibilityOf)) {
+      const operators = declared.operators.join(', ');
+      this.#refuse(['query', name], 'unknown_operator', `"${base}" has no operator "${operator.slice(0, 40)}" here. Known: ${operators}.`);
+      return;
+    }
+    this.#refuse(['query', name.slice(0, 100)], 'unknown_field', `Unknown parameter.${didYouMean(name, known)}`);
+  }
+
+  #refuse(location: readonly (string | number)[], code: string, message: string): undefined {
+    if (this.#faults.length < FAULTS_MAX) this.#faults.push({ location, code, message });
+    return undefined;
+  }
+
+  #finish(): void {
+    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
+  }
+}
+
+const FAULTS_MAX = 100;
+/** Names in `fields` or `expand`: more than any table has columns. */
+const MEMBERS_MAX = 200;
+
+/** `total__gte` → `['total', 'gte']`. */
+function splitName(name: string): [string, string | undefined] {
+  const at = name.lastIndexOf('__');
+  return at <= 0 ? [name, undefined] : [name.slice(0, at), name.slice(at + 2)];
+}

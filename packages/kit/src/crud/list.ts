@@ -1,0 +1,244 @@
+import type { Db } from '../db/db.ts';
+import { countUpTo, estimateCount } from '../db/keyset/count-rows.ts';
+import type { Cursors } from '../db/keyset/cursor.ts';
+import { type Keyset, keysetOf, type KeysetPosition } from '../db/keyset/keyset.ts';
+import type { CompiledWhere } from '../db/where/compile-where.ts';
+import type { Where } from '../db/where/where.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import type { CrudRequest } from './crud-request.ts';
+import { crudErrors } from './errors.ts';
+import type { ListRequest } from './list-query.ts';
+import { limits } from './limits.ts';
+import type { OrderTerm } from './ordering.ts';
+import type { CountMode, PageOptions } from './page-options.ts';
+import type { Policy } from './policy.ts';
+import { presentRows, selectRows, type Selection } from './read.ts';
+import { type Item, SelectUnit } from './select-unit.ts';
+import type { Shape } from './shape.ts';
+
+/** A page of a list, and what its headers say. */
+export interface ListPage {
+  readonly items: readonly Item[];
+  readonly count: number | null;
+  /** Query-only references: resolved against the request's address they are right behind any host, prefix or proxy. */
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+export interface ListResult {
+  readonly page: ListPage;
+  /** `123`, `1000+`, `~120000`; undefined when nothing was counted. */
+  readonly totalCount: string | undefined;
+}
+
+export interface ListContext {
+  readonly policy: Policy;
+  readonly options: PageOptions;
+  readonly cursors: Cursors;
+  /** Tells operations apart: a cursor belongs to one. */
+  readonly operation: string;
+  /** Names of the statement's shape are kept apart: see `isFreeForm` of a selection. */
+  readonly isFreeForm: boolean;
+  /** The query string of the request, without the question mark. */
+  readonly queryString: string;
+  /** Conditions of the address: the parent. */
+  readonly fixed: readonly CompiledWhere[];
+}
+
+const keysets = new WeakMap<Policy, BoundedCache<Keyset>>();
+
+function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
+  let known = keysets.get(policy);
+  if (known === undefined) keysets.set(policy, (known = new BoundedCache(limits.plans)));
+  const names = ordering.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
+  return known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
+}
+
+/** Reads one page: one statement, one more to count when the first page is full. */
+export async function readList(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
+  return context.options.style === 'cursor' ? byCursor(db, request, list, shape, context) : byOffset(db, request, list, shape, context);
+}
+
+async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
+  const { policy, options, cursors } = context;
+  const keyset = keysetFor(policy, list.ordering);
+  const bound = boundTo(request, list, keyset, context.operation);
+  const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
+  if (list.cursor !== undefined && (from === undefined || !keyset.accepts(from.position))) throw invalidCursor();
+  const where = await conditions(request, policy, list.where, context.fixed);
+  const unit = unitFor(
+    shape,
+    keyset.columns.map(({ name }) => name),
+  );
+  const backwards = from?.backwards ?? false;
+  const selection: Selection = {
+    unit,
+    where,
+    orderBy: keyset.orderSql(db.dialect, backwards),
+    limit: list.limit + 1,
+    isFreeForm: context.isFreeForm,
+    ...(from === undefined
+      ? {}
+      : {
+          after: {
+            shape: `${backwards ? '<' : '>'}${keyset.positionShape(from.position)}`,
+            text: (first: number) => keyset.text(db.dialect, from.position, backwards, first),
+            values: keyset.values(db.dialect, from.position),
+          },
+        }),
+  };
+  const found = await selectRows(db, request, selection);
+  const hasMore = found.length > list.limit;
+  const kept = hasMore ? found.slice(0, list.limit) : found;
+  const rows = backwards ? kept.toReversed() : kept;
+  const count =
+    from === undefined ? await countRows(db, request, where, context, found.length, hasMore) : carried(from.count, options.count);
+  const items = await presentRows(db, request, unit, rows);
+  const link = (position: KeysetPosition, toStart: boolean) =>
+    linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
+  const positionOf = (row: Item) =>
+    unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
+  const [first, last] = [rows[0], rows.at(-1)];
+  const next = (backwards || hasMore) && last !== undefined ? link(positionOf(last), false) : null;
+  const hasPrevious = backwards ? hasMore : from !== undefined;
+  const previous = !hasPrevious
+    ? null
+    : first !== undefined
+      ? link(positionOf(first), true)
+      : from === undefined
+        ? null
+        : link(from.position, true);
+  return { page: { items, count: count.number, next, previous }, totalCount: count.text };
+}
+
+async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
+  const { policy } = context;
+  const keyset = keysetFor(policy, list.ordering);
+  const where = await conditions(request, policy, list.where, context.fixed);
+  const unit = unitFor(shape, []);
+  const { limit, offset } = list;
+  const found = await selectRows(db, request, {
+    unit,
+    where,
+    orderBy: keyset.orderSql(db.dialect),
+    limit: limit + 1,
+    offset,
+    isFreeForm: context.isFreeForm,
+  });
+  const hasMore = found.length > limit;
+  const rows = hasMore ? found.slice(0, limit) : found;
+  const isKnown = offset === 0 || rows.length > 0;
+  const count = await countRows(db, request, where, context, offset + found.length, hasMore || !isKnown);
+  const items = await presentRows(db, request, unit, rows);
+  const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
+  return {
+    page: {
+      items,
+      count: count.number,
+      next: hasMore && offset + limit <= limits.offset ? link(offset + limit) : null,
+      previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+    },
+    totalCount: count.text,
+  };
+}
+
+const units = new WeakMap<Shape, Map<string, SelectUnit>>();
+
+/** Shapes are kept per caller's view, units per shape and ordering. */
+export function unitFor(shape: Shape, extra: readonly string[]): SelectUnit {
+  let known = units.get(shape);
+  if (known === undefined) units.set(shape, (known = new Map()));
+  const key = extra.join();
+  let unit = known.get(key);
+  if (unit === undefined) {
+    if (known.size >= UNITS_MAX) known.clear();
+    known.set(key, (unit = new SelectUnit(shape, extra)));
+  }
+  return unit;
+}
+
+const UNITS_MAX = 64;
+
+function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
+  return Object.fromEntries(keyset.columns.map(({ name }) => [name, unit.extra(row, name)]));
+}
+
+async function conditions(
+  request: CrudRequest,
+  policy: Policy,
+  where: readonly Where[],
+  fixed: readonly CompiledWhere[],
+): Promise<CompiledWhere[]> {
+  if (where.length === 0) return [...fixed];
+  await policy.loadScopes(request, where);
+  return [...fixed, ...where.map((each) => policy.compile(request, each))];
+}
+
+interface Counted {
+  readonly number: number | null;
+  readonly text: string | undefined;
+}
+
+/** No statement when the first page is the whole list. */
+async function countRows(
+  db: Db,
+  request: CrudRequest,
+  where: readonly CompiledWhere[],
+  { options: { count: mode }, policy }: ListContext,
+  found: number,
+  hasMore: boolean,
+): Promise<Counted> {
+  if (mode === 'none') return { number: null, text: undefined };
+  if (!hasMore) return { number: found, text: String(found) };
+  const { compiled } = await policy.scope(request);
+  const parameters: unknown[] = [];
+  const terms = [compiled, ...where].filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+  const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+  const source = { from, parameters };
+  if (mode === 'exact') {
+    const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
+    const number = Number(row?.count ?? 0);
+    return { number, text: String(number) };
+  }
+  if (mode === 'estimate') {
+    const estimate = await estimateCount(db, policy.model.name, terms.length === 0 ? undefined : source);
+    if (estimate !== undefined) return { number: null, text: `~${estimate}` };
+  }
+  const upTo = typeof mode === 'object' ? mode.upTo : limits.countUpTo;
+  const number = await countUpTo(db, source, upTo);
+  return { number, text: number === null ? `${upTo}+` : String(number) };
+}
+
+/** The count of the first page, as its cursor carries it. */
+function carried(count: number | null, mode: CountMode): Counted {
+  if (count !== null) return { number: count, text: String(count) };
+  return { number: null, text: typeof mode === 'object' ? `${mode.upTo}+` : undefined };
+}
+
+function boundTo({ user, tenant }: CrudRequest, { binding }: ListRequest, keyset: Keyset, operation: string): string {
+  return JSON.stringify([operation, user?.id ?? null, tenant, keyset.shape, binding]);
+}
+
+export function invalidCursor(): Error {
+  return crudErrors.invalid_cursor({
+    errors: [
+      {
+        location: ['query', 'cursor'],
+        code: 'invalid_cursor',
+        message: 'The cursor does not belong to this list. Start at the first page, or follow next and previous as they are.',
+      },
+    ],
+  });
+}
+
+/** The query string with one parameter set, the others as they were sent: also empty and repeated ones. */
+function linkTo(queryString: string, name: string, value: string): string {
+  const others = queryString.split('&').filter((pair) => pair !== '' && decodeName(pair) !== name);
+  return `?${[`${name}=${value}`, ...others].join('&')}`;
+}
+
+function decodeName(pair: string): string {
+  const equals = pair.indexOf('=');
+  const name = equals === -1 ? pair : pair.slice(0, equals);
+  return name.includes('%') || name.includes('+') ? decodeURIComponent(name.replaceAll('+', ' ')) : name;
+}

@@ -1,0 +1,383 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { people, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { countQueries, observeQueries } from '../db/query-observer.ts';
+import { insertMany, update } from '../db/repository.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { customers, orderItems, orders, products } from '../../test/crud/shop.ts';
+
+interface Page {
+  readonly items: Record<string, unknown>[];
+  readonly count: number | null;
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+describeDatabases('lists', (database) => {
+  let shop: ShopApp;
+  beforeAll(async () => {
+    shop = await startShop({ database: database.db });
+    const day = (number: number) => new Date(Date.UTC(2026, 0, 1 + (number % 7)));
+    await insertMany(
+      database.db,
+      orders,
+      Array.from({ length: 250 }, (_, index) => ({
+        org: 'north',
+        owner_id: people.bob.id,
+        item: `thing ${index % 10}`,
+        quantity: 1 + (index % 3),
+        total: `${index % 50}.${index % 2 === 0 ? '50' : '00'}`,
+        due_at: index % 4 === 0 ? null : day(index),
+        created_at: day(index),
+        status: (['open', 'paid', 'cancelled'] as const)[index % 3]!,
+      })),
+    );
+  });
+  afterAll(() => shop.close());
+
+  const get = async (url: string, person: Person = 'bob') => {
+    const answer = await shop.call(person, 'GET', `orders${url}`);
+    return { ...answer, page: answer.body as Page };
+  };
+  const ids = (page: Page) => page.items.map(({ id }) => String(id));
+
+  async function walk(query: string, direction: 'next' | 'previous' = 'next', start = query): Promise<string[]> {
+    const found: string[] = [];
+    for (let url: string | null = start; url !== null;) {
+      const { page, status } = await get(url);
+      expect(status).toBe(200);
+      if (direction === 'next') found.push(...ids(page));
+      else found.unshift(...ids(page));
+      url = page[direction];
+    }
+    return found;
+  }
+
+  test.each([
+    ['13: equal sort values', 'created_at'],
+    ['13: equal sort values, descending', '-created_at'],
+    ['14: NULLs', 'due_at'],
+    ['14: NULLs, descending', '-due_at'],
+    ['two columns, two directions', '-due_at,total'],
+    ['text', 'item,-created_at'],
+  ])('%s: walked completely, without repeats, forward and back', async (_, ordering) => {
+    const forward = await walk(`?limit=7&ordering=${ordering}`);
+    expect(forward).toHaveLength(250);
+    expect(new Set(forward).size).toBe(250);
+    let last = (await get(`?limit=7&ordering=${ordering}`)).page;
+    while (last.next !== null) last = (await get(last.next)).page;
+    const back = [...(await walk('', 'previous', last.previous!)), ...ids(last)];
+    expect(back).toEqual(forward);
+    expect(forward).toEqual(await walk(`?limit=100&ordering=${ordering}`));
+  });
+
+  test('14: NULLs come last in both directions', async () => {
+    for (const ordering of ['due_at', '-due_at']) {
+      const { page } = await get(`?limit=100&ordering=${ordering}`);
+      expect(page.items.every(({ due_at }) => due_at !== null)).toBe(true);
+    }
+  });
+
+  test('15: rows that come and go between pages repeat no other row', async () => {
+    const first = (await get('?limit=50&ordering=-created_at')).page;
+    const [made] = await insertMany(database.db, orders, [
+      { org: 'north', owner_id: people.bob.id, item: 'new', quantity: 1, total: '1.00', created_at: new Date(Date.UTC(2026, 0, 9)) },
+    ]);
+    await database.db.query('delete from orders where id = $1', [first.items[0]!['id']]);
+    const rest = await walk('', 'next', first.next!);
+    expect(rest.filter((id) => ids(first).includes(id))).toEqual([]);
+    await database.db.query('delete from orders where id = $1', [made!.id]);
+    expect(new Set([...ids(first), ...rest]).size).toBe(250);
+  });
+
+  test('16: a cursor of another ordering, operation, filter, caller or byte is 422 invalid_cursor', async () => {
+    const { page } = await get('?limit=5');
+    const cursor = new URLSearchParams(page.next!).get('cursor')!;
+    const flipped = `${cursor.slice(0, 20)}${cursor[20] === 'A' ? 'B' : 'A'}${cursor.slice(21)}`;
+    for (const [url, person] of [
+      [`?cursor=${cursor}&ordering=total`, 'bob'],
+      [`?cursor=${cursor}&status=open`, 'bob'],
+      [`?cursor=${cursor}&search=thing`, 'bob'],
+      [`?cursor=${cursor}`, 'ann'],
+      [`?cursor=${flipped}`, 'bob'],
+      [`?cursor=${'x'.repeat(7000)}`, 'bob'],
+      ['?cursor=', 'bob'],
+      ['?cursor=%7B%7D', 'bob'],
+    ] as const) {
+      const { status, body } = await get(url, person);
+      expect([url.slice(0, 80), status, body.code]).toEqual([url.slice(0, 80), 422, 'invalid_cursor']);
+    }
+    const query = await shop.call('bob', 'QUERY', `orders?cursor=${cursor}`, {});
+    expect([query.status, query.body.code]).toEqual([422, 'invalid_cursor']);
+    expect((await get(`?cursor=${cursor}&limit=9&fields=id`)).status, 'limit and fields may change').toBe(200);
+  });
+
+  test('17: next keeps every parameter as it was sent, and is relative to any address', async () => {
+    const sent = '?status__in=open,paid&item__contains=&limit=5&mine=true&item__starts=thing%20';
+    const { page } = await get(sent);
+    expect(page.next).toMatch(/^\?cursor=[\w-]+&status__in=open,paid&item__contains=&limit=5&mine=true&item__starts=thing%20$/);
+    const second = (await get(page.next!)).page;
+    expect(second.items).toHaveLength(5);
+    expect(ids(second).filter((id) => ids(page).includes(id))).toEqual([]);
+  });
+
+  test('18: Link has the next and previous page', async () => {
+    const { page, headers } = await get('?limit=5');
+    expect(headers['link']).toBe(`<${page.next}>; rel="next"`);
+    const second = await get(page.next!);
+    expect(second.headers['link']).toBe(`<${second.page.next}>; rel="next", <${second.page.previous}>; rel="prev"`);
+  });
+
+  test('19, 20: later pages run the one statement of the first, without OFFSET and without counting again', async () => {
+    const texts: string[] = [];
+    const observe = async (url: string) => {
+      texts.length = 0;
+      const answer = await observeQueries(
+        ({ sql }) => void texts.push(sql),
+        () => get(url),
+      );
+      return { ...answer, texts: [...texts] };
+    };
+    const first = await observe('?limit=5');
+    expect(first.texts).toHaveLength(2);
+    expect([first.page.count, first.headers['x-total-count']]).toEqual([null, '100+']);
+    const second = await observe(first.page.next!);
+    expect(second.texts).toHaveLength(1);
+    expect(second.texts[0]).not.toMatch(/offset/i);
+    expect([second.page.count, second.headers['x-total-count']]).toEqual([null, '100+']);
+    const some = await observe('?limit=5&item=thing%203');
+    expect([some.page.count, some.headers['x-total-count']]).toEqual([25, '25']);
+    expect((await get(some.page.next!)).page.count).toBe(25);
+    const whole = await observe('?limit=100&item=thing%203');
+    expect([whole.page.count, whole.texts.length]).toEqual([25, 1]);
+  });
+
+  test.each(['limit=0', 'limit=101', 'limit=-1', 'limit=x', 'limit=1.5', 'limit=', 'offset=1', 'limit=1&limit=2', 'cursor=a&cursor=b'])(
+    '21: %s is 422',
+    async (query) => {
+      const { status, body } = await get(`?${query}`);
+      expect([status, body.errors[0].location[0]]).toEqual([422, 'query']);
+    },
+  );
+
+  test('22: orderings may be a list or repeated; an undeclared name is 422 with a hint', async () => {
+    const listed = await get('?ordering=-total,created_at');
+    expect(ids(listed.page)).toEqual(ids((await get('?ordering=-total&ordering=created_at')).page));
+    const wrong = await get('?ordering=totl');
+    expect(wrong.body.errors).toMatchObject([
+      { location: ['query', 'ordering'], code: 'unknown_field', message: expect.stringContaining('Did you mean "total"?') },
+    ]);
+    expect((await get('?ordering=total,item,due_at,created_at')).status).toBe(422);
+    expect((await get('?ordering=total,-total')).status).toBe(422);
+  });
+
+  test('23: decimals compare by value', async () => {
+    const totals = (await get('?total__gte=9.5&total__lt=11&limit=100&ordering=total')).page.items.map(({ total }) => total);
+    expect(totals.every((total) => Number(total) >= 9.5 && Number(total) < 11)).toBe(true);
+    expect(totals.length).toBeGreaterThan(0);
+    const ordered = (await get('?limit=100&ordering=total')).page.items.map(({ total }) => Number(total));
+    expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
+  });
+
+  test('24: lists of values', async () => {
+    const listed = await get('?status__in=open,paid&limit=100');
+    expect(ids(listed.page)).toEqual(ids((await get('?status__in=open&status__in=paid&limit=100')).page));
+    expect(listed.page.items.some(({ status }) => status === 'cancelled')).toBe(false);
+    expect((await get('?status__nin=open,paid&limit=100')).page.items.every(({ status }) => status === 'cancelled')).toBe(true);
+    const many = Array.from({ length: 101 }, () => 'open').join(',');
+    expect((await get(`?status__in=${many}`)).status).toBe(422);
+    expect((await get('?status__in=')).status).toBe(422);
+    expect((await get('?status__in=open,lost')).body.errors[0].location).toEqual(['query', 'status__in']);
+  });
+
+  test('25: text is taken as it is, without wildcards', async () => {
+    await insertMany(database.db, orders, [
+      { org: 'north', owner_id: people.ann.id, item: '50%_ off', quantity: 1, total: '1.00' },
+      { org: 'north', owner_id: people.ann.id, item: '50x off', quantity: 1, total: '1.00' },
+    ]);
+    const found = async (query: string) => (await get(`?${query}`, 'ann')).page.items.map(({ item }) => item);
+    expect(await found('item__contains=50%25_')).toEqual(['50%_ off']);
+    expect(await found('item__contains=OFF&item__starts=50X')).toEqual(['50x off']);
+    expect(await found('search=50%25_%20off')).toEqual(['50%_ off']);
+    expect(await found('search=off%2050x')).toEqual(['50x off']);
+  });
+
+  test.each([
+    ['created_at__gte=yesterday', 'created_at__gte'],
+    ['created_at__gte=2026-01-01', 'created_at__gte'],
+    ['total__gte=ten', 'total__gte'],
+    ['total=1.234', 'total'],
+    ['status=lost', 'status'],
+    ['due_at__isnull=maybe', 'due_at__isnull'],
+    ['mine=perhaps', 'mine'],
+    ['item=a&item=b', 'item'],
+  ])('26: %s is 422 at its place', async (query, name) => {
+    const { status, body } = await get(`?${query}`);
+    expect([status, body.errors[0].location]).toEqual([422, ['query', name]]);
+  });
+
+  test('27: a custom filter gets its parsed value and the caller, in the one statement of the page', async () => {
+    const { result, count } = await counted(() => get('?mine=true&limit=100&item=thing%201'));
+    expect([result.page.items.length, count]).toEqual([25, 1]);
+    expect((await get('?mine=true', 'sue')).page.count).toBe(0);
+    expect((await get('?mine=false', 'sue')).page.count).toBe(null);
+  });
+
+  const counted = countQueries;
+
+  test('28: QUERY asks what GET cannot; six levels are 422; next works by repeating the request', async () => {
+    const body = { where: { or: [{ status: 'paid' }, { not: { total: { gte: '2.00' } } }] }, ordering: ['total'], limit: 10 };
+    const { status, body: page } = await shop.call('bob', 'QUERY', 'orders', body);
+    expect(status).toBe(200);
+    expect(page.items.every((each: { status: string; total: string }) => each.status === 'paid' || Number(each.total) < 2)).toBe(true);
+    const second = await shop.call('bob', 'QUERY', `orders${page.next}`, body);
+    expect([second.status, second.body.items.length]).toEqual([200, 10]);
+    expect(second.body.items.filter(({ id }: { id: string }) => ids(page).includes(id))).toEqual([]);
+    expect((await shop.call('bob', 'POST', 'orders/query', body)).body).toEqual(page);
+    let deep: object = { status: 'paid' };
+    for (let level = 0; level < 5; level += 1) deep = { and: [deep] };
+    expect((await shop.call('bob', 'QUERY', 'orders', { where: deep })).status).toBe(422);
+    expect(
+      (await shop.call('bob', 'QUERY', 'orders', { where: { or: Array.from({ length: 51 }, () => ({ status: 'paid' })) } })).status,
+    ).toBe(422);
+    for (const where of [
+      { stauts: 'x' },
+      { status: { like: 'x' } },
+      { margin: { gte: '1' } },
+      { owner_id: people.ann.id },
+      { quantity: 1 },
+      [],
+      'x',
+      { or: [] },
+      { customer: { is: { credit: { gte: '1' } } } },
+    ]) {
+      const refused = await shop.call('bob', 'QUERY', 'orders', { where });
+      expect([JSON.stringify(where), refused.status]).toEqual([JSON.stringify(where), 422]);
+    }
+    expect((await shop.call('bob', 'QUERY', 'orders', { where: { customer: { is: { name: { contains: 'x' } } } } })).status).toBe(200);
+  });
+
+  test('29: two filters, an ordering and a to-one expansion are one statement; a to-many one more', async () => {
+    const one = await counted(() => get('?status=open&total__gte=1&ordering=-total&expand=customer&limit=100', 'ann'));
+    expect([one.result.status, one.count]).toEqual([200, 1]);
+    const more = await counted(() => get('?status=open&total__gte=1&expand=customer,items,items.product&limit=50', 'ann'));
+    expect([more.result.status, more.count]).toEqual([200, 2]);
+  });
+
+  describe('expansions', () => {
+    let order: string;
+    beforeAll(async () => {
+      const [customer] = await insertMany(database.db, customers, [{ org: 'north', name: 'Acme' }]);
+      const [lamp] = await insertMany(database.db, products, [{ title: 'Lamp', price: '9.99' }]);
+      const made = await insertMany(
+        database.db,
+        orders,
+        Array.from({ length: 3 }, (_, index) => ({
+          org: 'north',
+          owner_id: people.ann.id,
+          item: `with items ${index}`,
+          quantity: 1,
+          total: '1.00',
+          customer_id: customer!.id,
+        })),
+      );
+      order = made[0]!.id;
+      for (const { id } of made.slice(0, 2)) {
+        await insertMany(
+          database.db,
+          orderItems,
+          Array.from({ length: id === order ? 9 : 2 }, (_, index) => ({
+            order_id: id,
+            sku: `s${9 - index}`,
+            amount: index,
+            product_id: lamp!.id,
+            cancelled: index === 0,
+          })),
+        );
+      }
+    });
+
+    test('37: to-many rows in their order, at most the limit per parent, `_more` where there are more, one statement', async () => {
+      const { result, count } = await counted(() => get('?item__starts=with%20items&expand=items.product,customer&ordering=item', 'ann'));
+      expect(count).toBe(2);
+      const [first, second, third] = result.page.items as { items: { sku: string; product: object }[]; items_more?: boolean }[];
+      expect(first!.items.map(({ sku }) => sku)).toEqual(['s1', 's2', 's3', 's4', 's5']);
+      expect(first!.items_more).toBe(true);
+      expect(first!.items[0]!.product).toMatchObject({ title: 'Lamp', price: '9.99' });
+      expect([second!.items.map(({ sku }) => sku), second!.items_more]).toEqual([['s8'], undefined]);
+      expect([third!.items, third!.items_more]).toEqual([[], undefined]);
+    });
+
+    test('39: fields reach into what is expanded, and only there', async () => {
+      expect((await get(`/${order}?fields=customer.name`, 'ann')).status).toBe(422);
+      expect((await get(`/${order}?fields=customer.name,items.sku&expand=customer,items`, 'ann')).body).toEqual({
+        id: order,
+        customer: { name: 'Acme' },
+        items: ['s1', 's2', 's3', 's4', 's5'].map((sku) => ({ sku })),
+        items_more: true,
+      });
+    });
+
+    test('38: too deep, too many, too costly', async () => {
+      const eleven = Array.from({ length: 11 }, (_, index) => `r${index}`).join();
+      for (const url of ['?expand=a.b.c.d', `?expand=${eleven}`]) {
+        const { status, body } = await get(url, 'ann');
+        expect([status, body.code]).toEqual([422, 'expand_too_costly']);
+      }
+      const unknown = await get('?expand=custmer', 'ann');
+      expect([unknown.status, unknown.body.errors[0].code]).toEqual([422, 'unknown_field']);
+    });
+
+    test('40: every kind of column has the same text in a row and inside an expansion', async () => {
+      const values = {
+        big: 9223372036854775807n,
+        blob: new Uint8Array([0, 255]),
+        data: { a: [1, null] },
+        labels: ['x', 'y'],
+        due_at: new Date(Date.UTC(2026, 1, 2, 3, 4, 5, 6)),
+      };
+      await update(database.db, orders, order, values);
+      const plain = (await get(`/${order}`, 'ann')).body;
+      expect(plain).toMatchObject({
+        big: '9223372036854775807',
+        blob: 'AP8=',
+        data: { a: [1, null] },
+        labels: ['x', 'y'],
+        due_at: '2026-02-02T03:04:05.006Z',
+        total: '1.00',
+      });
+      const [item] = (await shop.call('ann', 'GET', `items?limit=1`)).body.items;
+      expect(item.order_id).toBeDefined();
+    });
+  });
+
+  test('30: the first and later pages are read from the index of owner and order', async () => {
+    const first = await get('?limit=5&ordering=-created_at&fields=id', 'bob');
+    for (const url of ['?limit=5&ordering=-created_at&fields=id', first.page.next!]) {
+      const [sql = ''] = await observed(() => get(url));
+      const at = new Date(Date.UTC(2026, 0, 3));
+      const values = ['north', people.bob.id, ...(sql.includes(') <') ? [at, people.bob.id] : []), 6];
+      const plan = await explain(sql, values);
+      expect(plan).toMatch(/orders_org_owner_id_created_at/);
+      expect(plan).not.toMatch(/Sort|TEMP B-TREE/);
+    }
+  });
+
+  async function explain(sql: string, values: readonly unknown[]): Promise<string> {
+    if (database.dialect === 'sqlite') {
+      const plan = await database.db.query<{ detail: string }>(`explain query plan ${sql}`, values);
+      return plan.map(({ detail }) => detail).join('\n');
+    }
+    return database.db.transaction(async (tx) => {
+      await tx.query('set local enable_seqscan = off');
+      await tx.query('set local enable_bitmapscan = off');
+      const plan = await tx.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values);
+      return plan.map((row) => row['QUERY PLAN']).join('\n');
+    });
+  }
+
+  const observed = async (work: () => Promise<unknown>) => {
+    const texts: string[] = [];
+    await observeQueries(({ sql }) => void texts.push(sql), work);
+    return texts;
+  };
+});

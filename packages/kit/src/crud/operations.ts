@@ -1,0 +1,650 @@
+import type { FastifyReply } from 'fastify';
+import type { App } from '../app/module.ts';
+import { registryCursors } from './cursors.ts';
+import type { Db } from '../db/db.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import type { CompiledWhere } from '../db/where/compile-where.ts';
+import type { Where } from '../db/where/where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { ControllerBase } from '../http/controller.ts';
+import type { HandlerContext } from '../http/handler-context.ts';
+import type { QueryValues } from '../http/query-string.ts';
+import { exchangeOf } from '../http/serve-route.ts';
+import type { Route } from '../http/route.ts';
+import type { Schema } from '../http/schema.ts';
+import type { Permission } from '../permissions/permission.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import type { AnyCrudOptions } from './crud-options.ts';
+import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
+import { crudErrors } from './errors.ts';
+import { bodyTag, tagOf, type TagSource } from './etag.ts';
+import { FilterParameters } from './filter-parameters.ts';
+import { limits } from './limits.ts';
+import { type ListPage, readList, unitFor } from './list.ts';
+import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
+import { pageOptions } from './page-options.ts';
+import { readParameter } from './parameter-value.ts';
+import { policiesOf, type Policies } from './policies.ts';
+import type { Edge, Policy } from './policy.ts';
+import { matchesNone, readIfMatch } from './precondition.ts';
+import { readOne, selectRows } from './read.ts';
+import type { AnyResource } from './resource.ts';
+import { type Item, SelectUnit } from './select-unit.ts';
+import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
+import { absentValue, type RowKey, Writer, type WriteOptions } from './write.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
+type Context = HandlerContext<any, any, any, any, any>;
+
+/** What the answer of an operation is, besides its value. */
+interface AnswerFacts {
+  /** The value it was made for: a wrapper may have answered with another. */
+  readonly value: unknown;
+  readonly tag: TagSource | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const answerFacts: unique symbol = Symbol('kit.crud.answer');
+type CrudReply = FastifyReply & { [answerFacts]?: AnswerFacts };
+
+/** The operations of one mounted controller. */
+export class Operations {
+  readonly resource: AnyResource;
+  readonly options: AnyCrudOptions;
+  #policy: Policy | undefined;
+  #policies: Policies | undefined;
+  #list: ListDeclaration | undefined;
+  #writer: Writer | undefined;
+  #app: App | undefined;
+  /** Policies whose visibility a request needs: the resource's own and those of declared paths. */
+  #involved: readonly Policy[] = [];
+  readonly #shapes = new BoundedCache<Shape>(limits.plans);
+
+  constructor(resource: AnyResource, options: AnyCrudOptions) {
+    this.resource = resource;
+    this.options = options;
+  }
+
+  /** Every controller of the app exists: relations can be followed. */
+  prepare(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
+    const policies = policiesOf(declared);
+    const policy = policies.of(this.resource);
+    const { filters = {}, search = [], ordering, expand = [], page, sparse, queryMethod } = this.options;
+    this.#policies = policies;
+    this.#policy = policy;
+    this.#list = {
+      policy,
+      filters: new FilterParameters(policy, filters),
+      search,
+      ordering,
+      page: pageOptions(page),
+      isSparse: sparse !== false,
+      expand: new Set(expand.flatMap(prefixes)),
+      queryMethod: queryMethod ?? Object.keys(filters).length > 0,
+    };
+    this.#involved = [...involvedPolicies(policy, this.#list)];
+    this.#writer = new Writer(policy, { audit: null, events: null });
+  }
+
+  install(app: App): void {
+    this.#app = app;
+    this.#writer = new Writer(this.policy, app.registry);
+  }
+
+  get policy(): Policy {
+    return this.#policy ?? notMounted(this.resource);
+  }
+
+  get policies(): Policies {
+    return this.#policies ?? notMounted(this.resource);
+  }
+
+  get list(): ListDeclaration {
+    return this.#list ?? notMounted(this.resource);
+  }
+
+  get writer(): Writer {
+    return this.#writer ?? notMounted(this.resource);
+  }
+
+  /** The column of `/:id`. */
+  get lookup(): ModelColumn {
+    const { lookup } = this.options;
+    return lookup === undefined ? this.policy.key : this.policy.statements.column(lookup);
+  }
+
+  /** The relation that the address is below, if any. */
+  get parent(): { readonly edge: Edge; readonly param: string } | undefined {
+    const { parent } = this.options;
+    if (parent === undefined) return undefined;
+    const edge = this.policy.edge(parent.relation) as Edge;
+    return { edge, param: parent.param ?? edge.column };
+  }
+
+  /** Columns a client may send. */
+  get input(): readonly string[] {
+    const own = this.options.input ?? this.policy.options.input;
+    const { tenant, version, state } = this.policy.options;
+    const kept = new Set([tenant, version, state, this.policy.owner?.column, this.parent?.edge.column]);
+    return this.policy.statements.columns
+      .filter(
+        ({ name, settings }) => !settings.readOnly && !kept.has(name) && (own === undefined || (own as readonly string[]).includes(name)),
+      )
+      .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
+      .map(({ name }) => name);
+  }
+
+  get output(): ReadonlySet<string> | undefined {
+    const { output } = this.options;
+    return output === undefined ? undefined : new Set(output);
+  }
+
+  async request(context: Context, action: string): Promise<CrudRequest> {
+    const exchange = exchangeOf(context.request);
+    const tenant = exchange.tenant;
+    return {
+      context: exchange,
+      user: exchange.user,
+      principal: exchange.principal,
+      tenant: typeof tenant === 'string' || tenant === null ? tenant : await tenant,
+      action,
+      clock: context.clock,
+      services: context.services,
+      requestId: context.requestId,
+      databases: context.databases,
+      visibilities: new Map(),
+      scopes: new Map(),
+    };
+  }
+
+  async #visibilityOf(request: CrudRequest): Promise<(policy: Policy) => Visibility> {
+    for (const policy of this.#involved) {
+      const visibility = policy.visibility(request);
+      if (visibility instanceof Promise) await visibility;
+    }
+    return (policy) => policy.visibility(request) as Visibility;
+  }
+
+  #shape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters, pageSize: number): Shape {
+    const masks = this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+    refuseCostlyExpand(expand, undefined, pageSize);
+    const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () => {
+      const maker = new ShapeMaker(visibilityOf);
+      const made = maker.make(this.policy, { fields, expand, output: this.output });
+      if (maker.faults.length > 0) throw coreErrors.validation_error({ errors: maker.faults });
+      return made;
+    });
+    refuseCostlyExpand(expand, shape, pageSize);
+    return shape;
+  }
+
+  // — reading —
+
+  readonly readPage = async (context: Context): Promise<ListPage> => {
+    const request = await this.request(context, 'list');
+    const visibilityOf = await this.#visibilityOf(request);
+    const list = await new ListQueryReader(this.list, request, visibilityOf).readGet(context.query as QueryValues);
+    const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
+    return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
+  };
+
+  readonly readQuery = async (context: Context): Promise<ListPage> => {
+    const request = await this.request(context, 'list');
+    const visibilityOf = await this.#visibilityOf(request);
+    const list = await new ListQueryReader(this.list, request, visibilityOf).readQuery(
+      context.query as QueryValues,
+      (context.body ?? {}) as Readonly<Record<string, unknown>>,
+    );
+    return this.#page(context, request, visibilityOf, list, 'query', true);
+  };
+
+  async #page(
+    context: Context,
+    request: CrudRequest,
+    visibilityOf: (policy: Policy) => Visibility,
+    list: ListRequest,
+    operation: string,
+    isFreeForm: boolean,
+  ): Promise<ListPage> {
+    const shape = this.#shape(visibilityOf, list, list.limit);
+    const db = this.policy.database(request);
+    const fixed = [...(await this.#permittedRows(context, request)), ...(await this.#parentRows(context, request, db, true))];
+    const url = exchangeOf(context.request).url;
+    const mark = url.indexOf('?');
+    const { page, totalCount } = await readList(db, request, list, shape, {
+      policy: this.policy,
+      options: this.list.page,
+      cursors: await registryCursors(db, this.#app),
+      operation: `${this.policy.name}.${operation}`,
+      isFreeForm,
+      queryString: mark === -1 ? '' : url.slice(mark + 1),
+      fixed,
+    });
+    const links = [
+      ...(page.next === null ? [] : [`<${page.next}>; rel="next"`]),
+      ...(page.previous === null ? [] : [`<${page.previous}>; rel="prev"`]),
+    ];
+    this.#answerWith(
+      context,
+      page,
+      { kind: 'body' },
+      {
+        ...(totalCount === undefined ? {} : { 'x-total-count': totalCount }),
+        ...(links.length === 0 ? {} : { link: links.join(', ') }),
+      },
+    );
+    return page;
+  }
+
+  /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
+  async #permittedRows(context: Context, request: CrudRequest): Promise<CompiledWhere[]> {
+    const exchange = exchangeOf(context.request);
+    if (exchange.verdict !== 'unknown') return [];
+    const rows = await exchange.route?.permission.rows(exchange);
+    if (rows === undefined) return [];
+    exchange.verdict = true;
+    return [this.policy.compile(request, rows as Where | boolean)];
+  }
+
+  /** Rows of the parent in the address. A parent the caller does not see is a 404 for the whole request. */
+  async #parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<CompiledWhere[]> {
+    const { parent } = this;
+    if (parent === undefined) return [];
+    const { edge } = parent;
+    const value = this.#parentValue(context);
+    await edge.target.scope(request);
+    if (mustExist) {
+      const unit = new SelectUnit(keyShape(edge.target));
+      const found = await selectRows(db, request, {
+        unit,
+        where: [edge.target.compile(request, { [edge.target.key.name]: value } as Where)],
+        isFreeForm: false,
+      });
+      if (found.length === 0) throw coreErrors.not_found();
+      return [this.policy.compile(request, { [edge.column]: value } as Where)];
+    }
+    return [this.policy.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
+  }
+
+  #parentValue(context: Context): unknown {
+    const { edge, param } = this.parent as { readonly edge: Edge; readonly param: string };
+    const settings = edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings;
+    const read = readParameter(settings, (context.params as Record<string, string>)[param] as string);
+    if (read.fault !== undefined) throw coreErrors.not_found();
+    return read.value;
+  }
+
+  readonly retrieve = async (context: Context): Promise<Item> => {
+    const request = await this.request(context, 'retrieve');
+    const { shape, isFreeForm } = await this.#singleShape(context, request);
+    const db = this.policy.database(request);
+    const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.#parentRows(context, request, db, false))];
+    const unit = this.#singleUnit(context, shape);
+    const { row, item } = await readOne(db, request, unit, where, isFreeForm);
+    if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(wholeRow(unit, row));
+    this.#answerWith(context, item, this.#tag(unit, row));
+    return item;
+  };
+
+  async #singleShape(context: Context, request: CrudRequest): Promise<{ readonly shape: Shape; readonly isFreeForm: boolean }> {
+    const visibilityOf = await this.#visibilityOf(request);
+    const given = context.query as QueryValues;
+    const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, visibilityOf).readShape(given);
+    return { shape: this.#shape(visibilityOf, parameters, 1), isFreeForm: parameters !== WHOLE };
+  }
+
+  /** Every column where somebody must look at the whole row: a permission about it. */
+  #singleUnit(context: Context, shape: Shape): SelectUnit {
+    const { version } = this.policy.options;
+    const extra =
+      exchangeOf(context.request).verdict === 'unknown'
+        ? [...this.policy.statements.byName.keys()]
+        : version === undefined
+          ? []
+          : [version as string];
+    return unitFor(shape, extra);
+  }
+
+  #tag(unit: SelectUnit, row: Item): TagSource {
+    const { version } = this.policy.options;
+    return tagOf(this.policy, unit, version === undefined ? undefined : unit.extra(row, version as string));
+  }
+
+  // — writing —
+
+  readonly create = async (context: Context): Promise<Item> => {
+    const request = await this.request(context, 'create');
+    const { shape } = await this.#singleShape(context, request);
+    const db = this.policy.database(request);
+    await this.#parentRows(context, request, db, true);
+    const options = this.#writeOptions(context, shape);
+    const body = context.body as Item;
+    const { row, item } = await this.#written(request, shape, (present) => this.writer.create(db, request, body, { ...options, present }));
+    const key = encodeURIComponent(String(row[this.lookup.name]));
+    const path = (exchangeOf(context.request).url.split('?', 1)[0] as string).replace(/\/+$/, '');
+    this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row), {
+      location: `${path.slice(path.lastIndexOf('/') + 1)}/${key}`,
+    });
+    return item;
+  };
+
+  readonly update = (context: Context): Promise<Item> => this.#change(context, 'update');
+
+  readonly partialUpdate = (context: Context): Promise<Item> => this.#change(context, 'partialUpdate');
+
+  async #change(context: Context, action: 'update' | 'partialUpdate'): Promise<Item> {
+    const request = await this.request(context, action);
+    const { shape } = await this.#singleShape(context, request);
+    this.#requirePrecondition(context);
+    const db = this.policy.database(request);
+    const body = context.body as Item;
+    const changes = action === 'update' ? await this.#replaced(request, body, sentNames(context)) : body;
+    const options = await this.#keyedOptions(context, shape, request);
+    const { row, item } = await this.#written(request, shape, (present) =>
+      this.writer.update(db, request, this.#key(context), changes, { ...options, present }),
+    );
+    this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+    return item;
+  }
+
+  /** PUT replaces every input column that this caller sees and may write; the others stay as they are. */
+  async #replaced(request: CrudRequest, body: Item, sent: readonly string[]): Promise<Item> {
+    const changes: Item = {};
+    const now = request.clock.now();
+    const visibility = await this.policy.visibility(request);
+    const missing: string[] = [];
+    for (const name of this.input) {
+      if (body[name] !== undefined) {
+        changes[name] = body[name];
+        continue;
+      }
+      const column = this.policy.statements.column(name);
+      const shown = this.policy.shown.get(name);
+      if (shown === undefined || this.policy.sees(visibility, shown) !== true) continue;
+      if (!sent.includes(name) && shown.rule?.writableBy !== undefined && (await shown.rule.writableBy.evaluate(request.context)) !== true)
+        continue;
+      const value = absentValue(column.settings, now);
+      if (value === undefined) missing.push(name);
+      else changes[name] = value;
+    }
+    if (missing.length > 0)
+      throw coreErrors.validation_error({
+        errors: missing.map((name) => ({ location: ['body', name], code: 'required', message: 'Required.' })),
+      });
+    return changes;
+  }
+
+  readonly destroy = async (context: Context): Promise<void> => {
+    const request = await this.request(context, 'destroy');
+    this.#requirePrecondition(context);
+    const { shape } = await this.#singleShape(context, request);
+    const options = await this.#keyedOptions(context, shape, request);
+    await this.writer.destroy(this.policy.database(request), request, this.#key(context), options);
+  };
+
+  transition(name: string): (context: Context) => Promise<Item> {
+    return async (context) => {
+      const request = await this.request(context, name);
+      this.#requirePrecondition(context);
+      const { shape } = await this.#singleShape(context, request);
+      const db = this.policy.database(request);
+      const options = await this.#keyedOptions(context, shape, request);
+      const { row, item } = await this.#written(request, shape, (present) =>
+        this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, present }),
+      );
+      this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+      return item;
+    };
+  }
+
+  /** What this caller may do to this row now. */
+  readonly transitions = async (context: Context): Promise<{ items: Item[] }> => {
+    const request = await this.request(context, 'transitions');
+    const row = await this.find(context, (context.params as { id: string }).id);
+    const { state } = this.policy.options;
+    const items: Item[] = [];
+    for (const [name, { from, to, permission, guard }] of Object.entries(this.transitionRules)) {
+      if (!from.includes(row[state as string])) continue;
+      if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true) continue;
+      if (guard !== undefined && guard(row, callerOf(request)) !== true) continue;
+      items.push({ name, to });
+    }
+    return { items };
+  };
+
+  get transitionRules(): Readonly<Record<string, TransitionRule>> {
+    return (this.resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>;
+  }
+
+  /** Runs a write and presents its row: inside the transaction where that needs statements of its own. */
+  async #written(
+    request: CrudRequest,
+    shape: Shape,
+    write: (present: NonNullable<WriteOptions['present']>) => Promise<Item>,
+  ): Promise<{ readonly row: Item; readonly item: Item }> {
+    let item: Item | undefined;
+    const unit = unitFor(shape, this.#versionExtra());
+    const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
+    const build = async (db: Db, row: Item) => {
+      if (!isDeep) item = await unit.buildWhole(row, request, () => callerOf(request));
+      else {
+        const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
+        ({ item } = await readOne(db, request, unit, [key], true));
+      }
+    };
+    const row = await write({ isDeep, build });
+    return { row, item: item as Item };
+  }
+
+  #versionExtra(): readonly string[] {
+    const { version } = this.policy.options;
+    return version === undefined ? [] : [version as string];
+  }
+
+  #writeOptions(context: Context, shape: Shape): WriteOptions {
+    const { parent } = this;
+    const exchange = exchangeOf(context.request);
+    return {
+      via: 'single',
+      sent: sentNames(context),
+      ifMatch: this.options.etag === false ? undefined : readIfMatch(exchange.headers['if-match'] as string | undefined),
+      etagOf: (row) => this.#etagOfRow(shape, row),
+      ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.#parentValue(context) } }),
+      ...(exchange.verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
+    };
+  }
+
+  async #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Promise<WriteOptions> {
+    if (this.parent !== undefined) await this.#parentRows(context, request, this.policy.database(request), true);
+    return this.#writeOptions(context, shape);
+  }
+
+  /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */
+  #etagOfRow(shape: Shape, row: Item): string {
+    const version = this.policy.options.version as string | undefined;
+    const source = tagOf(this.policy, unitFor(shape, this.#versionExtra()), version === undefined ? undefined : row[version]);
+    return source.kind === 'version' ? source.tag : source.kind === 'version-body' ? `"${source.version}"` : '""';
+  }
+
+  #requirePrecondition(context: Context): void {
+    if (this.options.etag === 'required' && context.request.headers['if-match'] === undefined) throw crudErrors.precondition_required();
+  }
+
+  #key(context: Context): RowKey {
+    return this.rowKey((context.params as { id: string }).id);
+  }
+
+  rowKey(text: string): RowKey {
+    const column = this.lookup;
+    const settings = this.policy.shown.get(column.name)?.settings ?? column.settings;
+    const read = readParameter(settings, text);
+    if (read.fault !== undefined) throw coreErrors.not_found();
+    return { column, value: read.value };
+  }
+
+  #keyWhere(context: Context): Where {
+    const { column, value } = this.#key(context);
+    return { [column.name]: value } as Where;
+  }
+
+  // — for routes of the controller's own —
+
+  async find(context: Context, key: string): Promise<Item> {
+    const request = await this.request(context, 'retrieve');
+    const { column, value } = this.rowKey(key);
+    const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1);
+    if (row === undefined) throw coreErrors.not_found();
+    if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(row);
+    return row;
+  }
+
+  async rows(context: Context, where: Where | undefined, limit: number = limits.pageMax): Promise<Item[]> {
+    return this.rowsOf(await this.request(context, 'list'), where, limit);
+  }
+
+  /** Whole rows, as code has them, among those the caller sees. */
+  async rowsOf(request: CrudRequest, where: Where | undefined, limit: number): Promise<Item[]> {
+    const unit = wholeUnit(this.policy);
+    await this.policy.loadScopes(request, where);
+    const conditions = where === undefined ? [] : [this.policy.compile(request, where)];
+    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, isFreeForm: true });
+  }
+
+  /** The pipeline for routes of the controller's own; what they write is trusted like a hook. */
+  writing(context: Context, tx: Db | undefined): object {
+    const run = async <V>(action: string, work: (db: Db, request: CrudRequest) => Promise<V>): Promise<V> => {
+      const request = await this.request(context, action);
+      return work(tx ?? this.policy.database(request), request);
+    };
+    const options: WriteOptions = { via: 'single', sent: [] };
+    return {
+      create: (values: Item) => run('create', (db, request) => this.writer.create(db, request, values, options)),
+      update: (key: string, changes: Item) =>
+        run('update', (db, request) => this.writer.update(db, request, this.rowKey(key), changes, options)),
+      destroy: (key: string) => run('destroy', (db, request) => this.writer.destroy(db, request, this.rowKey(key), options)),
+      transition: (key: string, name: string, input?: unknown) =>
+        run(name, (db, request) => this.writer.transition(db, request, this.rowKey(key), name, input, options)),
+    };
+  }
+
+  async present(context: Context, row: Item): Promise<Item> {
+    const request = await this.request(context, 'retrieve');
+    const visibilityOf = await this.#visibilityOf(request);
+    const unit = unitFor(this.#shape(visibilityOf, WHOLE, 1), []);
+    if (unit.joined().length > 0) {
+      const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
+      return (await readOne(this.policy.database(request), request, unit, [key], false)).item;
+    }
+    return unit.buildWhole(row, request, () => callerOf(request));
+  }
+
+  // — answering —
+
+  #answerWith(context: Context, value: unknown, tag: TagSource, headers: Readonly<Record<string, string>> = {}): void {
+    (context.reply as CrudReply)[answerFacts] = { value, tag: this.options.etag === false ? undefined : tag, headers };
+  }
+
+  /** Headers and 304, once everything around the handler is done. */
+  readonly finish: NonNullable<Route['finish']> = (context, value, serialize) => {
+    const reply = context.reply as CrudReply;
+    const facts = reply[answerFacts];
+    if (facts === undefined) return serialize(value);
+    for (const [name, text] of Object.entries(facts.headers)) appendHeader(reply, name, text);
+    if (facts.tag === undefined) return serialize(value);
+    const ifNoneMatch = context.request.headers['if-none-match'];
+    const isRead = context.request.method === 'GET' || context.request.method === 'HEAD' || context.request.method === 'QUERY';
+    // A wrapper that answers with something else has another body than the version stands for.
+    const tag: TagSource = facts.value === value || facts.tag.kind !== 'version' ? facts.tag : { kind: 'body' };
+    let text: string | undefined;
+    const etag = tag.kind === 'version' ? tag.tag : bodyTag(tag, (text = serialize(value)));
+    reply.header('etag', etag);
+    if (context.user !== null) {
+      reply.header('cache-control', 'private, no-cache');
+      appendHeader(reply, 'vary', 'Authorization, X-API-Key, Cookie');
+    }
+    if (isRead && matchesNone(ifNoneMatch, etag)) {
+      reply.code(304);
+      return null;
+    }
+    return text ?? serialize(value);
+  };
+}
+
+export interface TransitionRule {
+  readonly from: readonly unknown[];
+  readonly to: unknown;
+  readonly permission?: Permission;
+  readonly input?: Schema;
+  readonly guard?: (row: Item, caller: unknown) => boolean | string;
+  readonly summary?: string;
+}
+
+const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
+/** Combinations of more filters than this get no statement name of their own on the server. */
+const FILTERS_NAMED_MAX = 4;
+
+function isEmpty(query: object): boolean {
+  for (const _ in query) return false;
+  return true;
+}
+
+function appendHeader(reply: FastifyReply, name: string, value: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, (name === 'link' || name === 'vary') && before !== undefined ? `${String(before)}, ${value}` : value);
+}
+
+/** `items.product` → `items`, `items.product`. */
+function prefixes(path: string): string[] {
+  const steps = path.split('.');
+  return steps.map((_, index) => steps.slice(0, index + 1).join('.'));
+}
+
+function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration): Set<Policy> {
+  const found = new Set([policy]);
+  for (const path of expand) {
+    let at: Policy | undefined = policy;
+    for (const step of path.split('.')) {
+      at = at?.edge(step)?.target;
+      if (at !== undefined) found.add(at);
+    }
+  }
+  for (const { policy: target } of filters.columns.values()) found.add(target);
+  return found;
+}
+
+const wholeUnits = new WeakMap<Policy, SelectUnit>();
+
+/** Every column of the row, hidden or not: for code, never for the wire. */
+function wholeUnit(policy: Policy): SelectUnit {
+  let unit = wholeUnits.get(policy);
+  if (unit === undefined) {
+    const columns = policy.statements.columns.map((column) => ({
+      name: column.name,
+      column,
+      settings: column.settings,
+      rule: undefined,
+      permission: -1,
+    }));
+    const shape: Shape = { policy, key: '~whole', columns, nulls: [], perRow: [], computed: [], edges: [], isWhole: true };
+    wholeUnits.set(policy, (unit = new SelectUnit(shape)));
+  }
+  return unit;
+}
+
+function keyShape(policy: Policy): Shape {
+  return { policy, key: '~key', columns: [], nulls: [], perRow: [], computed: [], edges: [], isWhole: false };
+}
+
+function wholeRow(unit: SelectUnit, row: Item): Item {
+  return Object.fromEntries([...unit.shape.policy.statements.byName.keys()].map((name) => [name, unit.extra(row, name)]));
+}
+
+/** The members the client sent, before defaults were filled in. */
+function sentNames(context: Context): string[] {
+  const { body } = context.request as { readonly body?: unknown };
+  return typeof body === 'object' && body !== null ? Object.keys(body) : [];
+}
+
+function notMounted(resource: AnyResource): never {
+  throw new Error(`The controller of "${resource.name}" is not mounted in an app.`);
+}

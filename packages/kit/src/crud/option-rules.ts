@@ -1,0 +1,121 @@
+import { InvalidOptions, objectOf, unknownNames, valueFaults } from '../options/read-options.ts';
+import {
+  aFunction,
+  anything,
+  either,
+  filledText,
+  flag,
+  instanceOf,
+  isMembers,
+  listOf,
+  objectWith,
+  oneOf,
+  recordOf,
+  required,
+  rule,
+  type ValueRule,
+  wholeNumber,
+} from '../options/value-rule.ts';
+import { Permission } from '../permissions/permission.ts';
+import { isCustomFilter } from './filter.ts';
+
+type Rules = Readonly<Record<string, ValueRule>>;
+
+export const aPermission = instanceOf(Permission, 'a permission, such as isStaff; call the factory: hasScopes()');
+const names = listOf(filledText);
+const aRelation = rule(
+  'one(() => model, column) or many(() => model, column)',
+  (value) => isMembers(value) && (value['kind'] === 'one' || value['kind'] === 'many'),
+);
+const aFieldRule = rule('visibleTo(permission) or writableBy(permission)', (value) => isMembers(value) && 'hidden' in value);
+const aSchema = rule('a Standard Schema', (value) => (isMembers(value) || typeof value === 'function') && '~standard' in (value as object));
+const aCondition = rule('a condition as data, true or false', (value) => typeof value === 'boolean' || isMembers(value));
+
+const transition = objectOf({
+  from: required(listOf(anything, { min: 1 })),
+  to: required(anything),
+  permission: aPermission,
+  input: aSchema,
+  guard: aFunction,
+  summary: filledText,
+});
+const computed = objectOf({ requires: required(names), response: required(aSchema), value: required(aFunction) });
+
+export const resourceRules: Rules = {
+  name: filledText,
+  tenant: filledText,
+  owner: either('a column, or { column, unless }', filledText, objectOf({ column: required(filledText), unless: aPermission })),
+  rows: aFunction,
+  anonymous: aCondition,
+  access: objectWith('an access rule, such as grants(…)', 'condition'),
+  unscoped: oneOf(true),
+  version: filledText,
+  relations: recordOf(aRelation),
+  input: names,
+  hidden: names,
+  fields: recordOf(aFieldRule),
+  computed: recordOf(computed),
+  state: filledText,
+  transitions: recordOf(transition),
+  hooks: objectOf({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
+  onChange: aFunction,
+  audit: flag,
+  events: either('true, false or a function', flag, aFunction),
+  admin: objectOf({ rows: required(aCondition), tenant: oneOf('all') }),
+  using: filledText,
+};
+
+const aFilter = rule(
+  "a list of operators such as ['eq', 'in'], or filter(schema, where)",
+  (value) => isCustomFilter(value) || (Array.isArray(value) && value.length > 0),
+);
+const pageSize = wholeNumber(1, 10_000);
+
+export const controllerRules: Rules = {
+  permission: required(aPermission),
+  scope: either(
+    'a text such as "orders", or { read, write }',
+    filledText,
+    objectOf({ read: required(filledText), write: required(filledText) }),
+  ),
+  lookup: filledText,
+  parent: objectOf({ relation: required(filledText), param: filledText }),
+  input: names,
+  output: names,
+  filters: recordOf(aFilter),
+  search: names,
+  ordering: objectOf({ by: required(names), default: names }),
+  sparse: oneOf(false),
+  expand: names,
+  page: objectOf({
+    style: oneOf('cursor', 'offset'),
+    default: pageSize,
+    max: pageSize,
+    count: either(
+      "'exact', 'none', 'estimate' or { upTo }",
+      oneOf('exact', 'none', 'estimate'),
+      objectOf({ upTo: required(wholeNumber(1, 1_000_000)) }),
+    ),
+  }),
+  etag: oneOf('required', 'optional', false),
+  queryMethod: flag,
+  operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
+};
+
+export function checkOptions(place: string, options: unknown, rules: Rules): void {
+  if (!isMembers(options)) throw new InvalidOptions([{ id: 'E011', message: `${place}: takes an options object.` }]);
+  const faults = [...unknownNames(place, options, Object.keys(rules)), ...valueFaults(place, options, rules)];
+  if (faults.length > 0) throw new InvalidOptions(faults);
+}
+
+/** A bare model takes the options of a resource beside those of a controller. Unknown names fail where they are written. */
+export function splitOptions(hasResource: boolean, options: object): { readonly forResource: object; readonly forController: object } {
+  checkOptions('CrudController()', options, hasResource ? controllerRules : { ...resourceRules, ...controllerRules });
+  if (hasResource) return { forResource: {}, forController: options };
+  const pick = (known: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name]) => known.includes(name)));
+  // `input` of a bare model is the resource's: the policy and the address are one.
+  return {
+    forResource: pick(Object.keys(resourceRules)),
+    forController: pick(Object.keys(controllerRules).filter((name) => name !== 'input')),
+  };
+}

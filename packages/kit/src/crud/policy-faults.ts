@@ -1,0 +1,229 @@
+import type { App } from '../app/module.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
+import { limits } from './limits.ts';
+import type { Policy } from './policy.ts';
+import type { FieldRule } from './field-rule.ts';
+
+/** What is wrong with a resource: with what it says, and with what it leaves out. */
+export function policyFaults(policy: Policy, app: App): Fault[] {
+  const faults: Fault[] = [];
+  const { options, statements, model } = policy;
+  const place = `resource(${model.name})`;
+  const columns = [...statements.byName.keys()];
+  const add = (id: string, message: string, hint?: string) => void faults.push({ id, message: `${place}: ${message}`, hint });
+  const unknown = (option: string, name: string, known: readonly string[] = columns) =>
+    add('E012', `${option} names no column "${name}".`, didYouMean(name, known).trim() || undefined);
+
+  if (
+    options.tenant === undefined &&
+    options.owner === undefined &&
+    options.rows === undefined &&
+    options.access === undefined &&
+    options.unscoped !== true
+  )
+    add(
+      'E013',
+      'does not say which rows a caller sees.',
+      'Say tenant, owner, rows or access; unscoped: true when every caller may see every row.',
+    );
+  if (options.unscoped === true && app.hasTenants && options.tenant === undefined)
+    add('W010', 'is unscoped in an app with tenants.', 'Say tenant: "…" unless every tenant may see every row.');
+
+  const kept = [
+    ['tenant', options.tenant as string | undefined],
+    ['owner', policy.owner?.column],
+    ['version', options.version as string | undefined],
+  ] as const;
+  for (const [option, name] of kept) {
+    if (name === undefined) continue;
+    const column = statements.byName.get(name);
+    if (column === undefined) {
+      unknown(option, name);
+      continue;
+    }
+    if (column.nullable)
+      add('E013', `the ${option} column "${name}" may be null.`, 'Rows without one would belong to nobody: remove .nullable().');
+    const isAccepted = !column.settings.readOnly && (options.input === undefined || (options.input as readonly string[]).includes(name));
+    if (isAccepted && option !== 'version')
+      add('E013', `the ${option} column "${name}" is accepted from clients.`, 'Declare it .readOnly(), or leave it out of input.');
+    if (option === 'version' && column.settings.increment !== true)
+      add('E013', `the version column "${name}" does not count updates.`, 'Use ...versioned() in the model.');
+  }
+  if (options.tenant !== undefined && !app.hasTenants)
+    add('E013', 'has a tenant, and the app cannot tell whose.', 'Give createApp a tenant resolver: tenant: ({ user }) => ….');
+  if (options.events === true && options.owner === undefined && options.tenant === undefined)
+    add('E013', 'announces events to nobody: it has neither owner nor tenant.', 'Use events: (change) => ({ type, data, audience }).');
+
+  for (const [option, names] of [
+    ['input', options.input],
+    ['hidden', options.hidden],
+  ] as const)
+    for (const name of (names ?? []) as readonly string[]) if (!statements.byName.has(name)) unknown(option, name);
+  const rules = (options.fields ?? {}) as Readonly<Record<string, FieldRule | undefined>>;
+  for (const [name, rule] of Object.entries(rules)) {
+    const column = statements.byName.get(name);
+    if (column === undefined) unknown('fields', name);
+    else if (rule?.visibleTo !== undefined && model.primaryKey.includes(name))
+      add('E016', `the key "${name}" is hidden from some callers.`, 'Every row is known by its key.');
+    else if (rule?.visibleTo !== undefined && rule.hidden === 'null' && !column.nullable)
+      add('E012', `"${name}" is hidden as null, and can never be null.`, "Use hidden: 'omit'.");
+  }
+  if (policy.permissions.length > limits.visibilityPermissions)
+    add(
+      'E022',
+      `has ${policy.permissions.length} distinct permissions for visibility; at most ${limits.visibilityPermissions}.`,
+      'Name a permission once and use it for several fields.',
+    );
+
+  for (const [name, relation] of Object.entries(
+    policy.resource.relations as Readonly<
+      Record<string, { readonly kind: string; readonly column: string; readonly model: () => unknown; readonly limit?: number }>
+    >,
+  )) {
+    if (statements.byName.has(name)) add('E018', `the relation "${name}" has the name of a column.`, 'Give it another name.');
+    const edge = policy.edge(name);
+    if (edge === undefined) {
+      const target = (relation.model() as { readonly name: string }).name;
+      add(
+        'E017',
+        `the relation "${name}" leads to "${target}", which has no resource.`,
+        `Mount a controller of it, or give resource(${target}, …) to createApp({ resources }).`,
+      );
+      continue;
+    }
+    const holder = edge.kind === 'one' ? policy : edge.target;
+    const referred = edge.kind === 'one' ? edge.target : policy;
+    const column = holder.statements.byName.get(edge.column);
+    if (column === undefined)
+      add(
+        'E012',
+        `the relation "${name}" names no column "${edge.column}" of "${holder.model.name}".`,
+        didYouMean(edge.column, [...holder.statements.byName.keys()]).trim() || undefined,
+      );
+    else if (
+      column.settings.reference !== undefined &&
+      holder.referenced(column) !== referred &&
+      typeof column.settings.reference.target === 'function'
+    )
+      add('E017', `the relation "${name}" is through "${edge.column}", which refers to another table.`);
+    if (edge.kind === 'many' && relation.limit === undefined)
+      add('W007', `the relation "${name}" has no limit; 20 rows per parent are shown.`, 'Say it: many(…, { limit: 20 }).');
+  }
+  for (const name of inputNames(policy)) {
+    const column = statements.byName.get(name);
+    const target = column?.settings.reference?.target;
+    if (column !== undefined && typeof target === 'function' && policy.referenced(column) === undefined)
+      add(
+        'E017',
+        `clients may send "${name}", which refers to "${(target() as { readonly name: string }).name}", and that has no resource.`,
+        'Which of its rows a caller may refer to is not known: give its resource to createApp({ resources }).',
+      );
+  }
+  faults.push(
+    ...stateFaults(policy, place),
+    ...createFaults(policy, place),
+    ...computedFaults(policy, place),
+    ...uniqueFaults(policy, place),
+  );
+  return faults;
+}
+
+function inputNames({ options, statements, owner }: Policy): string[] {
+  const kept = new Set([options.tenant, options.version, options.state, owner?.column]);
+  return statements.columns
+    .filter(
+      ({ name, settings }) =>
+        !settings.readOnly && !kept.has(name) && (options.input === undefined || (options.input as readonly string[]).includes(name)),
+    )
+    .map(({ name }) => name);
+}
+
+function stateFaults({ options, statements }: Policy, place: string): Fault[] {
+  const transitions = Object.entries(
+    (options.transitions ?? {}) as Readonly<Record<string, { readonly from: readonly unknown[]; readonly to: unknown }>>,
+  );
+  const state = options.state as string | undefined;
+  if (state === undefined)
+    return transitions.length === 0
+      ? []
+      : [{ id: 'E018', message: `${place}: has transitions and no state.`, hint: 'Say state: "status".' }];
+  const column = statements.byName.get(state);
+  if (column === undefined) return [{ id: 'E012', message: `${place}: state names no column "${state}".` }];
+  const values = column.definition.values ?? [];
+  if (column.definition.kind !== 'enum')
+    return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
+  return transitions.flatMap(([name, { from, to }]) =>
+    [...from, to]
+      .filter((each) => !values.includes(each as string))
+      .map((each) => ({
+        id: 'E018',
+        message: `${place}: the transition "${name}" has the state "${String(each)}", which "${state}" cannot be.`,
+        hint: `Known: ${values.join(', ')}.`,
+      })),
+  );
+}
+
+/** A column nobody fills would fail at the first create. */
+function createFaults(policy: Policy, place: string): Fault[] {
+  const { options, statements, owner } = policy;
+  if (options.hooks?.create !== undefined) return [];
+  const filled = new Set([...inputNames(policy), options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
+  // A parent is set by the address of some controller.
+  const relations = new Set(
+    Object.values(policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly column: string }>>).map(
+      ({ column }) => column,
+    ),
+  );
+  return statements.columns
+    .filter(
+      ({ name, settings, nullable }) =>
+        !nullable && settings.default === undefined && settings.dbDefault === undefined && !filled.has(name) && !relations.has(name),
+    )
+    .map(({ name }) => ({
+      id: 'E015',
+      message: `${place}: nothing sets the required column "${name}" when a row is made.`,
+      hint: 'Put it into input, give it a default, or set it in hooks.create.',
+    }));
+}
+
+function computedFaults(policy: Policy, place: string): Fault[] {
+  const known = [...policy.statements.byName.keys()];
+  return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires }]) =>
+    requires.flatMap((path): Fault[] => {
+      const [first = '', second] = path.split('.');
+      if (second === undefined)
+        return known.includes(first)
+          ? []
+          : [
+              {
+                id: 'E012',
+                message: `${place}: the computed field "${name}" requires no column "${first}".`,
+                hint: didYouMean(first, known).trim() || undefined,
+              },
+            ];
+      const edge = policy.edge(first);
+      if (edge?.kind === 'one' && edge.target.statements.byName.has(second)) return [];
+      return [
+        {
+          id: 'W006',
+          message: `${place}: the computed field "${name}" requires "${path}", which is no column of a to-one relation.`,
+          hint: 'It gets null for it.',
+        },
+      ];
+    }),
+  );
+}
+
+/** A unique value tells every caller that some row has it. */
+function uniqueFaults({ options, model, owner }: Policy, place: string): Fault[] {
+  const scoping = [options.tenant, owner?.column].filter((name) => name !== undefined) as string[];
+  if (scoping.length === 0) return [];
+  return model.table.indexes
+    .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')))
+    .map(({ columns }) => ({
+      id: 'W011',
+      message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 tells that a foreign row exists.`,
+      hint: `Begin the index with "${scoping[0]}", unless that is meant.`,
+    }));
+}

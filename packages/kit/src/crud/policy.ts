@@ -1,0 +1,280 @@
+import { resolveReference, type ColumnSettings } from '../db/column.ts';
+import type { User } from '../auth/principal.ts';
+import type { Database } from '../db/db.ts';
+import type { Model } from '../db/model.ts';
+import { statementsOf, type ModelColumn, type ModelStatements } from '../db/model-statements.ts';
+import { compileWhere, type CompiledWhere } from '../db/where/compile-where.ts';
+import type { Where, WhereRelation } from '../db/where/where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { Permission, Verdict } from '../permissions/permission.ts';
+import type { CrudCaller } from './crud-caller.ts';
+import { callerOf, type CrudRequest, type Scope, type Visibility } from './crud-request.ts';
+import type { FieldRule } from './field-rule.ts';
+import { EXPAND_LIMIT_DEFAULT } from './relation.ts';
+import type { AnyResource, AnyResourceOptions, OwnerRule } from './resource.ts';
+
+type Maybe<T> = T | Promise<T>;
+
+/** A column that may leave, with its rule. */
+export interface ShownColumn {
+  readonly name: string;
+  readonly column: ModelColumn;
+  /** With references resolved to what they refer to. */
+  readonly settings: ColumnSettings;
+  readonly rule: FieldRule | undefined;
+  /** Index of the rule's permission among the policy's; -1 without one. */
+  readonly permission: number;
+}
+
+/** A relation with the policy it leads to. */
+export interface Edge {
+  readonly name: string;
+  readonly kind: 'one' | 'many';
+  readonly target: Policy;
+  readonly column: string;
+  readonly order: readonly string[];
+  readonly limit: number;
+  readonly where: Where | undefined;
+}
+
+/** Finds the policy of a model among all of the app. */
+export type PolicyOf = (model: Model) => Policy | undefined;
+
+/**
+ * A resource, compiled: which rows a caller sees (as a condition), which columns, and where relations lead. One per resource and app; every
+ * path to the rows asks it.
+ */
+export class Policy {
+  readonly resource: AnyResource;
+  readonly name: string;
+  readonly model: Model;
+  readonly options: AnyResourceOptions;
+  readonly statements: ModelStatements;
+  /** The one column of the primary key. */
+  readonly key: ModelColumn;
+  readonly owner: OwnerRule | undefined;
+  readonly using: string;
+  /** Columns that may leave for some caller, in the order of the model. */
+  readonly shown: ReadonlyMap<string, ShownColumn>;
+  /** The distinct permissions that decide what is seen. */
+  readonly permissions: readonly Permission[];
+  readonly #policyOf: PolicyOf;
+  readonly #edges = new Map<string, Edge | undefined>();
+
+  constructor(resource: AnyResource, policyOf: PolicyOf) {
+    this.resource = resource;
+    this.name = resource.name;
+    this.model = resource.model;
+    this.options = resource.options;
+    this.statements = statementsOf(this.model);
+    this.key = this.statements.key[0] as ModelColumn;
+    this.#policyOf = policyOf;
+    const { owner, using = 'default', fields = {}, hidden = [] } = this.options;
+    this.owner = typeof owner === 'string' ? { column: owner } : owner;
+    this.using = using;
+    const rules = fields as Readonly<Record<string, FieldRule | undefined>>;
+    this.permissions = [...new Set(Object.values(rules).flatMap((rule) => rule?.visibleTo ?? []))];
+    this.shown = new Map(
+      this.statements.columns
+        .filter(({ name, settings }) => !settings.sensitive && !settings.internal && !hidden.includes(name))
+        .map((column) => {
+          const rule = rules[column.name];
+          const permission = rule?.visibleTo === undefined ? -1 : this.permissions.indexOf(rule.visibleTo);
+          return [column.name, { name: column.name, column, settings: resolveReference(column.settings), rule, permission }];
+        }),
+    );
+  }
+
+  database({ databases }: CrudRequest): Database {
+    return databases[this.using] as Database;
+  }
+
+  /** A relation by its name; undefined when there is none, or the model it leads to has no policy. */
+  edge(name: string): Edge | undefined {
+    if (this.#edges.has(name)) return this.#edges.get(name);
+    const edge = this.#makeEdge(name);
+    this.#edges.set(name, edge);
+    return edge;
+  }
+
+  #makeEdge(name: string): Edge | undefined {
+    const relations = this.resource.relations;
+    if (!Object.hasOwn(relations, name)) return undefined;
+    const relation = relations[name];
+    const target = this.#policyOf(relation.model() as Model);
+    if (target === undefined) return undefined;
+    const { kind, column } = relation;
+    if (kind === 'one') return { name, kind, target, column, order: [], limit: 1, where: undefined };
+    return { name, kind, target, column, order: relation.order, limit: relation.limit ?? EXPAND_LIMIT_DEFAULT, where: relation.where };
+  }
+
+  /** The policy of the model that a column refers to. */
+  referenced(column: ModelColumn): Policy | undefined {
+    const target = column.settings.reference?.target;
+    return typeof target === 'function' ? this.#policyOf(target() as unknown as Model) : undefined;
+  }
+
+  /** What the caller may see of the columns. Decided once per request. */
+  visibility(request: CrudRequest): Maybe<Visibility> {
+    if (this.permissions.length === 0) return EVERYTHING;
+    const known = request.visibilities.get(this);
+    if (known !== undefined) return known;
+    const verdicts = this.permissions.map((permission) => permission.evaluate(request.context));
+    const settle = (settled: readonly Verdict[]): Visibility => {
+      const visibility = {
+        mask: settled.map((verdict) => (verdict === 'unknown' ? 'u' : verdict ? '1' : '0')).join(''),
+        verdicts: settled,
+      };
+      request.visibilities.set(this, visibility);
+      return visibility;
+    };
+    return verdicts.some((verdict) => verdict instanceof Promise)
+      ? Promise.all(verdicts.map(async (verdict) => verdict)).then(settle)
+      : settle(verdicts as Verdict[]);
+  }
+
+  /** Whether a caller sees the column: yes, no, or only on some rows. */
+  sees({ verdicts }: Visibility, { permission }: ShownColumn): Verdict {
+    return permission === -1 ? true : (verdicts[permission] as Verdict);
+  }
+
+  /**
+   * The rows the caller may see, as a checked condition. Throws 403 `tenant_required` and 401 where the policy needs to know who asks.
+   * Decided once per request.
+   */
+  scope(request: CrudRequest): Maybe<Scope> {
+    const known = request.scopes.get(this);
+    if (known !== undefined) return known;
+    const parts = this.#tenantPart(request);
+    const { access } = this.options;
+    const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
+    const given = this.#given(request);
+    const granted = access === undefined ? undefined : access.condition(callerOf(request), this.model);
+    if (isSettled(owned) && isSettled(given) && isSettled(granted))
+      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given]);
+    return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
+      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more]),
+    );
+  }
+
+  #decide(request: CrudRequest, parts: readonly (Where | boolean)[]): Maybe<Scope> {
+    const where = every(parts);
+    const needed = this.loadScopes(request, where);
+    const compile = (): Scope => {
+      const scope = { where, compiled: this.compile(request, where) };
+      request.scopes.set(this, scope);
+      return scope;
+    };
+    return needed === undefined ? compile() : needed.then(compile);
+  }
+
+  /** Checks a condition on this model; relations in it lead to the rows the caller may see there. */
+  compile(request: CrudRequest, where: Where | boolean): CompiledWhere {
+    return compileWhere(this.model, where, (name, model) => this.#policyOf(model)?.whereRelation(request, name));
+  }
+
+  /** Decides the rows of every policy that relations in the condition lead to. Undefined when there is nothing to wait for. */
+  loadScopes(request: CrudRequest, where: unknown): Promise<void> | undefined {
+    const targets = this.#related(where, new Set());
+    const pending = [...targets].map((target) => target.scope(request)).filter((scope) => scope instanceof Promise);
+    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
+  }
+
+  #related(where: unknown, found: Set<Policy>): Set<Policy> {
+    if (Array.isArray(where)) for (const each of where) this.#related(each, found);
+    else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
+      for (const [name, inner] of Object.entries(where)) {
+        if (name === 'and' || name === 'or' || name === 'not') this.#related(inner, found);
+        else if (!this.statements.byName.has(name)) {
+          const edge = this.edge(name);
+          if (edge === undefined) continue;
+          found.add(edge.target);
+          for (const each of Object.values((inner ?? {}) as object)) edge.target.#related(each, found);
+        }
+      }
+    }
+    return found;
+  }
+
+  #tenantPart({ tenant }: CrudRequest): (Where | boolean)[] {
+    const column = this.options.tenant as string | undefined;
+    if (column === undefined) return [];
+    if (tenant === null) throw coreErrors.tenant_required();
+    return [this.#identity(column, tenant)];
+  }
+
+  #owned({ column, unless }: OwnerRule, request: CrudRequest): Maybe<Where | boolean> {
+    const { user } = request;
+    if (user === null) {
+      // What anonymous callers see is said by `anonymous`; without it nobody is let in.
+      if (this.options.anonymous !== undefined) return true;
+      throw coreErrors.not_authenticated();
+    }
+    const own = this.#identity(column, user.id);
+    if (unless === undefined) return own;
+    const verdict = unless.evaluate(request.context);
+    return verdict instanceof Promise ? verdict.then((settled) => (settled === true ? true : own)) : verdict === true ? true : own;
+  }
+
+  #given(request: CrudRequest): Maybe<readonly (Where | boolean)[]> {
+    const { rows, anonymous, unscoped, access } = this.options;
+    if (request.user === null) {
+      if (anonymous !== undefined) return [anonymous as Where | boolean];
+      // A tenant's rows, or everybody's, are for whoever the permission admits; rows by user are not for callers without one.
+      return rows === undefined && (unscoped === true || access === undefined) ? [] : [false];
+    }
+    if (rows === undefined) return [];
+    const given = rows(callerOf(request) as CrudCaller<User>) as Maybe<Where | boolean>;
+    return given instanceof Promise ? given.then((settled) => [settled]) : [given];
+  }
+
+  /** The rows of a user or tenant, whatever the kind of the column. An id the column cannot hold has no rows. */
+  #identity(name: string, text: string): Where | boolean {
+    const column = this.statements.column(name);
+    const value = identityValue(column, text);
+    return value === undefined ? false : ({ [name]: value } as Where);
+  }
+
+  /** Where relations of a condition lead, with the policy of the target. Its scope is known by then: see `loadScopes`. */
+  whereRelation(request: CrudRequest, name: string): WhereRelation | undefined {
+    const edge = this.edge(name);
+    if (edge === undefined) return undefined;
+    const { kind, target, column, where } = edge;
+    const scope = request.scopes.get(target);
+    if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
+    return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
+  }
+}
+
+const EVERYTHING: Visibility = Object.freeze({ mask: '', verdicts: [] });
+
+function isSettled<T>(value: Maybe<T>): value is T {
+  return !(value instanceof Promise);
+}
+
+/** All conditions at once. What a rule returns is data, and must stay data: anything else is refused when it is compiled. */
+export function every(parts: readonly (Where | boolean)[]): Where | boolean {
+  const needed = parts.filter((part) => part !== true);
+  if (needed.includes(false)) return false;
+  if (needed.length === 0) return true;
+  return needed.length === 1 ? (needed[0] as Where) : ({ and: needed } as Where);
+}
+
+function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boolean | undefined): (Where | boolean)[] {
+  if (granted === undefined) return owned === undefined ? [] : [owned];
+  if (owned === undefined) return [granted];
+  if (owned === true || granted === true) return [true];
+  return [{ or: [owned, granted].filter((part) => part !== false) } as Where];
+}
+
+/** A user's id or a tenant's key as the column holds it; undefined when it cannot. */
+export function identityValue(column: ModelColumn, text: string): unknown {
+  const { kind } = resolveReference(column.settings);
+  try {
+    const value = kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
+    column.encode(value);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,212 @@
+import type { Db } from '../db/db.ts';
+import { quoteName } from '../db/names.ts';
+import { orderSql } from '../db/portable-sql.ts';
+import type { CompiledWhere } from '../db/where/compile-where.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import type { CrudCaller } from './crud-caller.ts';
+import { callerOf, type CrudRequest } from './crud-request.ts';
+import { limits } from './limits.ts';
+import type { OrderTerm } from './ordering.ts';
+import { every, type Edge, type Policy } from './policy.ts';
+import { type Batch, type Item, keyType, SelectUnit } from './select-unit.ts';
+
+/** What a SELECT is narrowed by, besides the rows the caller sees. */
+export interface Selection {
+  readonly unit: SelectUnit;
+  readonly where: readonly CompiledWhere[];
+  /** A condition of the page: its text for placeholders from `first`, and its values. */
+  readonly after?: { readonly shape: string; readonly text: (first: number) => string; readonly values: readonly unknown[] } | undefined;
+  readonly orderBy?: string;
+  readonly limit?: number;
+  readonly offset?: number;
+  /** The shape was chosen by the client: the statement gets no name on the server. */
+  readonly isFreeForm: boolean;
+}
+
+/** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
+const texts = new WeakMap<Policy, BoundedCache<string>>();
+
+function textsOf(policy: Policy): BoundedCache<string> {
+  let known = texts.get(policy);
+  if (known === undefined) texts.set(policy, (known = new BoundedCache(limits.plans)));
+  return known;
+}
+
+/** For tests: how many statements are kept for a policy. */
+export function keptStatements(policy: Policy): number {
+  return textsOf(policy).size;
+}
+
+/** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
+export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
+  const { unit, where, after, orderBy = '', limit, offset } = selection;
+  const { policy } = unit.shape;
+  const scope = await policy.scope(request);
+  const joined = await Promise.all(unit.joined().map(async (target) => target.scope(request)));
+  if (scope.compiled.constant === false) return [];
+  const { dialect } = db;
+  const conditions = [scope.compiled, ...where].filter((each) => each.constant !== true);
+  if (conditions.some((each) => each.constant === false)) return [];
+  const key = [
+    dialect,
+    unit.key,
+    joined.map(({ compiled }) => compiled.shape).join('&'),
+    conditions.map((each) => each.shape).join('&'),
+    after?.shape ?? '',
+    orderBy,
+    limit === undefined ? '' : 'l',
+    offset === undefined || offset === 0 ? '' : 'o',
+  ].join('|');
+  const text = textsOf(policy).getOrMake(key, () => {
+    const from = unit.fromSql(dialect, joined, 1);
+    let { next } = from;
+    const terms = conditions.map((each) => {
+      const term = each.text(dialect, unit.alias, next);
+      next += each.values(dialect).length;
+      return term;
+    });
+    if (after !== undefined) {
+      terms.push(after.text(next));
+      next += after.values.length;
+    }
+    const paging = `${limit === undefined ? '' : ` limit $${next++}`}${offset === undefined || offset === 0 ? '' : ` offset $${next++}`}`;
+    return `select ${unit.columnsSql()} from ${from.text}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${orderBy === '' ? '' : ` order by ${orderBy}`}${paging}`;
+  });
+  const values = [
+    ...joined.flatMap(({ compiled }) => (compiled.constant === true ? [] : compiled.values(dialect))),
+    ...conditions.flatMap((each) => each.values(dialect)),
+    ...(after?.values ?? []),
+    ...(limit === undefined ? [] : [limit]),
+    ...(offset === undefined || offset === 0 ? [] : [offset]),
+  ];
+  return db.query<Item>(text, values, selection.isFreeForm ? { replanned: true } : undefined);
+}
+
+/** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */
+export async function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
+  let known: CrudCaller | undefined;
+  const caller = () => (known ??= callerOf(request));
+  const items = await unit.build(rows, request, caller);
+  for (const batch of unit.batches) await attach(db, request, batch, rows, items);
+  return items;
+}
+
+async function attach(db: Db, request: CrudRequest, batch: Batch, rows: readonly Item[], items: readonly Item[]): Promise<void> {
+  const { edge, keyColumn, path } = batch;
+  const parents = new Map<unknown, Item[]>();
+  for (const [index, row] of rows.entries()) {
+    const key = row[keyColumn] as RowKeyValue;
+    let parent: Item | null = items[index] as Item;
+    for (const step of path) parent = parent === null ? null : (parent[step] as Item | null);
+    if (key === null || key === undefined || parent === null) continue;
+    parent[edge.name] = [];
+    parents.set(String(key), [...(parents.get(String(key)) ?? []), parent]);
+  }
+  if (parents.size === 0) return;
+  const keys = [...new Map(rows.map((row) => [String(row[keyColumn] as RowKeyValue), row[keyColumn]])).values()].filter(
+    (key) => key !== null && key !== undefined,
+  );
+  const unit = new SelectUnit(batch.shape);
+  const children = await selectChildren(db, request, edge, unit, keys);
+  const built = await presentRows(db, request, unit, children);
+  for (const [index, child] of children.entries()) {
+    for (const parent of parents.get(String(child[PARENT])) ?? []) {
+      const list = parent[edge.name] as Item[];
+      if (list.length < edge.limit) list.push(clean(built[index] as Item));
+      else parent[`${edge.name}_more`] = true;
+    }
+  }
+}
+
+/** What a key's value can be. */
+type RowKeyValue = string | number | bigint | null | undefined;
+
+/** The result column with the parent's key. */
+const PARENT = '~parent';
+const ORDER = '~order';
+
+function clean(item: Item): Item {
+  if (!(PARENT in item)) return item;
+  const { [PARENT]: _parent, [ORDER]: _order, ...rest } = item;
+  return rest;
+}
+
+/**
+ * At most one more than the limit per parent, for all parents at once. PostgreSQL: a lateral subquery per parent; SQLite: the rows of a
+ * correlated subquery. Both read limit + 1 children of each parent, however many it has.
+ */
+async function selectChildren(db: Db, request: CrudRequest, edge: Edge, unit: SelectUnit, keys: readonly unknown[]): Promise<Item[]> {
+  const { target } = edge;
+  const { dialect } = db;
+  const scope = await target.scope(request);
+  const rule = target.compile(request, every([scope.where, ...(edge.where === undefined ? [] : [edge.where])]));
+  if (rule.constant === false) return [];
+  const joined = await Promise.all(unit.joined().map(async (policy) => policy.scope(request)));
+  const order = childOrder(edge, dialect);
+  const key = ['many', dialect, edge.name, edge.column, unit.key, rule.shape, joined.map(({ compiled }) => compiled.shape).join('&')].join(
+    '|',
+  );
+  const text = textsOf(target).getOrMake(key, () => {
+    const from = unit.fromSql(dialect, joined, 2);
+    const { alias } = unit;
+    const foreignKey = quoteName(edge.column);
+    const first = from.next;
+    const limit = edge.limit + 1;
+    if (dialect === 'postgres') {
+      const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, alias, first)}`;
+      const column = target.statements.column(edge.column);
+      const type = keyType(column, target.shown.get(edge.column)?.settings.kind ?? column.settings.kind);
+      return (
+        `select children.*, parents.key as ${quoteName(PARENT)} from unnest($1::${type}[]) with ordinality parents(key, place) ` +
+        `cross join lateral (select ${unit.columnsSql()}, row_number() over (order by ${order(alias)}) as ${quoteName(ORDER)} from ${from.text} ` +
+        `where ${alias}.${foreignKey} = parents.key${condition} order by ${order(alias)} limit ${limit}) children ` +
+        `order by parents.place, children.${quoteName(ORDER)}`
+      );
+    }
+    const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, 'c', first)}`;
+    return (
+      `select ${unit.columnsSql()}, parents.value as ${quoteName(PARENT)} from json_each($1) parents join ${from.text} ` +
+      `where ${alias}.rowid in (select c.rowid from ${target.statements.table} c where c.${foreignKey} = parents.value${condition} order by ${order('c')} limit ${limit}) ` +
+      `order by parents.key, ${order(alias)}`
+    );
+  });
+  const parameters = [
+    dialect === 'postgres' ? keys : JSON.stringify(keys.map((each) => (typeof each === 'bigint' ? each.toString() : each))),
+    ...joined.flatMap(({ compiled }) => (compiled.constant === true ? [] : compiled.values(dialect))),
+    ...(rule.constant === true ? [] : rule.values(dialect)),
+  ];
+  return db.query<Item>(text, parameters, { replanned: true });
+}
+
+function childOrder({ order, target }: Edge, dialect: Db['dialect']): (alias: string) => string {
+  const terms = order.map((text) =>
+    text.startsWith('-') ? { column: text.slice(1), descending: true } : { column: text, descending: false },
+  );
+  const all = terms.some(({ column }) => column === target.key.name) ? terms : [...terms, { column: target.key.name, descending: false }];
+  return (alias) => orderBySql(target, all, dialect, alias);
+}
+
+export function orderBySql({ statements }: Policy, terms: readonly OrderTerm[], dialect: Db['dialect'], alias: string): string {
+  return terms
+    .map(({ column, descending }) => {
+      const { name, definition } = statements.column(column);
+      return orderSql(`${alias}.${quoteName(name)}`, definition, dialect, descending ? 'desc' : 'asc');
+    })
+    .join(', ');
+}
+
+/** One row by its key, as an item, with the row it was made of. 404 when it is not among the rows the caller sees. */
+export async function readOne(
+  db: Db,
+  request: CrudRequest,
+  unit: SelectUnit,
+  where: readonly CompiledWhere[],
+  isFreeForm: boolean,
+): Promise<{ readonly row: Item; readonly item: Item }> {
+  const rows = await selectRows(db, request, { unit, where, isFreeForm });
+  const [row] = rows;
+  if (row === undefined) throw coreErrors.not_found();
+  const [item] = await presentRows(db, request, unit, rows);
+  return { row, item: item as Item };
+}

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { people, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { describeDatabases } from '../testing/databases.ts';
+
+const UNKNOWN = '01890000-0000-7000-8000-000000000000';
+
+/** Two answers that must not be told apart differ in the request's id alone. */
+const anonymised = ({ status, text }: { status: number; text: string }) => [status, text.replace(/"request_id":"[^"]*"/, '')];
+
+describeDatabases('which rows a caller reaches', (database) => {
+  let shop: ShopApp;
+  const own = {} as Record<Person, string>;
+  const customer = {} as Record<Person, string>;
+  beforeAll(async () => {
+    shop = await startShop({ database: database.db });
+    for (const person of ['ann', 'bob', 'cid', 'sue'] as const) {
+      customer[person] = (await shop.call(person, 'POST', 'customers', { name: `${person}'s` })).body.id;
+      const made = await shop.call(person, 'POST', 'orders', {
+        item: `of ${person}`,
+        quantity: 1,
+        total: '10.00',
+        customer_id: customer[person],
+      });
+      expect(made.status).toBe(201);
+      own[person] = made.body.id;
+    }
+  });
+  afterAll(() => shop.close());
+
+  test("1: another's row is the 404 of an unknown and of a malformed id, whatever is done to it", async () => {
+    const attempts = [
+      ['GET', ''],
+      ['PUT', '', { item: 'x', quantity: 1, total: '1.00' }],
+      ['PATCH', '', { quantity: 2 }],
+      ['DELETE', ''],
+      ['POST', '/pay'],
+      ['GET', '/transitions'],
+      ['GET', '?expand=customer,items'],
+    ] as const;
+    for (const [method, path, payload] of attempts) {
+      const answers = await Promise.all(
+        [own.ann, own.cid, UNKNOWN, 'not-a-uuid'].map((id) => shop.call('bob', method, `orders/${id}${path}`, payload)),
+      );
+      for (const answer of answers) expect([method, path, ...anonymised(answer)]).toEqual([method, path, ...anonymised(answers[2]!)]);
+      expect(answers[0]?.status).toBe(404);
+    }
+    expect((await shop.call('ann', 'GET', `orders/${own.ann}`)).body.quantity).toBe(1);
+  });
+
+  test('2: a list, its count and a search show and count own rows only; staff see their tenant', async () => {
+    const items = async (person: Person, query = '') => {
+      const { body, headers } = await shop.call(person, 'GET', `orders${query}`);
+      return [body.items.map(({ item }: { item: string }) => item).sort(), body.count, headers['x-total-count']];
+    };
+    expect(await items('ann')).toEqual([['of ann'], 1, '1']);
+    expect(await items('ann', '?search=of')).toEqual([['of ann'], 1, '1']);
+    expect(await items('cid')).toEqual([['of cid'], 1, '1']);
+    expect(await items('sue')).toEqual([['of ann', 'of bob', 'of sue'], 3, '3']);
+  });
+
+  test('3: a body that sends the owner or tenant is 422; the row gets the caller’s', async () => {
+    for (const field of ['owner_id', 'org', 'id', 'version', 'created_at', 'status', 'internal_note']) {
+      const { status, body } = await shop.call('ann', 'POST', 'orders', { item: 'x', quantity: 1, total: '1.00', [field]: people.bob.id });
+      expect([field, status, body.errors?.[0]]).toMatchObject([field, 422, { location: ['body', field], code: 'unknown_field' }]);
+    }
+    const { body } = await shop.call('ann', 'GET', `orders/${own.ann}`);
+    expect([body.owner_id, body.org, body.created_by]).toEqual([people.ann.id, 'north', people.ann.id]);
+  });
+
+  test("5: a reference to another tenant's row is 422 unknown_reference on create and update", async () => {
+    const error = { location: ['body', 'customer_id'], code: 'unknown_reference' };
+    for (const id of [customer.cid, UNKNOWN]) {
+      const made = await shop.call('ann', 'POST', 'orders', { item: 'x', quantity: 1, total: '1.00', customer_id: id });
+      expect([made.status, made.body.errors]).toMatchObject([422, [error]]);
+      const changed = await shop.call('ann', 'PATCH', `orders/${own.ann}`, { customer_id: id });
+      expect([changed.status, changed.body.errors]).toMatchObject([422, [error]]);
+    }
+    expect((await shop.call('ann', 'GET', `orders/${own.ann}`)).body.customer_id).toBe(customer.ann);
+    expect((await shop.call('ann', 'GET', 'orders')).body.count).toBe(1);
+  });
+
+  test('6: without a tenant every operation is 403 tenant_required', async () => {
+    const attempts = [
+      ['GET', 'orders'],
+      ['GET', `orders/${own.ann}`],
+      ['POST', 'orders', { item: 'x', quantity: 1, total: '1.00' }],
+      ['PUT', `orders/${own.ann}`, { item: 'x', quantity: 1, total: '1.00' }],
+      ['PATCH', `orders/${own.ann}`, { quantity: 1 }],
+      ['DELETE', `orders/${own.ann}`],
+      ['POST', `orders/${own.ann}/pay`],
+      ['QUERY', 'orders', {}],
+    ] as const;
+    for (const [method, url, payload] of attempts) {
+      const { status, body } = await shop.call('nil', method, url, payload);
+      expect([method, status, body.code]).toEqual([method, 403, 'tenant_required']);
+    }
+  });
+
+  test('7: a customer out of the caller’s reach expands to null, items of such an order are left out', async () => {
+    const orphan = await shop.call('ann', 'POST', 'orders', { item: 'moved', quantity: 1, total: '1.00', customer_id: customer.ann });
+    await database.db.query(`update customers set org = 'south' where id = $1`, [customer.ann]);
+    const { body } = await shop.call('ann', 'GET', `orders/${orphan.body.id}?expand=customer`);
+    expect([body.customer_id, body.customer]).toEqual([customer.ann, null]);
+    await database.db.query(`update customers set org = 'north' where id = $1`, [customer.ann]);
+    expect((await shop.call('ann', 'GET', `orders/${orphan.body.id}?expand=customer`)).body.customer.name).toBe("ann's");
+    expect((await shop.call('ann', 'DELETE', `orders/${orphan.body.id}`)).status).toBe(204);
+  });
+
+  test('10: rows through a relation: an item is there exactly for those who see its order', async () => {
+    const { id } = (await shop.call('ann', 'POST', 'items', { order_id: own.ann, sku: 'a', amount: 1 })).body;
+    const statuses = async (path: string) =>
+      Promise.all((['ann', 'sue', 'bob', 'cid'] as const).map(async (person) => (await shop.call(person, 'GET', path)).status));
+    expect(await statuses(`items/${id}`)).toEqual([200, 200, 404, 404]);
+    expect((await shop.call('bob', 'GET', 'items')).body).toEqual({ items: [], count: 0, next: null, previous: null });
+    expect((await shop.call('bob', 'POST', 'items', { order_id: own.ann, sku: 'b', amount: 1 })).body.errors).toMatchObject([
+      { location: ['body', 'order_id'], code: 'unknown_reference' },
+    ]);
+    expect((await shop.call('bob', 'PATCH', `items/${id}`, { amount: 2 })).status).toBe(404);
+  });
+
+  test('4: a change that would move a row out of reach is 404 and changes nothing', async () => {
+    const { id } = (await shop.call('sue', 'POST', 'items', { order_id: own.sue, sku: 'mine', amount: 1 })).body;
+    await database.db.query('update orders set owner_id = $1 where id = $2', [people.cid.id, own.sue]);
+    await database.db.query(`update orders set org = 'south' where id = $1`, [own.sue]);
+    expect((await shop.call('sue', 'PATCH', `items/${id}`, { amount: 5 })).status).toBe(404);
+    const [row] = await database.db.query<{ amount: number }>('select amount from order_items where id = $1', [id]);
+    expect(row?.amount).toBe(1);
+    await database.db.query(`update orders set org = 'north', owner_id = $1 where id = $2`, [people.sue.id, own.sue]);
+  });
+});
+
+describe('names that reach a prototype', () => {
+  test('are refused as fields, filters, orderings and members', async () => {
+    const shop = await startShop();
+    try {
+      for (const name of ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']) {
+        for (const url of [
+          `orders?${name}=1`,
+          `orders?fields=${name}`,
+          `orders?ordering=${name}`,
+          `orders?expand=${name}`,
+          `orders?${name}__eq=1`,
+        ]) {
+          const { status } = await shop.call('ann', 'GET', url);
+          expect([url, status === 422 || status === 400]).toEqual([url, true]);
+        }
+        const body = JSON.parse(`{"item":"x","quantity":1,"total":"1.00","${name}":1}`) as object;
+        expect([name, (await shop.call('ann', 'POST', 'orders', body)).status]).toEqual([
+          name,
+          expect.toSatisfy((status: number) => status === 400 || status === 422),
+        ]);
+        const where = JSON.parse(`{"where":{"${name}":1}}`) as object;
+        expect((await shop.call('ann', 'QUERY', 'orders', where)).status).toBeGreaterThanOrEqual(400);
+      }
+    } finally {
+      await shop.close();
+    }
+  });
+});

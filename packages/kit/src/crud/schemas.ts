@@ -1,0 +1,320 @@
+import { columnJsonSchema, orNull } from '../db/column-json.ts';
+import { inputSchema, patchSchema } from '../db/model-schema.ts';
+import type { Columns } from '../db/rows.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
+import { type FilterParameters, filterJsonSchema } from './filter-parameters.ts';
+import { limits } from './limits.ts';
+import type { ListDeclaration } from './list-query.ts';
+import { pascal } from './names.ts';
+import { readParameter } from './parameter-value.ts';
+import type { Policy, ShownColumn } from './policy.ts';
+
+/** A schema whose JSON Schema half is one named component of the document. */
+function named<O>(
+  name: string,
+  json: () => JsonSchema,
+  validate: (value: unknown) => SchemaResult<O> | Promise<SchemaResult<O>>,
+): Schema<O> {
+  const component = () => ({ $ref: `#/$defs/${name}`, $defs: { [name]: json() } });
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: component, output: component } } };
+}
+
+const pass = (value: unknown) => ({ value });
+
+/** The columns a caller may get, and computed fields. What some callers may not see is not required. */
+export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | undefined): JsonSchema {
+  const shown = [...policy.shown.values()].filter(({ name }) => output === undefined || output.has(name) || name === policy.key.name);
+  const computed = Object.entries(policy.options.computed ?? {});
+  return {
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(shown.map((column) => [column.name, columnSchema(column)])),
+      ...Object.fromEntries(computed.map(([name, { response }]) => [name, jsonSchemaOf(response, 'output')])),
+    },
+    required: [policy.key.name],
+  };
+}
+
+function columnSchema({ settings, rule }: ShownColumn): JsonSchema {
+  const schema = columnJsonSchema(settings, 'output');
+  if (rule?.visibleTo === undefined) return schema;
+  const marked = { ...schema, 'x-visible-to': rule.visibleTo.name };
+  return rule.hidden === 'null' && !settings.nullable ? orNull(marked) : marked;
+}
+
+/** The row of an answer, with the relations that may be expanded below it. */
+export function itemSchema(
+  policy: Policy,
+  output: ReadonlySet<string> | undefined,
+  expand: ReadonlySet<string>,
+): Schema<Record<string, unknown>> {
+  const defs: Record<string, JsonSchema> = {};
+  const json = withRelations(policy, output, expandTree(expand), defs);
+  const whole = () => ({ ...json, $defs: defs });
+  return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: whole, output: whole } } } as Schema<
+    Record<string, unknown>
+  >;
+}
+
+interface Tree {
+  readonly [name: string]: Tree;
+}
+
+function expandTree(paths: ReadonlySet<string>): Tree {
+  const root: Record<string, Tree> = {};
+  for (const path of paths) {
+    let at = root;
+    for (const step of path.split('.')) at = at[step] ??= {};
+  }
+  return root;
+}
+
+function withRelations(
+  policy: Policy,
+  output: ReadonlySet<string> | undefined,
+  expand: Tree,
+  defs: Record<string, JsonSchema>,
+): JsonSchema {
+  const name = pascal(policy.name);
+  defs[name] ??= rowJsonSchema(policy, output);
+  const properties: Record<string, JsonSchema> = {};
+  for (const [relation, below] of Object.entries(expand)) {
+    const edge = policy.edge(relation);
+    if (edge === undefined) continue;
+    const target = withRelations(edge.target, undefined, below, defs);
+    if (edge.kind === 'one') properties[relation] = { anyOf: [target, { type: 'null' }] };
+    else {
+      properties[relation] = { type: 'array', items: target, maxItems: edge.limit };
+      properties[`${relation}_more`] = { type: 'boolean', const: true, description: `There are more ${relation} than are shown.` };
+    }
+  }
+  const reference = { $ref: `#/$defs/${name}` };
+  return Object.keys(properties).length === 0 ? reference : { allOf: [reference, { type: 'object', properties }] };
+}
+
+/** The envelope around an item's schema. */
+export function pageSchema(policy: Policy, item: Schema): Schema {
+  const name = `${pascal(policy.name)}Page`;
+  const json = () => {
+    const { $defs, ...items } = jsonSchemaOf(item, 'output') as { readonly $defs?: Record<string, JsonSchema> };
+    const reference = { anyOf: [{ type: 'string' }, { type: 'null' }] };
+    return {
+      $ref: `#/$defs/${name}`,
+      $defs: {
+        ...$defs,
+        [name]: {
+          type: 'object',
+          properties: {
+            items: { type: 'array', items },
+            count: {
+              anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }],
+              description: 'How many there are; null when not counted that far.',
+            },
+            next: { ...reference, description: 'The query string of the next page.' },
+            previous: { ...reference, description: 'The query string of the page before.' },
+          },
+          required: ['items', 'count', 'next', 'previous'],
+        },
+      },
+    };
+  };
+  return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: json, output: json } } };
+}
+
+/** Bodies of create, replace and change, for a set of columns. */
+export function bodySchemas(
+  policy: Policy,
+  input: readonly string[],
+): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
+  const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
+  const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
+  const patch = patchSchema<Record<string, unknown>>(columns) as unknown as Schema;
+  const name = pascal(policy.name);
+  const marked = (schema: Schema) => () => markWritable(policy, jsonSchemaOf(schema, 'input'));
+  const createNamed = named(`${name}Input`, marked(create), create['~standard'].validate);
+  return {
+    create: createNamed,
+    update: createNamed,
+    patch: named(`${name}Patch`, () => withoutDefaults(marked(patch)()), patch['~standard'].validate),
+  };
+}
+
+function markWritable({ options }: Policy, json: JsonSchema): JsonSchema {
+  const rules = (options.fields ?? {}) as Readonly<Record<string, { readonly writableBy?: { readonly name: string } } | undefined>>;
+  const properties = Object.entries((json['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
+    const writableBy = rules[name]?.writableBy;
+    return [name, writableBy === undefined ? schema : { ...schema, 'x-writable-by': writableBy.name }] as const;
+  });
+  return { ...json, properties: Object.fromEntries(properties) };
+}
+
+/** A generated client would send the defaults of a change, and reset columns. */
+function withoutDefaults(json: JsonSchema): JsonSchema {
+  const properties = Object.entries((json['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
+    const { default: _default, ...rest } = schema;
+    return [name, rest] as const;
+  });
+  return { ...json, properties: Object.fromEntries(properties) };
+}
+
+/** The row's key in the address. A malformed one is exactly as missing as an unknown one. */
+export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>>): Schema<Record<string, string>> {
+  const json = () => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.entries(keys).map(([name, settings]) => [
+        name,
+        { ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'), pattern: undefined },
+      ]),
+    ),
+    required: Object.keys(keys),
+    additionalProperties: false,
+  });
+  const validate = (value: unknown) => {
+    for (const [name, settings] of Object.entries(keys)) {
+      if (readParameter(settings, (value as Record<string, string>)[name] as string).fault !== undefined) throw coreErrors.not_found();
+    }
+    return { value: value as Record<string, string> };
+  };
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
+}
+
+function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  const json = () => ({ type: 'object', properties, additionalProperties: false });
+  return {
+    isRawQuery: true,
+    '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: json, output: json } },
+  } as unknown as RawQuerySchema;
+}
+
+const commaList = (items: JsonSchema, description: string): JsonSchema => ({ type: 'array', items, 'x-style': 'comma', description });
+
+function shapeProperties({ isSparse, expand, policy }: ListDeclaration): Record<string, JsonSchema> {
+  const example = [...policy.shown.keys()].slice(0, 2).join(',');
+  return {
+    ...(isSparse
+      ? { fields: commaList({ type: 'string' }, `Only these members, dotted through expanded relations: \`${example}\`.`) }
+      : {}),
+    ...(expand.size > 0 ? { expand: commaList({ type: 'string', enum: [...expand] }, 'Relations to show below the row.') } : {}),
+  };
+}
+
+/** Parameters of an answer with one row. */
+export function shapeQuery(list: ListDeclaration): RawQuerySchema {
+  return rawQuery(shapeProperties(list));
+}
+
+function pageProperties({ page }: ListDeclaration): Record<string, JsonSchema> {
+  return {
+    limit: { type: 'integer', minimum: 1, maximum: page.max, default: page.default, description: 'Rows per page.' },
+    ...(page.style === 'cursor'
+      ? { cursor: { type: 'string', maxLength: 1000, description: 'From `next` or `previous` of a page.' } }
+      : { offset: { type: 'integer', minimum: 0, maximum: limits.offset, default: 0, description: 'Rows to skip.' } }),
+  };
+}
+
+/** Every parameter of a list, typed. */
+export function listQuery(list: ListDeclaration): RawQuerySchema {
+  const { filters, search, ordering } = list;
+  return rawQuery({
+    ...filterProperties(filters),
+    ...(search.length > 0
+      ? {
+          search: {
+            type: 'string',
+            maxLength: limits.searchLength,
+            description: `Words that ${search.join(' or ')} must contain, all of them.`,
+          },
+        }
+      : {}),
+    ...(ordering === undefined
+      ? {}
+      : {
+          ordering: {
+            ...commaList(
+              { type: 'string', enum: ordering.by.flatMap((name) => [name, `-${name}`]) },
+              'Columns to order by; a leading minus means descending.',
+            ),
+            maxItems: limits.orderingColumns,
+          },
+        }),
+    ...pageProperties(list),
+    ...shapeProperties(list),
+  });
+}
+
+function filterProperties(filters: FilterParameters): Record<string, JsonSchema> {
+  return Object.fromEntries([...filters.parameters].map(([name, parameter]) => [name, filterJsonSchema(parameter)]));
+}
+
+/** What QUERY takes in the query string: paging only. */
+export function pageQuery(list: ListDeclaration): RawQuerySchema {
+  return rawQuery(pageProperties(list));
+}
+
+/** The body of QUERY: a tree of the declared filters. */
+export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>> {
+  const { policy, filters, search, ordering } = list;
+  const name = pascal(policy.name);
+  const leaves: Record<string, JsonSchema> = {};
+  for (const [path, { operators, settings, relation, shown }] of filters.columns) {
+    const value = columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input');
+    const byOperator = Object.fromEntries(
+      operators.map((operator) => [
+        operator,
+        operator === 'in' || operator === 'nin' ? { type: 'array', items: value } : operator === 'isnull' ? { type: 'boolean' } : value,
+      ]),
+    );
+    const leaf = { anyOf: [value, { type: 'object', properties: byOperator, additionalProperties: false }, { type: 'null' }] };
+    if (relation === undefined) leaves[path] = leaf;
+    else {
+      const is = ((leaves[relation]?.['properties'] as Record<string, JsonSchema> | undefined)?.['is'] ?? {
+        type: 'object',
+        properties: {},
+      }) as { properties: Record<string, JsonSchema> };
+      leaves[relation] = { type: 'object', properties: { is: { ...is, properties: { ...is.properties, [shown.name]: leaf } } } };
+    }
+  }
+  for (const [filterName, filter] of filters.custom) leaves[filterName] = jsonSchemaOf(filter.schema, 'input');
+  const tree = { $ref: `#/$defs/${name}Where` };
+  const where: JsonSchema = {
+    type: 'object',
+    description: `Conditions joined by AND; at most ${limits.whereDepth} levels and ${limits.whereLeaves} conditions.`,
+    properties: { ...leaves, and: { type: 'array', items: tree }, or: { type: 'array', items: tree }, not: tree },
+  };
+  const strings = { type: 'array', items: { type: 'string' } };
+  const json = () => ({
+    type: 'object',
+    properties: {
+      where: tree,
+      ...(search.length > 0 ? { search: { type: 'string', maxLength: limits.searchLength } } : {}),
+      ...(ordering === undefined ? {} : { ordering: strings }),
+      ...(list.isSparse ? { fields: strings } : {}),
+      ...(list.expand.size > 0 ? { expand: strings } : {}),
+      limit: { type: 'integer', minimum: 1, maximum: list.page.max },
+    },
+    additionalProperties: false,
+    $defs: { [`${name}Where`]: where },
+  });
+  // The tree is read with its places by the handler; here only the members around it.
+  const known = Object.keys(json().properties);
+  const validate = (value: unknown): SchemaResult<Record<string, unknown>> => {
+    if (value === undefined) return { value: {} };
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return { issues: [{ message: 'Give an object.', code: 'type', path: [] }] };
+    const body = value as Record<string, unknown>;
+    const issues = Object.entries(body).flatMap(([member, given]) => memberIssues(member, given, known));
+    return issues.length > 0 ? { issues } : { value: body };
+  };
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
+}
+
+function memberIssues(member: string, given: unknown, known: readonly string[]) {
+  const issue = (message: string, code: string) => [{ message, code, path: [member] }];
+  if (!known.includes(member)) return issue('Unknown field.', 'unknown_field');
+  if (member === 'where') return [];
+  if (member === 'search') return typeof given === 'string' ? [] : issue('must be text', 'type');
+  if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');
+  return Array.isArray(given) && given.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
+}

@@ -1,0 +1,237 @@
+import type { Dialect } from '../db/dialect.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import { quoteName } from '../db/names.ts';
+import type { CrudCaller } from './crud-caller.ts';
+import type { CrudRequest, Scope } from './crud-request.ts';
+import type { Edge, Policy, ShownColumn } from './policy.ts';
+import type { ComputedPlan, Shape } from './shape.ts';
+
+export type Item = Record<string, unknown>;
+
+/** A table of the statement: the root, or what a to-one relation leads to. */
+interface Table {
+  readonly alias: string;
+  readonly policy: Policy;
+  /** Prefix of its columns in the result: empty for the root. */
+  readonly prefix: string;
+  readonly columns: Set<string>;
+  /** Absent for relations that only computed fields look at. */
+  readonly shape: Shape | undefined;
+  readonly joins: Join[];
+}
+
+interface Join {
+  readonly edge: Edge;
+  readonly table: Table;
+}
+
+/** A to-many relation of some table of the statement; read by a statement of its own for all parents at once. */
+export interface Batch {
+  readonly edge: Edge;
+  readonly shape: Shape;
+  /** The result column with the parent's key. */
+  readonly keyColumn: string;
+  /** Relations from the item down to the parent that gets the rows. */
+  readonly path: readonly string[];
+}
+
+/** Result columns that are not members of the item start with this. */
+const EXTRA = '~';
+
+/**
+ * One SELECT over a table and the to-one relations of a shape. Columns nobody asked for, or may see, are not selected. Rows are turned into
+ * items by `build`; without anything to turn, the row is the item.
+ */
+export class SelectUnit {
+  readonly shape: Shape;
+  readonly key: string;
+  readonly batches: readonly Batch[];
+  /** Somebody looks at values (a rule about the row, a computed field), so that they must be as code has them. */
+  readonly needsCode: boolean;
+  readonly #root: Table;
+  readonly #tables: Table[] = [];
+  readonly #extra: readonly string[];
+
+  /** `extra`: columns of the root that the caller of `build` needs, shown or not: the ordering's, the version. */
+  constructor(shape: Shape, extra: readonly string[] = []) {
+    this.shape = shape;
+    this.key = `${shape.key}+${extra.join()}`;
+    const batches: Batch[] = [];
+    this.#root = this.#table(shape.policy, '', shape, batches, []);
+    this.batches = batches;
+    const shownNames = new Set(shape.columns.map(({ name }) => name));
+    this.#extra = [...new Set(extra)].filter((name) => !shownNames.has(name));
+    this.needsCode = this.#tables.some(({ shape: own }) => own !== undefined && (own.perRow.length > 0 || own.computed.length > 0));
+  }
+
+  #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
+    const table: Table = { alias: `t${this.#tables.length}`, policy, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
+    this.#tables.push(table);
+    if (shape === undefined) return table;
+    for (const { name } of shape.columns) table.columns.add(name);
+    // A rule about the row may look at every column of it.
+    if (shape.perRow.length > 0) for (const { name } of policy.statements.columns) table.columns.add(name);
+    const needed = new Map<string, Set<string>>();
+    for (const { columns, related } of shape.computed) {
+      for (const name of columns) table.columns.add(name);
+      for (const [relation, names] of related) needed.set(relation, new Set([...(needed.get(relation) ?? []), ...names]));
+    }
+    for (const { edge, shape: below } of shape.edges) {
+      if (edge.kind === 'many') {
+        batches.push({ edge, shape: below, keyColumn: `${prefix}${policy.key.name}`, path });
+        continue;
+      }
+      const joined = this.#join(table, edge, below, batches, path);
+      for (const name of needed.get(edge.name) ?? []) joined.columns.add(name);
+      needed.delete(edge.name);
+    }
+    for (const [relation, names] of needed) {
+      const edge = policy.edge(relation);
+      if (edge === undefined) continue;
+      const joined = this.#join(table, edge, undefined, batches, path);
+      for (const name of names) joined.columns.add(name);
+    }
+    return table;
+  }
+
+  #join(table: Table, edge: Edge, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
+    const joined = this.#table(edge.target, `${this.#tables.length}.`, shape, batches, [...path, edge.name]);
+    table.joins.push({ edge, table: joined });
+    return joined;
+  }
+
+  /** Rows come in their JSON form, straight from the database. */
+  get isWire(): boolean {
+    return false;
+  }
+
+  /** The alias of the root table. */
+  get alias(): string {
+    return this.#root.alias;
+  }
+
+  /** The policies whose rows the statement reads through relations, in the order of their placeholders. */
+  joined(): Policy[] {
+    return this.#tables.slice(1).map(({ policy }) => policy);
+  }
+
+  columnsSql(): string {
+    const own = this.#tables.flatMap(({ alias, prefix, columns }) =>
+      [...columns].map((name) => `${alias}.${quoteName(name)}${prefix === '' ? '' : ` as ${quoteName(`${prefix}${name}`)}`}`),
+    );
+    const extra = this.#extra.map((name) => `${this.alias}.${quoteName(name)} as ${quoteName(`${EXTRA}${name}`)}`);
+    return [...own, ...extra].join(', ');
+  }
+
+  /** `from orders t0 left join customers t1 on …`; placeholders of the targets' scopes are counted from `first`. */
+  fromSql(dialect: Dialect, scopes: readonly Scope[], first: number): { readonly text: string; readonly next: number } {
+    let text = `${quoteName(this.#root.policy.model.name)} ${this.alias}`;
+    let next = first;
+    let index = 0;
+    const add = (parent: Table) => {
+      for (const { edge, table } of parent.joins) {
+        const scope = scopes[index++] as Scope;
+        const condition = scope.compiled.constant === true ? '' : ` and ${scope.compiled.text(dialect, table.alias, next)}`;
+        if (condition !== '') next += scope.compiled.values(dialect).length;
+        const on = `${table.alias}.${quoteName(table.policy.key.name)} = ${parent.alias}.${quoteName(edge.column)}`;
+        text += ` left join ${quoteName(table.policy.model.name)} ${table.alias} on ${on}${condition}`;
+        add(table);
+      }
+    };
+    add(this.#root);
+    return { text, next };
+  }
+
+  /** The value of a column given as `extra`, or shown. */
+  extra(row: Item, name: string): unknown {
+    return Object.hasOwn(row, name) ? row[name] : row[`${EXTRA}${name}`];
+  }
+
+  /** Turns rows that this unit selected into items. `caller` is what computed fields and rules about rows ask. */
+  build(rows: readonly Item[], request: CrudRequest, caller: () => CrudCaller): Item[] | Promise<Item[]> {
+    if (this.#isIdentity) return rows as Item[];
+    if (!this.needsCode) return rows.map((row) => assemble(this.#root, row));
+    return Promise.all(rows.map((row) => this.#assembleSlowly(this.#root, row, request, caller)));
+  }
+
+  /** Turns a whole row of the table into an item: it may have columns that the caller must not see. */
+  buildWhole(row: Item, request: CrudRequest, caller: () => CrudCaller): Item | Promise<Item> {
+    return this.needsCode ? this.#assembleSlowly(this.#root, row, request, caller) : assemble(this.#root, row);
+  }
+
+  get #isIdentity(): boolean {
+    return (
+      this.#tables.length === 1 &&
+      !this.needsCode &&
+      this.shape.nulls.length === 0 &&
+      this.#extra.length === 0 &&
+      this.#root.columns.size === this.shape.columns.length
+    );
+  }
+
+  async #assembleSlowly(table: Table, row: Item, request: CrudRequest, caller: () => CrudCaller): Promise<Item> {
+    const item = assemble(table, row);
+    const { shape, prefix } = table;
+    if (shape === undefined) return item;
+    const whole = codeRow(table, row);
+    const hidden = new Set<string>();
+    for (const column of shape.perRow) {
+      if (await isVisible(column, request, whole)) item[column.name] = row[`${prefix}${column.name}`];
+      else {
+        hidden.add(column.name);
+        if (column.rule?.hidden === 'null') item[column.name] = null;
+      }
+    }
+    for (const field of shape.computed) {
+      if (field.columns.some((name) => hidden.has(name))) continue;
+      item[field.name] = await field.value(requiredOf(field, table, row), { now: caller().now, caller: caller() });
+    }
+    for (const { edge, table: joined } of table.joins) {
+      if (joined.shape !== undefined && item[edge.name] !== null)
+        item[edge.name] = await this.#assembleSlowly(joined, row, request, caller);
+    }
+    return item;
+  }
+}
+
+function assemble(table: Table, row: Item): Item {
+  const { prefix, shape, joins } = table;
+  const item: Item = {};
+  if (shape === undefined) return item;
+  for (const { name } of shape.columns) item[name] = row[`${prefix}${name}`];
+  for (const name of shape.nulls) item[name] = null;
+  for (const { edge, table: joined } of joins) {
+    if (joined.shape === undefined) continue;
+    item[edge.name] = row[`${joined.prefix}${joined.policy.key.name}`] === null ? null : assemble(joined, row);
+  }
+  return item;
+}
+
+/** Every column of the table that was read, for rules that look at the row. */
+function codeRow({ prefix, columns }: Table, row: Item): Item {
+  const whole: Item = {};
+  for (const name of columns) whole[name] = row[`${prefix}${name}`];
+  return whole;
+}
+
+/** Exactly what a computed field asks for: its columns, and those of its relations below their names. */
+function requiredOf({ columns, related }: ComputedPlan, table: Table, row: Item): Item {
+  const given: Item = {};
+  for (const name of columns) given[name] = row[`${table.prefix}${name}`];
+  for (const [relation, names] of related) {
+    const joined = table.joins.find(({ edge }) => edge.name === relation)?.table;
+    if (joined === undefined || row[`${joined.prefix}${joined.policy.key.name}`] === null) given[relation] = null;
+    else given[relation] = Object.fromEntries(names.map((name) => [name, row[`${joined.prefix}${name}`]]));
+  }
+  return given;
+}
+
+/** Unknown counts as hidden. */
+async function isVisible({ rule }: ShownColumn, { context }: CrudRequest, row: Item): Promise<boolean> {
+  return rule?.visibleTo === undefined || (await rule.visibleTo.evaluate(context, row)) === true;
+}
+
+/** PostgreSQL's name of a key's type, for arrays of keys. */
+export function keyType({ settings }: Pick<ModelColumn, 'settings'>, kind: string = settings.kind): string {
+  return kind === 'uuid' ? 'uuid' : kind === 'int' ? 'integer' : kind === 'bigint' ? 'bigint' : 'text';
+}
