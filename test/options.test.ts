@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import * as kit from 'kit';
 import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
 import * as apiKeys from 'kit/contrib/apikeys';
 import * as audit from 'kit/contrib/audit';
+import * as jobs from 'kit/contrib/jobs';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
+import * as tracing from 'kit/contrib/tracing';
 import * as webhooks from 'kit/contrib/webhooks';
 import * as crud from 'kit/crud';
 import * as db from 'kit/db';
@@ -30,6 +33,7 @@ const NAME = 'a_name_nobody_knows';
 const SECRET = webhooks.generateSecret();
 const none = 'takes no options';
 const nothing = {} as never;
+const aJob = jobs.job('options_test_job', { input: z.object({}), run: () => undefined });
 const start = () => undefined;
 
 const mounted = (controller: kit.Controller) =>
@@ -164,6 +168,38 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       uploads: uploads.uploads,
     },
   },
+  'kit/contrib/tracing': { module: tracing, entries: { tracing: tracing.tracing } },
+  'kit/contrib/jobs': {
+    module: jobs,
+    entries: {
+      StartRefused: none,
+      // The same functions as of kit/contrib/webhooks.
+      betterSqlite3Transaction: none,
+      drizzleTransaction: none,
+      kyselyTransaction: none,
+      mikroOrmTransaction: none,
+      nodeSqliteTransaction: none,
+      pgTransaction: none,
+      prismaTransaction: none,
+      typeOrmTransaction: none,
+      cancelJob: none,
+      findJob: none,
+      job: (misspelt) => jobs.job('options_test', { input: z.object({}), run: start, ...(misspelt as object) }),
+      jobs: (misspelt) => jobs.jobs({ jobs: [], ...(misspelt as object) }),
+      permanent: none,
+      pruneJobs: none,
+      retryAfter: none,
+      retryFailed: none,
+      retryJob: none,
+      runDueJobs: (misspelt) => jobs.runDueJobs(nothing, misspelt),
+      startJob: (misspelt) => jobs.startJob({ isTransaction: true } as never, aJob, {}, misspelt),
+      startJobSync: (misspelt) => jobs.startJobSync({ isTransaction: true, sync: true } as never, aJob, {}, misspelt),
+      startJobWorker: (misspelt) => jobs.startJobWorker(nothing, misspelt),
+      startJobs: (misspelt) => jobs.startJobs({ isTransaction: true } as never, aJob, [{}], misspelt),
+      unbindJobs: none,
+      useJobs: (misspelt) => jobs.useJobs(nothing, { jobs: [], ...(misspelt as object) }),
+    },
+  },
   'kit/contrib/webhooks': {
     module: webhooks,
     entries: {
@@ -225,17 +261,21 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     module: db,
     entries: {
       Column: none,
+      Cursors: none,
       JsonParameter: none,
+      Keyset: none,
       addCheck: none,
       addColumn: (misspelt) => db.addColumn('a', 'b', db.t.int(), misspelt),
       alterColumn: (misspelt) => db.alterColumn('a', 'b', db.t.int(), misspelt),
       checkDrift: none,
       code: none,
       compileWhere: none,
+      constraintFault: none,
       constraintViolation: none,
       containsSql: none,
       count: none,
       countQueries: none,
+      countUpTo: none,
       createIndex: (misspelt) => db.createIndex('a', misspelt),
       createTable: (misspelt) => db.createTable('a', { id: db.t.uuidv7().pk() }, misspelt),
       currentTransaction: none,
@@ -243,12 +283,16 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       dropColumn: none,
       dropIndex: none,
       dropTable: none,
+      estimateCount: none,
       find: none,
       findBy: none,
       insert: none,
       insertMany: none,
+      installationId: none,
       isUniqueViolation: none,
       json: none,
+      keysetOf: none,
+      keysetPage: (misspelt) => db.keysetPage([], 1, misspelt),
       list: (misspelt) => db.list(nothing, throttle.throttleModel, misspelt),
       migrate: (misspelt) => db.migrate(nothing, [], misspelt),
       migration: (misspelt) => db.migration('0001_a', [], misspelt),
@@ -266,6 +310,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       remove: none,
       renameColumn: none,
       renameTable: none,
+      secretOf: none,
       softDelete: (misspelt) => db.softDelete(misspelt),
       softDeleteUnique: none,
       sqlFragment: none,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { UserDirectory } from '../auth/user-directory.ts';
+import type { UserDirectory, UserSource } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Migration } from '../db/migrations/migration.ts';
@@ -32,7 +32,7 @@ export interface Module {
   /** Aliases of the databases its tables are in; `default` alone unless said. */
   readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
-  readonly users?: UserDirectory;
+  readonly users?: UserSource;
   readonly services?: readonly Registration[];
   readonly errors?: ErrorCatalog;
   /** Requests that the module sends to others, for the OpenAPI document's `webhooks`: path items by name. */

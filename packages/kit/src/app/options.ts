@@ -1,6 +1,6 @@
 import type { Logger, LoggerOptions } from 'pino';
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { UserDirectory } from '../auth/user-directory.ts';
+import type { UserSource } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Registration } from '../di/registration.ts';
@@ -35,7 +35,7 @@ export interface AppOptions {
   readonly mount: Readonly<Record<string /* '/v1' */, VersionMount | Controllers>>;
   /** Asked in order, before those of the modules. */
   readonly authenticators?: readonly Authenticator[];
-  readonly users?: UserDirectory;
+  readonly users?: UserSource;
   readonly throttles?: readonly Throttle[];
   readonly throttleStorage?: ThrottleStorage;
   readonly errors?: ErrorMap;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Authenticator } from '../auth/authenticator.ts';
-import type { UserDirectory } from '../auth/user-directory.ts';
+import { directoryOf, type UserDirectory } from '../auth/user-directory.ts';
 import { systemClock, type Clock } from '../db/clock.ts';
 import { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
@@ -217,13 +217,14 @@ function duplicateAuthenticators(authenticators: readonly Authenticator[]): Faul
 }
 
 function usersOf(options: AppOptions, modules: readonly Module[], faults: Fault[]): UserDirectory | null {
-  if (options.users !== undefined) return options.users;
+  if (options.users !== undefined) return directoryOf(options.users);
   const bringing = modules.filter((module) => module.users !== undefined);
   if (bringing.length > 1) {
     const names = bringing.map(({ name }) => name).join(' and ');
     faults.push({ id: 'E006', message: `${names} both bring users.`, hint: 'Say which: createApp({ users }).' });
   }
-  return bringing[0]?.users ?? null;
+  const users = bringing[0]?.users;
+  return users === undefined ? null : directoryOf(users);
 }
 
 function containerOf(registrations: readonly Registration[], faults: Fault[]): Container {

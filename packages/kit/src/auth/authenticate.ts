@@ -3,6 +3,15 @@ import { isKitError, type KitError } from '../errors/kit-error.ts';
 import type { Authenticator, AuthRequest } from './authenticator.ts';
 import type { Principal } from './principal.ts';
 
+/**
+ * The order authenticators are asked in: what a client puts into a request itself (a key in a header) before what a browser adds by itself (a
+ * cookie, recognised by `verifyCsrf`). So the credential that was meant decides, and CSRF proof is asked of a cookie only when a cookie authenticated.
+ */
+export function askingOrder(authenticators: readonly Authenticator[]): readonly Authenticator[] {
+  const isAmbient = (each: Authenticator) => each.verifyCsrf !== undefined;
+  return [...authenticators.filter((each) => !isAmbient(each)), ...authenticators.filter(isAmbient)];
+}
+
 export interface Authentication {
   readonly principal: Principal;
   readonly authenticator: Authenticator;

@@ -1,8 +1,9 @@
 import { implementationOf, objectOf } from '../options/read-options.ts';
 import { aFunction, filledText, oneOf, required } from '../options/value-rule.ts';
-import type { UserDirectory } from './user-directory.ts';
+import type { UserSource } from './user-directory.ts';
+import type { UserTable } from './user-table.ts';
 
-const table = objectOf<UserDirectory['table']>({
+const table = objectOf<UserTable>({
   name: required(filledText),
   id: required(filledText),
   username: required(filledText),
@@ -13,8 +14,8 @@ const table = objectOf<UserDirectory['table']>({
   idType: oneOf('uuid', 'text', 'bigint', 'integer'),
 });
 
-export const userDirectory = implementationOf<UserDirectory>('a user directory: { table, findById, findByLogin }', {
+export const userDirectory = implementationOf<UserSource>('a user directory: { table }', {
   table: required(table),
-  findById: required(aFunction),
-  findByLogin: required(aFunction),
+  findById: aFunction,
+  findByLogin: aFunction,
 });

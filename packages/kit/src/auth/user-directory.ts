@@ -1,24 +1,33 @@
 import type { Db } from '../db/db.ts';
+import { findUser } from './find-user.ts';
 import type { User } from './principal.ts';
+import type { UserTable } from './user-table.ts';
 
 /**
  * Where users live. Modules that store an owner use only this, so an app may bring its own users and sessions.
  * `table` lets a module join the owner in the same statement as its own row.
  */
 export interface UserDirectory {
-  readonly table: {
-    readonly name: string;
-    /** Column names. */
-    readonly id: string;
-    readonly username: string;
-    readonly email: string;
-    readonly isActive: string;
-    readonly isStaff: string;
-    readonly isSuperuser: string;
-    /** The SQL type of `id`, `uuid` unless said: modules store owners as text and cast them for the join. */
-    readonly idType?: 'uuid' | 'text' | 'bigint' | 'integer';
-  };
+  readonly table: UserTable;
   findById(db: Db, id: string): Promise<User | null>;
   /** By user name or e-mail address. */
   findByLogin(db: Db, login: string): Promise<User | null>;
+}
+
+/** What an app says about its users. The functions are needed only where the table alone does not answer: users are read from it otherwise. */
+export type UserSource = Pick<UserDirectory, 'table'> & Partial<UserDirectory>;
+
+export function directoryOf(source: UserSource): UserDirectory {
+  if (isComplete(source)) return source;
+  const { table } = source;
+  return {
+    table,
+    findById: async (db, id) => (source.findById === undefined ? findUser(db, table, [table.id], id) : source.findById(db, id)),
+    findByLogin: async (db, login) =>
+      source.findByLogin === undefined ? findUser(db, table, [table.username, table.email], login) : source.findByLogin(db, login),
+  };
+}
+
+function isComplete(source: UserSource): source is UserDirectory {
+  return source.findById !== undefined && source.findByLogin !== undefined;
 }

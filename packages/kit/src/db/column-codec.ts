@@ -4,6 +4,7 @@ import { JsonParameter, jsonText } from './json-parameter.ts';
 import { isStorableText, storableJson } from './storable-text.ts';
 import type { ColumnDefinition } from './table-definition.ts';
 import { timestampText } from './timestamp.ts';
+import { isUuid } from './uuid.ts';
 
 export type ColumnEncoder = (value: unknown) => unknown;
 
@@ -11,7 +12,6 @@ const INT_MIN = -2_147_483_648;
 const INT_MAX = 2_147_483_647;
 const BIGINT_MIN = -(2n ** 63n);
 const BIGINT_MAX = 2n ** 63n - 1n;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** What is wrong with a value, as the end of a sentence that starts with the column's name. */
 class Unfit {
@@ -25,7 +25,7 @@ class Unfit {
 type Check = (value: unknown, column: ColumnDefinition) => unknown;
 
 const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
-  uuid: (value) => (typeof value === 'string' && UUID.test(value) ? value.toLowerCase() : new Unfit('must be a UUID')),
+  uuid: (value) => (typeof value === 'string' && isUuid(value) ? value.toLowerCase() : new Unfit('must be a UUID')),
   text: checkText,
   enum: (value, { values = [] }) =>
     typeof value === 'string' && values.includes(value) ? value : new Unfit(`must be one of ${values.join(', ')}`),

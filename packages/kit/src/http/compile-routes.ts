@@ -17,6 +17,7 @@ import { collisionFaults, partFaults, routeFaults } from './route-faults.ts';
 import { isRoute, type Deprecation, type Route } from './route.ts';
 import { isSchema, jsonSchemaOf, type Schema } from './schema.ts';
 import { groupValueFaults, routeValueFaults } from './value-faults.ts';
+import { askingOrder } from '../auth/authenticate.ts';
 
 /** One version of the API, as the app normalised it. */
 export interface MountPlan {
@@ -298,8 +299,8 @@ class RouteCompiler implements CompiledMount {
 
   #authenticators(where: string, names: readonly string[] | undefined): readonly Authenticator[] {
     const known = this.#defaults.authenticators;
-    if (names === undefined) return known;
-    return names.flatMap((name) => {
+    if (names === undefined) return askingOrder(known);
+    const chosen = names.flatMap((name) => {
       const found = known.find((each) => each.name === name);
       if (found !== undefined) return [found];
       const hint =
@@ -310,6 +311,7 @@ class RouteCompiler implements CompiledMount {
       this.faults.push({ id: 'E005', message: `${where}: no authenticator is named "${name}".`, hint });
       return [];
     });
+    return askingOrder(chosen);
   }
 
   #raises(where: string, raises: NonNullable<Route['options']['raises']>, maps: readonly ErrorMap[]): readonly RaisedError[] {

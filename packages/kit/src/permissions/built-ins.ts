@@ -4,6 +4,7 @@ import { Permission, type PermissionContext, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { flag } from '../options/value-rule.ts';
+import { sameId } from '../auth/same-id.ts';
 
 /** Methods that only read. QUERY is safe although it has a body. */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);
@@ -57,7 +58,7 @@ export function isOwner(field = 'owner_id', options: IsOwnerOptions = {}): Permi
       if (user === null) return false;
       if (object === undefined) return 'unknown';
       if (typeof object !== 'object' || object === null) return false;
-      return (object as Record<string, unknown>)[field] === user.id;
+      return sameId((object as Record<string, unknown>)[field], user.id);
     },
     rows: ({ user }) => (user === null ? false : { [field]: user.id }),
     denial: ({ user }) => {

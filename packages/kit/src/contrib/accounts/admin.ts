@@ -1,9 +1,9 @@
+import { isUuid } from '../../db/uuid.ts';
 import {
   AdminConditions,
   adminDone,
   adminEach,
   adminRows,
-  isUuid,
   type AdminAction,
   type AdminContext,
   type AdminDeclaration,

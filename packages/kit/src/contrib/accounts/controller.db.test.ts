@@ -179,6 +179,16 @@ describeDatabases(
         }
       });
 
+      test('counts the user name and the e-mail address of one account together', async () => {
+        const user = await newUser({ email: 'shared@example.com' });
+        const statuses = [];
+        for (let i = 0; i < 12; i += 1) {
+          const login = i % 2 === 0 ? user.username : ' Shared@Example.com';
+          statuses.push((await logIn(login, 'wrong wrong wrong', { 'x-forwarded-for': `203.0.113.${i}` })).status);
+        }
+        expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+      });
+
       test('does not count a right password', async () => {
         const user = await newUser();
         for (let i = 0; i < 15; i += 1) expect((await logIn(user.username)).status).toBe(200);

@@ -9,6 +9,9 @@ import { csrfTokenOf, endSession, logInByPassword, sessionAnswer } from './passw
 import { LoginBody, PasswordBody, SessionAnswer } from './schemas.ts';
 import { openSession, verifiedUser } from './sessions.ts';
 import { holdForLogin } from './store.ts';
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
+import type { Fault } from '../../options/fault.ts';
 
 /** Password login and sessions for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
@@ -66,7 +69,7 @@ export class AccountController extends Controller {
       const accounts = accountsOf(context.db);
       const { current_password, new_password } = context.body;
       const { username } = context.user;
-      const giveBack = await takeLoginAttempt(username, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
+      const giveBack = await takeLoginAttempt(context.db, username, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
       const user = await verifiedUser(context.db, username, current_password, accounts.settings);
       await giveBack();
       const hash = await hashNewPassword(new_password, user, accounts.settings.passwordCost);
@@ -79,4 +82,8 @@ export class AccountController extends Controller {
       return sessionAnswer(context, accounts, session);
     },
   );
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'accounts', this.constructor.name, 'accounts()');
+  }
 }

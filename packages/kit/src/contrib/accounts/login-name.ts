@@ -31,10 +31,3 @@ export function usernameFault(username: string): string | null {
 export function emailFault(email: string): string | null {
   return EMAIL.test(email) ? null : 'An e-mail address is of the form name@domain, at most 254 characters.';
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** PostgreSQL refuses to compare a key with anything else. */
-export function isUserId(text: string): boolean {
-  return UUID.test(text);
-}

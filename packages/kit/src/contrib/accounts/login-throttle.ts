@@ -9,6 +9,8 @@ import {
   type ThrottleStorage,
 } from '../../throttle/index.ts';
 import { normalizeLogin } from './login-name.ts';
+import type { Db } from '../../db/db.ts';
+import { findUserByLogin } from './store.ts';
 
 /** Guesses from one place, over all accounts. THROTTLE_RATES may set `login_client`. */
 const CLIENT_RATE = parseRate('20/min');
@@ -27,19 +29,23 @@ export const loginClientThrottle: Throttle = {
 export const logoutClientThrottle: Throttle = clientThrottle('60/min', { name: 'logout_client' });
 
 /**
- * Charges one guess at an account and answers how to return it once the password was right. Unknown accounts have
- * budgets too: a refusal must not tell them apart. The account is known only from the body, so the route cannot do this.
+ * Takes one guess from an account's budget and returns the function that gives it back once the password was right. User name and e-mail
+ * address of one account share the budget. Unknown accounts have budgets too: a refusal must not tell them apart. The account is known only
+ * from the body, so the route cannot do this.
  */
 export async function takeLoginAttempt(
+  db: Db,
   login: string,
   storage: ThrottleStorage,
   rates: ThrottleRates,
   now: Date,
 ): Promise<() => Promise<void>> {
+  const normalized = normalizeLogin(login);
+  const user = await findUserByLogin(db, normalized);
   const account: Throttle = {
     name: 'login_account',
     phase: 'principal',
-    key: () => normalizeLogin(login),
+    key: () => user?.username ?? normalized,
     rate: () => rates['login_account'] ?? ACCOUNT_RATE,
   };
   const outcome = await enforceThrottles([account], 'principal', { clientAddress: '', principal: null, tenant: null, rates }, storage, now);

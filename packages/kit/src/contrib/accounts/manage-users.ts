@@ -4,7 +4,7 @@ import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { accountErrors } from './errors.ts';
-import { emailFault, isUserId, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
+import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
 import {
@@ -19,6 +19,7 @@ import {
   type UserRow,
 } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
+import { isUuid } from '../../db/uuid.ts';
 
 /** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
 export interface UserManagement {
@@ -54,7 +55,7 @@ const NEW_USER: ReadonlySet<string> = new Set(
 /** By id, user name or e-mail address. */
 export async function requireUser(db: Db, login: string): Promise<UserRow> {
   const normalized = normalizeLogin(login);
-  const user = isUserId(normalized) ? await findUserById(db, normalized) : await findUserByLogin(db, normalized);
+  const user = isUuid(normalized) ? await findUserById(db, normalized) : await findUserByLogin(db, normalized);
   if (user === null) throw accountErrors.user_not_found({ detail: `There is no user ${JSON.stringify(login)}.` });
   return user;
 }

@@ -20,7 +20,7 @@ export async function logInByPassword(
 ): Promise<{ user: User; csrf_token: string }> {
   const accounts = accountsOf(context.db);
   requireOwnOrigin(context, accounts);
-  const giveBack = await takeLoginAttempt(login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
+  const giveBack = await takeLoginAttempt(context.db, login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
   const previousToken = sessionTokenOf(context.request.headers, accounts.settings);
   const session = await logIn(context.db, { login, password, previousToken, admit }, accounts.settings, context.clock);
   await giveBack();

@@ -1,7 +1,8 @@
 import type { UserDirectory } from '../../auth/index.ts';
 import { publicUser } from './manage-users.ts';
-import { isUserId, normalizeLogin } from './login-name.ts';
+import { normalizeLogin } from './login-name.ts';
 import { findUserById, findUserByLogin } from './store.ts';
+import { isUuid } from '../../db/uuid.ts';
 
 /** The users of this module, as every other module sees them. */
 export const accountsDirectory: UserDirectory = {
@@ -15,7 +16,7 @@ export const accountsDirectory: UserDirectory = {
     isSuperuser: 'is_superuser',
   },
   async findById(db, id) {
-    const user = isUserId(id) ? await findUserById(db, id) : null;
+    const user = isUuid(id) ? await findUserById(db, id) : null;
     return user === null ? null : publicUser(user);
   },
   async findByLogin(db, login) {

@@ -7,6 +7,7 @@ import type { ApiKey } from './api-key.ts';
 import { keyringOf } from './keyring.ts';
 import type { KeyState } from './state.ts';
 import { stateConditions } from './store.ts';
+import { tableSql } from '../../auth/user-table.ts';
 
 export type ListedKey = ApiKey & { readonly owner_username: string | null };
 
@@ -54,10 +55,9 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
 
 /** The ids of users whose name contains the text; more than these and the search says too little. */
 async function ownersNamedLike(db: Db, text: string): Promise<readonly string[]> {
-  const { id, name, username } = keyringOf(db).users.table;
-  const table = name.split('.').map(quoteName).join('.');
+  const { table } = keyringOf(db).users;
   const rows = await db.query<{ id: unknown }>(
-    `select ${quoteName(id)} as id from ${table} where ${containsSql(quoteName(username), '$1', db.dialect)} limit 100`,
+    `select ${quoteName(table.id)} as id from ${tableSql(table)} where ${containsSql(quoteName(table.username), '$1', db.dialect)} limit 100`,
     [text],
   );
   return rows.map((row) => String(row.id));

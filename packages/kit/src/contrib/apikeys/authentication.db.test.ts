@@ -4,6 +4,8 @@ import { accountsOf } from '../accounts/accounts.ts';
 import { activateUser, deactivateUser } from '../accounts/manage-users.ts';
 import type { User } from '../../auth/principal.ts';
 import { countQueries } from '../../db/query-observer.ts';
+import { AccountController } from '../accounts/controller.ts';
+import { createUser } from '../accounts/manage-users.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { formatKey, newPrefix, newSecret } from './key.ts';
 import { revokeApiKey } from './revoke.ts';
@@ -203,6 +205,47 @@ describeDatabases(
       expect((await from('192.0.2.5', 'kit_5')).result.status, 'what is no key at all counts too').toBe(429);
       for (let other = 0; other < 20; other += 1) expect((await from('192.0.2.4', 'eyJhbGciOi.other.token')).result.status).toBe(401);
       expect((await from('192.0.2.4', raw)).result.status, 'tokens of another kind are no attempts').toBe(200);
+      await kit.app.close();
+    });
+
+    test('of 200 forged keys at once, no more than the rate reach the database; as many good ones all pass', async () => {
+      const kit = await startKeyApp(database.db, { keys: { failedAttempts: '5/min' }, app: { trustedProxies: ['loopback'] } });
+      const { raw } = await kit.key(await kit.user('parallel'));
+      const bad = () => formatKey('kit', { prefix: newPrefix(), secret: newSecret() });
+      const at = (address: string, key: () => string) =>
+        countQueries(() =>
+          Promise.all(Array.from({ length: 200 }, () => kit.call('GET', '/v1/whoami', { 'x-forwarded-for': address, 'x-api-key': key() }))),
+        );
+      const forged = await at('198.51.100.1', bad);
+      const statuses = forged.result.map(({ status }) => status);
+      expect([statuses.filter((status) => status === 401).length, statuses.filter((status) => status === 429).length]).toEqual([5, 195]);
+      expect(forged.count).toBe(5);
+      const good = await at('198.51.100.2', () => raw);
+      expect(new Set(good.result.map(({ status }) => status))).toEqual(new Set([200]));
+      await kit.app.close();
+    });
+  },
+  { prepare: prepareAccountsAndKeys, template: 'accounts_and_keys' },
+);
+
+describeDatabases(
+  'a key and a session in one browser',
+  (database) => {
+    test('the key decides and needs no CSRF proof; the cookie alone needs it', async () => {
+      const kit = await startKeyApp(database.db, { app: { mount: { '/a': { '/account': AccountController } } } });
+      const password = 'correct horse battery';
+      const user = await createUser(database.db, { username: 'browser', password }, accountsOf(kit.app.db).management(null));
+      const login = await kit.call('POST', '/a/account/login', { host: 'api.example.com' }, { login: 'browser', password });
+      const cookie = String(login.headers['set-cookie']).split(';')[0] ?? '';
+      const { raw } = await kit.key(user, { scopes: ['orders:write'] });
+      const post = (headers: Record<string, string>) => kit.call('POST', '/v1/orders', { host: 'api.example.com', cookie, ...headers });
+      expect(await post({ 'x-api-key': raw })).toMatchObject({ status: 200 });
+      expect(await post({ authorization: `Bearer ${raw}` })).toMatchObject({ status: 200 });
+      expect(await post({})).toMatchObject({ status: 403, body: { code: 'csrf_failed' } });
+      expect(await post({ 'x-api-key': 'kit_nonsense' })).toMatchObject({ status: 403, body: { code: 'csrf_failed' } });
+      const reading = await kit.call('GET', '/v1/whoami', { cookie, 'x-api-key': raw });
+      expect(reading.body).toMatchObject({ user: 'browser', scheme: 'api_key' });
+      expect((await kit.call('GET', '/v1/whoami', { cookie })).body).toMatchObject({ user: 'browser', scheme: 'session' });
       await kit.app.close();
     });
   },

@@ -9,7 +9,7 @@ import { scopeCovers } from '../../permissions/scope.ts';
 import { type ApiKey, apiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
 import { keyringOf } from './keyring.ts';
-import { couldBeOwnerId } from './ids.ts';
+import { couldBeUserId } from '../../auth/user-table.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
@@ -175,7 +175,7 @@ function until({ expires_at }: ApiKey, now: Date): string {
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {
   const { users } = keyringOf(db);
-  const user = (await users.findByLogin(db, login)) ?? (couldBeOwnerId(login, users.table) ? await users.findById(db, login) : null);
+  const user = (await users.findByLogin(db, login)) ?? (couldBeUserId(login, users.table) ? await users.findById(db, login) : null);
   return user ?? context.fail(`There is no user ${JSON.stringify(login)}. Name one by user name, e-mail address or id.`);
 }
 

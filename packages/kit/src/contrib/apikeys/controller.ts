@@ -21,6 +21,10 @@ import { updateApiKey } from './update.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { flag, listOf, nullable, rule } from '../../options/value-rule.ts';
 import { isScope } from '../../permissions/scope.ts';
+import { sameId } from '../../auth/same-id.ts';
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
+import type { Fault } from '../../options/fault.ts';
 
 /** Entries of a page: unless asked otherwise, and at most. */
 const PAGE_SIZE = 50;
@@ -165,6 +169,10 @@ export class ApiKeyController extends Controller {
     const faults = [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
     if (faults.length > 0) throw invalid(faults);
   }
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'apikeys', this.constructor.name, 'apiKeys()');
+  }
 }
 
 /** A longer life hands out the key's scopes again; a shorter one takes away only. */
@@ -180,7 +188,7 @@ function invalid(errors: readonly FieldError[]) {
 /** Another user's key is exactly as missing as one that never was. */
 async function ownKey({ db, user }: Pick<Caller, 'db' | 'user'>, id: string): Promise<ApiKey> {
   const key = await findKey(db, keyringOf(db).statements, 'id', id.toLowerCase());
-  if (key === null || key.owner_id !== user.id) throw apiKeyErrors.api_key_not_found();
+  if (key === null || !sameId(key.owner_id, user.id)) throw apiKeyErrors.api_key_not_found();
   return key;
 }
 

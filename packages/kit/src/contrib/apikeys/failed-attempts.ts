@@ -1,52 +1,95 @@
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { clientKey } from '../../throttle/client-key.ts';
-import { admit, gcra } from '../../throttle/gcra.ts';
+import { admit, gcra, type Gcra } from '../../throttle/gcra.ts';
 import type { Rate } from '../../throttle/rate.ts';
 
 /** Addresses remembered at a time; an attacker with more than this has better things to do than guess 256 bits. */
 const ADDRESSES_MAX = 10_000;
 
+interface Budget {
+  /** Undefined: no failure counts any more. */
+  tat: number | undefined;
+  /** Attempts whose outcome is not known yet. Each may become a failure, so each holds a place of the budget. */
+  pending: number;
+  readonly waiting: (() => void)[];
+}
+
+/** A place of the budget, held until the outcome of one attempt is known. */
+export interface Attempt {
+  succeeded(): void;
+  failed(): void;
+}
+
 /**
- * Counts bad keys per client address, in this process and without the database: the point is to keep guessers away from it. Only
- * failures count, so an address behind which many good clients work is not slowed down by them.
+ * Counts bad keys per client address, in this process and without the database: the point is to keep guessers away from it. Only failures
+ * count. Check and count are one step: an attempt takes a place first and gives it back when the key was good, so parallel guesses pass no
+ * more than the rate. When every place is taken by attempts that are still open, the next one waits for an outcome instead of being
+ * refused: an address behind which many good clients work is not slowed down by more than that.
  */
 export class FailedAttempts {
   readonly #rate: Rate;
-  readonly #tats = new Map<string, number>();
+  readonly #budgets = new Map<string, Budget>();
 
   constructor(rate: Rate) {
     this.#rate = rate;
   }
 
-  /** The 429 for an address that failed too often just now, or null when it may try. */
-  refusal(address: string, now: Date): KitError | null {
-    const tat = this.#tats.get(clientKey(address));
-    if (tat === undefined) return null;
-    const cell = gcra(this.#rate, now);
-    if (admit(tat, cell) !== null) return null;
-    const seconds = Math.max(1, Math.ceil((tat + cell.incrementUs - cell.windowUs - cell.nowUs) / 1_000_000));
-    return coreErrors.throttled({
-      detail: `Too many invalid API keys from this address. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
-      extensions: { policy: 'api_key_failures' },
-      headers: { 'retry-after': String(seconds) },
-    });
-  }
-
-  record(address: string, now: Date): void {
+  /** Throws the 429 for an address that failed too often just now. A promise only when it has to wait. */
+  begin(address: string, now: Date): Attempt | Promise<Attempt> {
     const key = clientKey(address);
     const cell = gcra(this.#rate, now);
-    const next = admit(this.#tats.get(key), cell);
-    if (next === null) return;
-    if (this.#tats.size >= ADDRESSES_MAX && !this.#tats.has(key)) this.#makeRoom(cell.nowUs);
-    this.#tats.set(key, next);
+    const budget = this.#budgetOf(key);
+    if (admit(budget.tat, cell) === null) throw refusal(budget.tat ?? 0, cell);
+    if (!hasPlace(budget, cell)) return this.#waitFor(budget, address, now);
+    budget.pending += 1;
+    return { succeeded: () => this.#end(key, budget), failed: () => this.#end(key, budget, now) };
   }
 
-  #makeRoom(nowUs: number): void {
-    for (const [key, tat] of this.#tats) if (tat <= nowUs) this.#tats.delete(key);
-    for (const key of this.#tats.keys()) {
-      if (this.#tats.size < ADDRESSES_MAX) return;
-      this.#tats.delete(key);
-    }
+  async #waitFor(budget: Budget, address: string, now: Date): Promise<Attempt> {
+    await new Promise<void>((resolve) => budget.waiting.push(resolve));
+    return this.begin(address, now);
   }
+
+  #end(key: string, budget: Budget, failedAt?: Date): void {
+    budget.pending -= 1;
+    if (failedAt !== undefined) {
+      const cell = gcra(this.#rate, failedAt);
+      budget.tat = admit(budget.tat, cell) ?? budget.tat;
+    }
+    for (const wake of budget.waiting.splice(0)) wake();
+    if (budget.pending === 0 && budget.tat === undefined && budget.waiting.length === 0) this.#budgets.delete(key);
+  }
+
+  #budgetOf(key: string): Budget {
+    const known = this.#budgets.get(key);
+    if (known !== undefined) return known;
+    if (this.#budgets.size >= ADDRESSES_MAX) this.#forgetOldest();
+    const budget: Budget = { tat: undefined, pending: 0, waiting: [] };
+    this.#budgets.set(key, budget);
+    return budget;
+  }
+
+  /** Insertion order is order of age. An attempt that is open keeps its own reference, and ends as usual. */
+  #forgetOldest(): void {
+    const oldest = this.#budgets.keys().next();
+    if (oldest.done !== true) this.#budgets.delete(oldest.value);
+  }
+}
+
+/** Whether all open attempts and one more may fail. */
+function hasPlace({ tat, pending }: Budget, cell: Gcra): boolean {
+  if (pending === 0) return true;
+  const { nowUs, incrementUs, windowUs, horizonUs } = cell;
+  const base = tat === undefined || tat <= nowUs || tat > horizonUs ? nowUs : tat;
+  return base + (pending + 1) * incrementUs - nowUs <= windowUs;
+}
+
+function refusal(tat: number, cell: Gcra): KitError {
+  const seconds = Math.max(1, Math.ceil((tat + cell.incrementUs - cell.windowUs - cell.nowUs) / 1_000_000));
+  return coreErrors.throttled({
+    detail: `Too many invalid API keys from this address. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
+    extensions: { policy: 'api_key_failures' },
+    headers: { 'retry-after': String(seconds) },
+  });
 }

@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.ts';
 import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
-import { couldBeOwnerId } from './ids.ts';
+import { couldBeUserId } from '../../auth/user-table.ts';
 import { keyState } from './state.ts';
 import { countKeys, holdOwner, type HeldOwner } from './store.ts';
 
@@ -12,7 +12,7 @@ import { countKeys, holdOwner, type HeldOwner } from './store.ts';
  */
 export async function requireRoomForKey(tx: Db, ownerId: string, now: Date): Promise<HeldOwner | null> {
   const { statements, users, maxKeysPerOwner: limit } = keyringOf(tx);
-  const owner = couldBeOwnerId(ownerId, users.table) ? await holdOwner(tx, statements, ownerId) : null;
+  const owner = couldBeUserId(ownerId, users.table) ? await holdOwner(tx, statements, ownerId) : null;
   if (owner === null) return null;
   // Keys of an inactive owner count too: they all come back when the owner does.
   const state = owner.is_active ? 'active' : 'owner_inactive';

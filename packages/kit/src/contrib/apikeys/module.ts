@@ -11,6 +11,7 @@ import { apiKeys as keys } from './models.ts';
 import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify.ts';
+import { userTableFaults } from '../../auth/user-table.ts';
 
 /** Scoped API keys: both authentication classes and the table. Mount ApiKeyController for self-service. */
 export function apiKeys(options: ApiKeyOptions = {}): Module {
@@ -25,6 +26,8 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
     errors: apiKeyErrors,
     commands: [apiKeyCommand],
     admin: apiKeysAdmin,
+    // Keys are joined with their owners: a wrong name would show at the first key.
+    checks: [{ name: 'api_key_owners', run: (app) => (app.users === null ? [] : userTableFaults(app.db, app.users.table)) }],
     provides: () => ({ userChanges: [ownerChanged] }),
     metrics(registry) {
       verifications = registry.counter({

@@ -1,9 +1,10 @@
 import type { User } from '../../auth/principal.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
+import { flagSql, isTrue, tableSql, userIdSql, type ColumnTypes, type UserTable } from '../../auth/user-table.ts';
+import { quoteName } from '../../db/names.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { ApiKey } from './api-key.ts';
-import { couldBeKeyId } from './ids.ts';
+import { isUuid } from '../../db/uuid.ts';
 import type { KeyState } from './state.ts';
 
 /** A key with what verification compares. The digests never leave this module. */
@@ -17,15 +18,15 @@ export interface VerifiableKey {
   readonly previousDigest: string | null;
 }
 
-type KeyRow = Omit<ApiKey, 'owner_is_active'> & { readonly owner_is_active: boolean | null };
+type KeyRow = Omit<ApiKey, 'owner_is_active'> & { readonly owner_is_active: unknown };
 
 type VerificationRow = KeyRow & {
   readonly digest: string;
   readonly previous_digest: string | null;
   readonly owner_username: string | null;
   readonly owner_email: string | null;
-  readonly owner_is_staff: boolean | null;
-  readonly owner_is_superuser: boolean | null;
+  readonly owner_is_staff: unknown;
+  readonly owner_is_superuser: unknown;
 };
 
 const COLUMNS = [
@@ -55,17 +56,18 @@ export interface KeyStatements {
   readonly holdOwner: string;
 }
 
-export function keyStatements(users: UserDirectory['table'], dialect: Dialect): KeyStatements {
-  const table = users.name.split('.').map(quoted).join('.');
-  const column = (name: string) => `u.${quoted(name)}`;
-  const ownerIsActive = column(users.isActive);
-  const from = `from api_keys k left join ${table} u on ${column(users.id)} = ${ownerId('k.owner_id', users, dialect)}`;
+export function keyStatements(users: UserTable, types: ColumnTypes | undefined, dialect: Dialect): KeyStatements {
+  const table = tableSql(users);
+  const column = (name: string) => `u.${quoteName(name)}`;
+  const flag = (name: string) => flagSql(column(name), types?.get(name));
+  const ownerIsActive = flag(users.isActive);
+  const from = `from api_keys k left join ${table} u on ${column(users.id)} = ${userIdSql('k.owner_id', users, dialect)}`;
   const select = `select ${[...COLUMNS, `${ownerIsActive} as owner_is_active`].join(', ')}`;
   const owner = [
     `${column(users.username)} as owner_username`,
     `${column(users.email)} as owner_email`,
-    `${column(users.isStaff)} as owner_is_staff`,
-    `${column(users.isSuperuser)} as owner_is_superuser`,
+    `${flag(users.isStaff)} as owner_is_staff`,
+    `${flag(users.isSuperuser)} as owner_is_superuser`,
   ];
   const lock = dialect === 'postgres' ? ' for no key update' : '';
   return Object.freeze({
@@ -76,32 +78,22 @@ export function keyStatements(users: UserDirectory['table'], dialect: Dialect): 
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
-    holdOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${ownerId('$1', users, dialect)}${lock}`,
+    holdOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${userIdSql('$1', users, dialect)}${lock}`,
   });
-}
-
-/** Owners are stored as text. PostgreSQL needs the type of the users' key to use its index; SQLite only tells numbers from text. */
-function ownerId(value: string, { idType = 'uuid' }: UserDirectory['table'], dialect: Dialect): string {
-  if (dialect === 'postgres') return `cast(${value} as ${idType})`;
-  return idType === 'bigint' || idType === 'integer' ? `cast(${value} as integer)` : value;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 export async function findForVerification(db: Db, statements: KeyStatements, prefix: string): Promise<VerifiableKey | null> {
   const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix], { pipelined: true });
   if (row === undefined) return null;
   const { owner_username, owner_email, owner_is_staff, owner_is_superuser, digest, previous_digest: previousDigest, ...key } = row;
-  const owner_is_active = key.owner_is_active === true;
+  const owner_is_active = isTrue(key.owner_is_active);
   const owner = {
     id: key.owner_id,
     username: owner_username ?? '',
     email: owner_email,
     is_active: owner_is_active,
-    is_staff: owner_is_staff === true,
-    is_superuser: owner_is_superuser === true,
+    is_staff: isTrue(owner_is_staff),
+    is_superuser: isTrue(owner_is_superuser),
   };
   const apiKey = { ...key, owner_is_active };
   return { row: apiKey, apiKey, owner, digest, previousDigest };
@@ -115,7 +107,7 @@ export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' 
 /** The row as it is until the end of the transaction: what audit entries call "before" is then really what was replaced. */
 export async function holdKey(tx: Db, { select, from }: KeyStatements, id: string): Promise<ApiKey | null> {
   const lock = tx.dialect === 'postgres' ? ' for update of k' : '';
-  if (!couldBeKeyId(id)) return null;
+  if (!isUuid(id)) return null;
   const [row] = await tx.query<KeyRow>(`${select} ${from} where k.id = $1${lock}`, [id.toLowerCase()]);
   return row === undefined ? null : toApiKey(row);
 }
@@ -130,7 +122,7 @@ export interface HeldOwner {
 /** Null when there is no such user. */
 export async function holdOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<HeldOwner | null> {
   const [row] = await tx.query<HeldOwner>(statements.holdOwner, [ownerId]);
-  return row ?? null;
+  return row === undefined ? null : { id: row.id, is_active: isTrue(row.is_active) };
 }
 
 export type NewKey = Pick<ApiKey, 'id' | 'owner_id' | 'name' | 'prefix' | 'scopes' | 'rate_limit' | 'created_at' | 'expires_at'> & {
@@ -275,5 +267,5 @@ export async function writeLastUsed(db: Db, uses: ReadonlyMap<string, PendingUse
 }
 
 function toApiKey(row: KeyRow): ApiKey {
-  return { ...row, owner_is_active: row.owner_is_active === true };
+  return { ...row, owner_is_active: isTrue(row.owner_is_active) };
 }

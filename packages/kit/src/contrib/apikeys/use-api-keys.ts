@@ -1,5 +1,6 @@
 import { emptyRegistry, type Registry } from '../../app/registry.ts';
-import type { UserDirectory } from '../../auth/user-directory.ts';
+import { directoryOf, type UserDirectory, type UserSource } from '../../auth/user-directory.ts';
+import { columnTypes, userTableFaults } from '../../auth/user-table.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
@@ -12,12 +13,12 @@ import { LastUsed } from './last-used.ts';
 import { apiKeyRules, completed, pepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
 import { keyStatements } from './store.ts';
 import { userDirectory } from '../../auth/user-directory-rule.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { InvalidOptions, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { clock, objectWith, required } from '../../options/value-rule.ts';
 
 export interface UseApiKeysOptions extends ApiKeyOptions {
   /** Where the owners live. */
-  readonly users: UserDirectory;
+  readonly users: UserSource;
   readonly clock?: Clock;
   readonly log?: DbLog;
   /** What records and publishes changes; nothing unless given. */
@@ -42,9 +43,12 @@ const rules: OptionRules<UseApiKeysOptions> = {
 /** Sets keys up for a database without the toolkit's application: afterwards `verifyApiKey(database, raw)` and the other verbs work on it. */
 export async function useApiKeys(database: Database, options: UseApiKeysOptions): Promise<ApiKeysInUse> {
   readOptions('useApiKeys()', options, rules);
+  const faults = await userTableFaults(database, options.users.table);
+  if (faults.length > 0)
+    throw new InvalidOptions(faults.map(({ id, message, hint }) => ({ id, message: `useApiKeys(): ${message}`, hint })));
   const { users, clock = database.clock, log = silentLog, registry, ...rest } = options;
   return startKeyring(database, completed(rest), {
-    users,
+    users: directoryOf(users),
     clock,
     log,
     registry: { ...emptyRegistry, ...registry },
@@ -80,7 +84,7 @@ export async function startKeyring(
     pepper,
     maxKeysPerOwner: settings.maxKeysPerOwner,
     users,
-    statements: keyStatements(users.table, database.dialect),
+    statements: keyStatements(users.table, await columnTypes(database, users.table.name), database.dialect),
     clock,
     registry,
     failedAttempts: settings.failedAttempts === null ? null : new FailedAttempts(settings.failedAttempts),

@@ -1,7 +1,7 @@
+import { isUuid } from '../../db/uuid.ts';
 import {
   AdminConditions,
   adminRows,
-  isUuid,
   type AdminContext,
   type AdminDeclaration,
   type AdminListQuery,

@@ -9,6 +9,9 @@ import { sealBeforeReading } from './seal.ts';
 import { findEntry, listEntries, type StoredEntry } from './store.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText } from '../../options/value-rule.ts';
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
+import type { Fault } from '../../options/fault.ts';
 
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 100;
@@ -55,6 +58,10 @@ export class AuditController extends Controller {
     const database = databases[using];
     if (database === undefined) throw new Error(`${name}.using: there is no database "${using}".`);
     return database;
+  }
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'audit', this.constructor.name, 'audit()');
   }
 }
 

@@ -6,7 +6,8 @@ import { JobWorker, type WorkerOptions } from './running/worker.ts';
 
 /** Runs what is due now and returns: for cron jobs and tests. Any number of processes may do so at once. */
 export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<WorkSummary> {
-  const worker = new JobWorker(jobsOf(db), checked(options));
+  const given = checked(options);
+  const worker = new JobWorker(jobsOf(db), given);
   try {
     return await worker.runOnce();
   } finally {
@@ -16,7 +17,8 @@ export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<W
 
 /** A worker that goes on until `stop()`. */
 export async function startJobWorker(db: Db, options: WorkerOptions = {}): Promise<JobWorker> {
-  const worker = new JobWorker(jobsOf(db), checked(options));
+  const given = checked(options);
+  const worker = new JobWorker(jobsOf(db), given);
   await worker.start();
   return worker;
 }

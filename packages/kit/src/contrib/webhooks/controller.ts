@@ -48,6 +48,9 @@ import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText, listOf, nullable, oneOf, sentenceRule } from '../../options/value-rule.ts';
 import { rateFault } from '../../throttle/rate.ts';
 import { webhooksOf } from './webhooks.ts';
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
+import type { Fault } from '../../options/fault.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
 
@@ -346,6 +349,10 @@ export class WebhookEndpointController extends Controller {
       await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       return recordOf(tx)(after);
     });
+  }
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'webhooks', this.constructor.name, 'webhooks()');
   }
 }
 

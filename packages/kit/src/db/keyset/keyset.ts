@@ -6,6 +6,7 @@ import type { Model } from '../model.ts';
 import { statementsOf } from '../model-statements.ts';
 import { quoteName } from '../names.ts';
 import type { ColumnDefinition } from '../table-definition.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** One column of an ordering. */
 export interface KeysetColumn {
@@ -179,12 +180,16 @@ export interface KeysetPage<R> {
   readonly previous: R | undefined;
 }
 
+const PAGE_OPTIONS: ReadonlySet<string> = new Set(['backwards', 'hasPosition']);
+
 /** Cuts what a statement with `limit + 1` found into a page. `hasPosition`: it did not begin at the start. */
 export function keysetPage<R>(
   found: readonly R[],
   limit: number,
-  { backwards = false, hasPosition = false }: { readonly backwards?: boolean; readonly hasPosition?: boolean } = {},
+  options: { readonly backwards?: boolean; readonly hasPosition?: boolean } = {},
 ): KeysetPage<R> {
+  refuseUnknownNames('keysetPage()', options, PAGE_OPTIONS);
+  const { backwards = false, hasPosition = false } = options;
   const hasMore = found.length > limit;
   const kept = hasMore ? found.slice(0, limit) : found;
   const rows = backwards ? kept.toReversed() : kept;

@@ -1,10 +1,10 @@
+import { isUuid } from '../../../db/uuid.ts';
 // SQL of the admin site's lists and record pages.
 import {
   AdminConditions,
   adminRows,
   bucketSql,
   firstKeyAt,
-  isUuid,
   type AdminBuckets,
   type AdminListQuery,
   type AdminRows,

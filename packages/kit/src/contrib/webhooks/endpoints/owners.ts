@@ -3,20 +3,20 @@ import type { UserDirectory } from '../../../auth/user-directory.ts';
 import { quoteName } from '../../../db/names.ts';
 import type { Db } from '../../../db/db.ts';
 import { containsSql } from '../../../db/portable-sql.ts';
+import { couldBeUserId, tableSql, userIdSql } from '../../../auth/user-table.ts';
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Names that contain a searched text; more than this and the search says too little. */
 const FOUND_MAX = 100;
 
 /** User names by id; ids that no user has are missing. */
 export async function ownerNames(db: Db, users: UserDirectory | null, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const wanted = users === null ? [] : [...new Set(ids)].filter((id) => mayBeId(id, users));
+  const wanted = users === null ? [] : [...new Set(ids)].filter((id) => couldBeUserId(id, users.table));
   if (users === null || wanted.length === 0) return new Map();
-  const { id, username, idType = 'uuid' } = users.table;
+  const { id, username } = users.table;
   const rows = await db.query<{ id: unknown; username: string }>(
-    `select ${quoteName(id)} as id, ${quoteName(username)} as username from ${tableOf(users)}
-     where ${quoteName(id)} in (${wanted.map((_, index) => `$${index + 1}`).join(', ')})`,
-    wanted.map((each) => (idType === 'bigint' || idType === 'integer' ? Number(each) : each)),
+    `select ${quoteName(id)} as id, ${quoteName(username)} as username from ${tableSql(users.table)}
+     where ${quoteName(id)} in (${wanted.map((_, index) => userIdSql(`$${index + 1}`, users.table, db.dialect)).join(', ')})`,
+    wanted,
   );
   return new Map(rows.map((row) => [String(row.id), row.username]));
 }
@@ -25,19 +25,9 @@ export async function ownerNames(db: Db, users: UserDirectory | null, ids: reado
 export async function ownersNamedLike(db: Db, users: UserDirectory | null, text: string): Promise<readonly string[]> {
   if (users === null) return [];
   const rows = await db.query<{ id: unknown }>(
-    `select ${quoteName(users.table.id)} as id from ${tableOf(users)}
+    `select ${quoteName(users.table.id)} as id from ${tableSql(users.table)}
      where ${containsSql(quoteName(users.table.username), '$1', db.dialect)} limit ${FOUND_MAX}`,
     [text],
   );
   return rows.map(({ id }) => String(id));
-}
-
-function tableOf({ table }: UserDirectory): string {
-  return table.name.split('.').map(quoteName).join('.');
-}
-
-/** PostgreSQL refuses to compare a key with text that is none. */
-function mayBeId(id: string, { table: { idType = 'uuid' } }: UserDirectory): boolean {
-  if (idType === 'uuid') return UUID.test(id);
-  return idType === 'text' || /^\d{1,18}$/.test(id);
 }
