@@ -1,3 +1,4 @@
+import { fieldCodes } from '../packages/kit/src/errors/field-codes.ts';
 import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -83,10 +84,23 @@ export class StockController extends Controller {
 }
 \`\`\`
 
-An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`extensions\` and \`headers\`.
+An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`headers\` and, as members of a problem, \`extensions\`. The short
+format (\`ERROR_FORMAT=detail\`) has \`detail\`, \`code\` and \`errors\` and nothing else; the id of the request is in \`X-Request-ID\`.
+
+## Codes of fields
+
+Every fault of a 422 is in \`errors\`, with one of these codes or one that the operation documents:
+
+${fieldCodeTable()}
 
 ${parts.join('\n\n')}
 `;
+}
+
+function fieldCodeTable(): string {
+  return ['| code | means |', '|---|---|', ...Object.entries(fieldCodes).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)].join(
+    '\n',
+  );
 }
 
 function errorTable(definitions: readonly ErrorDefinition[]): string {

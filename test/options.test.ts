@@ -146,6 +146,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     entries: {
       AuditController: withStatic(audit.AuditController),
       audit: audit.audit,
+      sealEntries: (misspelt) => audit.sealEntries(nothing, misspelt),
       pruneAudit: (misspelt) => audit.pruneAudit(nothing, nothing, misspelt),
       verifyChain: (misspelt) => audit.verifyChain(nothing, misspelt),
     },

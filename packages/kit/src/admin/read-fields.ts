@@ -62,27 +62,27 @@ const checks: Readonly<Record<AdminField['kind'], Check>> = {
   text,
   long_text: text,
   password: text,
-  number: (value) => (typeof value === 'number' && Number.isFinite(value) ? null : { code: 'type', message: 'Give a number.' }),
-  bool: (value) => (typeof value === 'boolean' ? null : { code: 'type', message: 'Give true or false.' }),
+  number: (value) => (typeof value === 'number' && Number.isFinite(value) ? null : { code: 'invalid_type', message: 'Give a number.' }),
+  bool: (value) => (typeof value === 'boolean' ? null : { code: 'invalid_type', message: 'Give true or false.' }),
   time: (value) =>
-    typeof value === 'string' && isMoment(value) ? null : { code: 'format', message: 'Give a time as in 2026-01-31T12:00:00Z.' },
-  date: (value) => (typeof value === 'string' && isDay(value) ? null : { code: 'format', message: 'Give a day as in 2026-01-31.' }),
+    typeof value === 'string' && isMoment(value) ? null : { code: 'invalid_format', message: 'Give a time as in 2026-01-31T12:00:00Z.' },
+  date: (value) => (typeof value === 'string' && isDay(value) ? null : { code: 'invalid_format', message: 'Give a day as in 2026-01-31.' }),
   select: (value, { choices = [] }) =>
     choices.some((choice) => choice.value === value)
       ? null
-      : { code: 'enum', message: `Choose one of ${choices.map((choice) => choice.value).join(', ')}.` },
+      : { code: 'invalid_value', message: `Choose one of ${choices.map((choice) => choice.value).join(', ')}.` },
   strings: (value, { maxLength = LENGTH_MAX }) => stringsFault(value, maxLength),
   json: () => null,
 };
 
 function textFault(value: unknown, maxLength: number): FieldFault | null {
-  if (typeof value !== 'string') return { code: 'type', message: 'Give text.' };
+  if (typeof value !== 'string') return { code: 'invalid_type', message: 'Give text.' };
   if (value.includes('\0')) return { code: 'invalid', message: 'Text cannot hold U+0000.' };
   return value.length <= maxLength ? null : { code: 'max_length', message: `At most ${maxLength} characters.` };
 }
 
 function stringsFault(value: unknown, maxLength: number): FieldFault | null {
-  if (!Array.isArray(value)) return { code: 'type', message: 'Give a list of texts.' };
+  if (!Array.isArray(value)) return { code: 'invalid_type', message: 'Give a list of texts.' };
   if (value.length > STRINGS_MAX) return { code: 'max_items', message: `At most ${STRINGS_MAX} entries.` };
   for (const each of value) {
     const fault = textFault(each, maxLength);

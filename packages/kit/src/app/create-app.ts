@@ -187,9 +187,9 @@ class Application implements App {
     }
   }
 
-  async openDatabases(): Promise<App> {
+  async openDatabases({ createFiles = true }: { readonly createFiles?: boolean } = {}): Promise<App> {
     try {
-      await this.#plan.databases.open(this.clock, this.#plan.log);
+      await this.#plan.databases.open(this.clock, this.#plan.log, createFiles);
     } catch (error) {
       await this.#stop();
       throw error;

@@ -17,10 +17,10 @@ export class Databases {
     for (const [name, source] of sources) if (typeof source !== 'string') this.#open.set(name, source);
   }
 
-  async open(clock: Clock, log: Log): Promise<void> {
+  async open(clock: Clock, log: Log, createFile = true): Promise<void> {
     for (const [name, source] of this.#sources) {
       if (typeof source !== 'string' || this.#open.has(name)) continue;
-      this.#open.set(name, await openDatabase(source, { name, clock, log }));
+      this.#open.set(name, await openDatabase(source, { name, clock, log, createFile }));
     }
   }
 

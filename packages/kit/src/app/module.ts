@@ -124,7 +124,7 @@ export interface App {
   /** The app inside a foreign server: `server.register(app.plugin, { prefix: '/api' })`. */
   readonly plugin: FastifyPluginAsync;
   /** Opens the databases and nothing more: for migrations, which come before anything may read a table. Repeatable. */
-  openDatabases(): Promise<App>;
+  openDatabases(options?: { /** False: a SQLite file that does not exist is not created. */ readonly createFiles?: boolean }): Promise<App>;
   /** Opens databases, sets up modules, runs checks. Repeatable. */
   ready(): Promise<App>;
   /** Starts what watches the process. Repeatable; `start` does it. For commands that run until they are stopped, such as workers. */

@@ -32,9 +32,12 @@ export function explainFailure(error: unknown): string | undefined {
     return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;
   if (code === '3D000') return `The database server answers, but ${error.message}. Create it, or correct the end of the URL.`;
   if (isKitError(error)) return error.detail;
-  if (error instanceof CliFailure || code === 'start_up_failed' || code === 'invalid_options') return error.message;
+  if (error instanceof CliFailure || EXPLAINED.has(code ?? '')) return error.message;
   return undefined;
 }
+
+/** Codes of errors whose message is the whole explanation. */
+const EXPLAINED: ReadonlySet<string> = new Set(['start_up_failed', 'invalid_options', 'migration_refused']);
 
 function explainListen(code: string, address: string, port: number): string {
   if (code === 'EADDRINUSE')

@@ -40,7 +40,40 @@ function toIssues({ keyword, instancePath, message, params }: Fault): StandardIs
       path: [...path, name],
     }));
   }
-  return [{ message, code: keyword, path }];
+  return [{ message: `${message}${allowedOf(params)}`, code: CODES[keyword] ?? 'invalid', path }];
+}
+
+/** Keywords of JSON Schema in the words of docs/reference/errors.md, which are those of Zod: one dialect for every schema. */
+const CODES: Readonly<Record<string, string>> = {
+  type: 'invalid_type',
+  enum: 'invalid_value',
+  const: 'invalid_value',
+  pattern: 'invalid_format',
+  format: 'invalid_format',
+  minimum: 'too_small',
+  exclusiveMinimum: 'too_small',
+  minLength: 'too_small',
+  minItems: 'too_small',
+  minProperties: 'too_small',
+  maximum: 'too_big',
+  exclusiveMaximum: 'too_big',
+  maxLength: 'too_big',
+  maxItems: 'too_big',
+  maxProperties: 'too_big',
+  multipleOf: 'not_multiple_of',
+  uniqueItems: 'duplicate',
+  anyOf: 'invalid_union',
+  oneOf: 'invalid_union',
+};
+
+const ALLOWED_MAX = 50;
+
+/** The values of an enum or const: the caller cannot know them otherwise. */
+function allowedOf({ allowedValues, allowedValue }: Readonly<Record<string, unknown>>): string {
+  const values: readonly unknown[] = Array.isArray(allowedValues) ? allowedValues : allowedValue === undefined ? [] : [allowedValue];
+  if (values.length === 0) return '';
+  const shown = values.slice(0, ALLOWED_MAX).map((value) => JSON.stringify(value));
+  return `: ${shown.join(', ')}${values.length > ALLOWED_MAX ? ', …' : ''}`;
 }
 
 function names(value: unknown): string[] {

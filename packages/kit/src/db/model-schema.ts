@@ -38,7 +38,7 @@ export function outputSchema<I>(columns: Columns): StandardSchema<I, Record<stri
   );
   const resolved = lazily(() => shown.map(([name, settings]) => [name, resolveReference(settings)] as const));
   return standardSchema(schema, schema, (value) => {
-    if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be a row', code: 'type', path: [] }] };
+    if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be a row', code: 'invalid_type', path: [] }] };
     const row = value as Record<string, unknown>;
     const json: Record<string, unknown> = {};
     const issues: StandardIssue[] = [];

@@ -203,7 +203,7 @@ describe('patch and output', () => {
   test('a patch needs nothing and refuses keys, unknown fields and null where a column has none', () => {
     expect(run(orders.patch, {})).toEqual({ value: {} });
     expect(run(orders.patch, { note: null, total: '2' })).toEqual({ value: { note: null, total: '2' } });
-    expect(run(orders.patch, { total: null }).issues).toEqual([{ path: 'total', code: 'type' }]);
+    expect(run(orders.patch, { total: null }).issues).toEqual([{ path: 'total', code: 'invalid_type' }]);
     expect(run(orders.patch, { id: OWNER }).issues).toEqual([{ path: 'id', code: 'unknown_field' }]);
   });
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock } from './clock.ts';
@@ -28,6 +29,8 @@ export interface DatabaseOptions {
   readonly prepare?: boolean;
   /** How long a statement waits for the writer (SQLite) or a free connection (PostgreSQL) before it is refused. */
   readonly waitMsMax?: number;
+  /** False: a SQLite file that does not exist is not created; the database is then empty and in memory. */
+  readonly createFile?: boolean;
   readonly clock?: Clock;
   readonly onQuery?: QueryObserver;
   readonly log?: DbLog;
@@ -39,6 +42,7 @@ const rules: OptionRules<DatabaseOptions> = {
   durability: oneOf('normal', 'full'),
   prepare: flag,
   waitMsMax: milliseconds(0),
+  createFile: flag,
   clock,
   onQuery: aFunction,
   log: objectWith('a log with warn and error, such as pino()', 'warn', 'error'),
@@ -63,7 +67,8 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');
     if (path === '') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
-    const file = path === ':memory:' ? path : resolve(path);
+    const isPassing = path === ':memory:' || (options.createFile === false && !existsSync(resolve(path)));
+    const file = isPassing ? ':memory:' : resolve(path);
     if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
     return SqliteEngine.open(file, {
       durability: options.durability ?? 'normal',

@@ -47,6 +47,12 @@ describe('detail', () => {
       'errors',
     );
   });
+
+  test('has no other members, whatever the error carries', () => {
+    const error = coreErrors.insufficient_scope({ extensions: { required_scope: 'orders:read' } });
+    expect(Object.keys(bodyOf(error, detail) as object)).toEqual(['detail', 'code']);
+    expect(bodyOf(error, problem)).toMatchObject({ required_scope: 'orders:read' });
+  });
 });
 
 describe('what is unknown', () => {
@@ -68,7 +74,8 @@ describe('what is unknown', () => {
       expect(rendered.status).toBe(500);
       expect(rendered.headers).toEqual({ 'x-request-id': 'r-1' });
       expect(rendered.body).not.toContain('hunter2');
-      expect(JSON.parse(rendered.body)).toMatchObject({ code: 'internal_error', request_id: 'r-1' });
+      const own = options === problem ? { request_id: 'r-1' } : {};
+      expect(JSON.parse(rendered.body)).toMatchObject({ code: 'internal_error', ...own });
       expect(rendered.log).toEqual({ level: 'error', error: value });
     }
   });

@@ -49,10 +49,9 @@ export function renderError(thrown: unknown, options: RenderOptions): RenderedEr
 }
 
 function render(error: KitError, original: unknown, { format, requestId }: RenderOptions): RenderedError {
-  const isInternal = error.code === 'internal_error';
   const document: Record<string, unknown> =
     format === 'detail'
-      ? { detail: error.detail, code: error.code, ...(isInternal ? { request_id: requestId } : {}) }
+      ? { detail: error.detail, code: error.code }
       : {
           type: `urn:kit:error:${error.code}`,
           title: error.title ?? titleOf(error.code),
@@ -62,8 +61,9 @@ function render(error: KitError, original: unknown, { format, requestId }: Rende
           request_id: requestId,
         };
   if (error.errors !== undefined && error.errors.length > 0) document['errors'] = error.errors;
-  for (const [name, value] of Object.entries(error.extensions ?? {})) {
-    if (!reservedMembers.has(name)) document[name] = value;
+  // The short form has no other members; the request id is in its header.
+  if (format === 'problem+json') {
+    for (const [name, value] of Object.entries(error.extensions ?? {})) if (!reservedMembers.has(name)) document[name] = value;
   }
   return {
     status: error.status,

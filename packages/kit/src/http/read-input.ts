@@ -80,7 +80,13 @@ function fieldError(part: Part, value: unknown, issue: SchemaIssue): FieldError 
     .map((key) => (typeof key === 'number' ? key : String(key)));
   const location = [part, ...path];
   if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
-  return { location, code: issue.code ?? 'invalid', message: issue.message };
+  return { location, code: fieldCode(issue.code), message: issue.message };
+}
+
+/** Codes of another dialect than docs/reference/errors.md. A code of the schema's own, such as `not_a_vat_number`, is passed on. */
+function fieldCode(code: string | undefined): string {
+  if (code === 'unrecognized_keys') return 'unknown_field';
+  return code === undefined || code === 'custom' || !/^[a-z][a-z0-9_]{0,63}$/.test(code) ? 'invalid' : code;
 }
 
 function isMissing(value: unknown, path: readonly (string | number)[]): boolean {

@@ -43,8 +43,8 @@ const PROBLEM: JsonSchema = {
 };
 const SHORT: JsonSchema = {
   type: 'object',
-  description: 'An error. Some codes carry more members.',
-  properties: { detail: DETAIL, code: CODE, errors: FAULTS, request_id: REQUEST_ID },
+  description: 'An error. The id of the request is in the header X-Request-ID.',
+  properties: { detail: DETAIL, code: CODE, errors: FAULTS },
   required: ['detail', 'code'],
 };
 

@@ -44,7 +44,7 @@ async function apply(context: CliContext): Promise<void> {
 }
 
 async function checkOnly(context: CliContext): Promise<void> {
-  const app = await (await context.bareApp()).openDatabases();
+  const app = await (await context.bareApp()).openDatabases({ createFiles: false });
   const pending = await pendingOf(app);
   const drift = await driftOf(app);
   if (context.json) context.print(JSON.stringify({ pending, drift }));
@@ -62,7 +62,7 @@ async function checkOnly(context: CliContext): Promise<void> {
 }
 
 async function printStatements(context: CliContext): Promise<void> {
-  const app = await (await context.bareApp()).openDatabases();
+  const app = await (await context.bareApp()).openDatabases({ createFiles: false });
   const report = await migrateApp(app, { dryRun: true });
   if (context.json) return context.print(JSON.stringify({ pending: report.applied, statements: report.statements }, null, 2));
   for (const id of report.applied) {

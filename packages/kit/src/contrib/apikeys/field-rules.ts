@@ -14,6 +14,9 @@ export const GRACE_SECONDS_MAX = 30 * 86_400;
 /** Later is more than either database, or a date on the wire, can hold. */
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+/** Control characters, line and paragraph separators, bidi controls and other format characters: a name with them can look like another. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
 /** What a caller may say about a key; undefined is not said. */
 export interface KeyFields {
   readonly name?: unknown;
@@ -58,7 +61,12 @@ function nameFaults(name: unknown, fault: Fault): void {
   // Code points, as the column counts them.
   const length = typeof name === 'string' ? Array.from(name.trim()).length : 0;
   if (length < 1 || length > NAME_LENGTH_MAX) fault(['name'], 'invalid_name', `The name is 1 to ${NAME_LENGTH_MAX} characters.`);
-  else if (/\p{Cc}/u.test(name as string)) fault(['name'], 'invalid_name', 'The name must not contain control characters.');
+  else if (UNSEEN.test(name as string))
+    fault(
+      ['name'],
+      'invalid_name',
+      'The name must not contain control characters, or characters that change the direction of text or are not seen.',
+    );
   // It is stored, listed and told to others: a key that was pasted into the wrong field would be out.
   else if (withoutKeys(name as string) !== name) fault(['name'], 'invalid_name', 'The name must not contain an API key.');
 }

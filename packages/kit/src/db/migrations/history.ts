@@ -1,5 +1,6 @@
 import type { Db } from '../db.ts';
 import type { MigrationPlan, PlannedMigration } from './plan.ts';
+import { MigrationRefused } from './migration-refused.ts';
 
 export interface AppliedMigration {
   readonly module: string;
@@ -50,7 +51,7 @@ export function compareHistory(plan: MigrationPlan, history: readonly AppliedMig
   for (const step of plan.steps) {
     const known = applied.get(step.id);
     if (known !== undefined && known.checksum !== step.migration.checksum) {
-      throw new Error(
+      throw new MigrationRefused(
         `Migration ${step.id} was changed after it was applied on ${known.applied_at.toISOString()}: put its text back and write a new migration for the change.`,
       );
     }
@@ -61,7 +62,9 @@ export function compareHistory(plan: MigrationPlan, history: readonly AppliedMig
       (each) => each.module === step.module && applied.has(each.id) && each.migration.name > step.migration.name,
     );
     if (later !== undefined)
-      throw new Error(`Migration ${step.id} is new but sorts before ${later.id}, which is already applied: give it a later number.`);
+      throw new MigrationRefused(
+        `Migration ${step.id} is new but sorts before ${later.id}, which is already applied: give it a later number.`,
+      );
   }
   return { pending, unknown: [...applied.keys()].filter((id) => !planned.has(id)) };
 }

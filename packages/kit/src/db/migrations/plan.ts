@@ -3,6 +3,7 @@ import type { Migration } from './migration.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
 import { nearest } from '../../options/did-you-mean.ts';
 import { InvalidOptions, unknownNames } from '../../options/read-options.ts';
+import { MigrationRefused } from './migration-refused.ts';
 
 /** What migrations need to know of a module. */
 export interface MigrationModule {
@@ -43,7 +44,7 @@ export function planMigrations(modules: readonly MigrationModule[]): MigrationPl
       try {
         state = applyOperation(state, operation);
       } catch (error) {
-        throw new Error(`Migration ${id}: ${(error as Error).message}.`, { cause: error });
+        throw new MigrationRefused(`Migration ${id}: ${(error as Error).message}.`, error);
       }
       if (operation.op === 'create_table') owners.set(operation.table, module);
       if (operation.op === 'rename_table') owners.set(operation.to, owners.get(operation.table) ?? module);
@@ -66,18 +67,19 @@ type Step = Omit<PlannedMigration, 'before'>;
 function inOrder(modules: readonly MigrationModule[]): Step[] {
   const steps = modules.flatMap(stepsOf);
   const byId = new Map(steps.map((step) => [step.id, step]));
-  if (byId.size !== steps.length) throw new Error('Two modules of one name have a migration of the same name.');
+  if (byId.size !== steps.length) throw new MigrationRefused('Two modules of one name have a migration of the same name.');
   const done = new Set<string>();
   const ordered: Step[] = [];
   const visit = (step: Step, path: readonly string[]): void => {
     if (done.has(step.id)) return;
-    if (path.includes(step.id)) throw new Error(`Migrations wait for each other: ${[...path, step.id].join(' → ')}.`);
+    if (path.includes(step.id)) throw new MigrationRefused(`Migrations wait for each other: ${[...path, step.id].join(' → ')}.`);
     const own = steps.filter((each) => each.module === step.module);
     const previous = own[own.indexOf(step) - 1];
     if (previous !== undefined) visit(previous, [...path, step.id]);
     for (const id of step.migration.after) {
       const needed = byId.get(id);
-      if (needed === undefined) throw new Error(`Migration ${step.id} comes after "${id}", which does not exist: is its module installed?`);
+      if (needed === undefined)
+        throw new MigrationRefused(`Migration ${step.id} comes after "${id}", which does not exist: is its module installed?`);
       visit(needed, [...path, step.id]);
     }
     done.add(step.id);
@@ -91,7 +93,9 @@ function stepsOf({ name: module, migrations = [] }: MigrationModule): Step[] {
   migrations.forEach((migration, index) => {
     const previous = migrations[index - 1];
     if (previous !== undefined && previous.name >= migration.name) {
-      throw new Error(`Module "${module}": migration ${migration.name} must sort after ${previous.name}, which is listed before it.`);
+      throw new MigrationRefused(
+        `Module "${module}": migration ${migration.name} must sort after ${previous.name}, which is listed before it.`,
+      );
     }
   });
   return migrations.map((migration) => ({ module, migration, id: `${module}/${migration.name}` }));

@@ -1,7 +1,8 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
 import { decoderOf, encodeSqlite, type SqliteDecoder, wireDecoderOf } from './codec.ts';
 import { translateFailure } from './translate-failure.ts';
+import { loadNodeSqlite } from './load-node-sqlite.ts';
 
 type RowBuilder = (values: unknown[]) => unknown;
 
@@ -32,7 +33,7 @@ export class SqliteConnection {
 
   constructor(file: string, options: SqliteConnectionOptions) {
     // A busy timeout would block the event loop (985 ms measured); waiting is done outside, asynchronously.
-    this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: 0 });
+    this.database = new (loadNodeSqlite().DatabaseSync)(file, { readOnly: options.readOnly, timeout: 0 });
     try {
       if (!options.readOnly) this.database.exec('pragma journal_mode = wal');
       this.database.exec(`pragma synchronous = ${options.durability}; pragma foreign_keys = on; pragma temp_store = memory`);

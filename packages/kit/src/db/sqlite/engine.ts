@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import { backup } from 'node:sqlite';
 import { openScopeOf } from '../ambient.ts';
 import type { PoolStatus } from '../database-observer.ts';
 import type {
@@ -20,6 +19,7 @@ import { SqliteConnection } from './connection.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
+import { loadNodeSqlite } from './load-node-sqlite.ts';
 
 export interface SqliteEngineOptions {
   readonly durability: 'normal' | 'full';
@@ -137,7 +137,7 @@ export class SqliteEngine implements Engine {
     if (this.#inMemory) return undefined;
     const connection = await openReader(this.file, this.options);
     try {
-      await backup(connection.database, this.file + suffix);
+      await loadNodeSqlite().backup(connection.database, this.file + suffix);
     } finally {
       connection.close();
     }

@@ -1,0 +1,20 @@
+/**
+ * The codes in `errors` of a 422, whichever library checked the value. Modules and schemas add their own where these say too little.
+ * docs/reference/errors.md is generated from this table.
+ */
+export const fieldCodes: Readonly<Record<string, string>> = {
+  required: 'The field is missing.',
+  unknown_field: 'The field does not exist here; the message says which one may be meant.',
+  unknown_operator: 'The filter does not offer this operator.',
+  invalid_type: 'The value has another type.',
+  invalid_value: 'The value is not one of those allowed; the message lists them.',
+  invalid_format: 'The text does not have the format: a date, an e-mail address, a pattern.',
+  too_small: 'The number is too small, the text too short, or the list has too few items.',
+  too_big: 'The number is too big, the text too long, or the list has too many items.',
+  not_multiple_of: 'The number is not a multiple of the step.',
+  invalid_union: 'The value fits none of the alternatives.',
+  duplicate: 'The value appears more than once.',
+  not_unique: 'Another record has this value already.',
+  unknown_reference: 'There is no such record, or the caller may not see it.',
+  invalid: 'The value is not acceptable for another reason, which the message says.',
+};
