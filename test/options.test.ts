@@ -173,7 +173,9 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   'kit/contrib/jobs': {
     module: jobs,
     entries: {
+      JobController: withStatic(jobs.JobController),
       StartRefused: none,
+      accepted: none,
       // The same functions as of kit/contrib/webhooks.
       betterSqlite3Transaction: none,
       drizzleTransaction: none,
@@ -218,6 +220,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       disableEndpoint: (misspelt) => webhooks.disableEndpoint(nothing, 'id', 'manual', misspelt),
       drizzleTransaction: (misspelt) => webhooks.drizzleTransaction(nothing, nothing, misspelt),
       enableEndpoint: none,
+      eventType: (misspelt) => webhooks.eventType('a.b', z.object({}), misspelt),
       generateKeyPair: none,
       generateSecret: none,
       httpTransport: webhooks.httpTransport,

@@ -4,6 +4,7 @@ import { containsSql } from '../../db/portable-sql.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
+import { isUuid } from '../../db/uuid.ts';
 
 /** Counted to here and no further: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
@@ -156,13 +157,6 @@ function afterCursor(cursor: string, { order, key, keyKind, descending, paramete
 
 function writeCursor(value: unknown, id: string): string {
   return Buffer.from(JSON.stringify([value, id])).toString('base64url');
-}
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** PostgreSQL refuses to compare a UUID column with anything else. */
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
 }
 
 function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyKind): readonly [unknown, string | bigint] {

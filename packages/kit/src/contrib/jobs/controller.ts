@@ -15,6 +15,8 @@ import { listJobs } from './list-jobs.ts';
 import { retryJob } from './retry.ts';
 import { JobId, JobOut, JobPage, JobQuery } from './schemas.ts';
 import { findJob, type Job } from './store.ts';
+import { controllerOptions } from '../../http/controller-options.ts';
+import { filledText } from '../../options/value-rule.ts';
 
 type Context = HandlerContext<unknown, unknown, unknown, unknown, User>;
 
@@ -30,6 +32,7 @@ export class JobController extends Controller {
   static override readonly tags: readonly string[] = ['jobs'];
   /** The database that jobs are started in. */
   static readonly using: string = 'default';
+  static readonly [controllerOptions] = { using: filledText };
 
   list = route.get(
     '/',
