@@ -19,7 +19,7 @@ const SOURCES = [
 /** Smaller answers do not get smaller on the wire. */
 const COMPRESS_FROM_BYTES = 1024;
 
-/** Builds the site when its sources have changed since it was built. `say` is told when there is work to do. */
+/** Builds the site when its sources have changed since it was built. `say` is called when there is work to do. */
 export async function buildAdminSite(say: (line: string) => void): Promise<void> {
   const state = sourceHash();
   const stamp = join(cache, 'built-from');

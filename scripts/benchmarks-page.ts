@@ -46,7 +46,7 @@ machine; the rates in the tables may not.
 npm run bench -- --list               # the questions
 npm run bench -- config-read          # one of them
 npm run bench -- config-read --save   # … and keep the result in benchmarks/results
-npm run docs:reference                # make this page anew
+npm run docs:reference                # rebuild this page
 \`\`\`
 
 Goals are our own. "vs bare" and "cpu" ratios compare with the least code that does the job with nothing around it, written

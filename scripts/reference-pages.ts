@@ -52,7 +52,7 @@ table's remedy); \`X-Request-Id\` is on every error answer in both formats.
 - \`errors\` lists every validation fault at once, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. Codes the toolkit gives itself are
   \`required\` and \`unknown_field\`, in malformed bodies \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`, \`number_out_of_range\` and \`invalid_text\`; all others are
   the schema library's.
-- An error nobody declared is a 500 \`internal_error\` with a request id and nothing else. The cause is in the log under that id.
+- An undeclared error is a 500 \`internal_error\` with a request id and nothing else. The cause is in the log under that id.
 
 ## Your own errors
 

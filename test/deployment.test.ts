@@ -18,7 +18,7 @@ function knownVariables(): Set<string> {
   return new Set([...settings, ...example, ...files, 'PORT', 'HOST', 'NODE_ENV']);
 }
 
-test('every variable that an example sets is one that somebody reads', () => {
+test('every variable that an example sets is read by a program', () => {
   const known = knownVariables();
   const strangers = deployedProcesses().flatMap(({ where, environment }) =>
     Object.keys(environment)

@@ -47,7 +47,7 @@ const walked = pages().filter((page) => codeBlocks(page).some(isRun));
 
 // Most of the time is starting programs one after another, so pages take turns.
 describe.concurrent('the commands of a page work as they are written, in their order', () => {
-  test.for(walked)('%s', { timeout: 120_000 }, async (page, context) => {
+  test.for(walked)('%s', { timeout: 900_000 }, async (page, context) => {
     context.expect(await walkPage(page, preparations[page] ?? {}, context)).toBe(codeBlocks(page).filter(isRun).length);
   });
 });

@@ -7,7 +7,7 @@ const blocks = pages().flatMap((page) => codeBlocks(page));
 const place = ({ page, line }: { page: string; line: number }): string => `${page}:${line}`;
 
 // `sh` blocks are run by docs-shell.slow.test.ts, those marked `tour` by the example's own test.
-test('a block for the shell is called sh, so that it is run, and marks are none but the known ones', () => {
+test('a block for the shell is called sh, so that it is run, and has known marks only', () => {
   expect(blocks.filter(({ language }) => ['', 'bash', 'shell', 'console', 'zsh'].includes(language)).map(place)).toEqual([]);
   const marks = blocks.filter(({ language }) => language === 'sh').flatMap(({ flags }) => flags);
   expect(new Set(marks)).toEqual(new Set(['not-run', 'tour']));
@@ -40,7 +40,7 @@ describe('faults are found', () => {
   test.each([
     ['npm run nothing', 'npm run nothing: no such script'],
     ['npm run bench -- nothing --save', 'there is no benchmark nothing'],
-    ['KIT_NOTHING=1 npm test', 'nobody reads the variable KIT_NOTHING'],
+    ['KIT_NOTHING=1 npm test', 'the variable KIT_NOTHING is not read anywhere'],
     ['npx vitest run packages/nothing', 'packages/nothing does not exist'],
     ['npx kit webhoks stats', 'kit webhoks: no such command'],
     ['docker compose exec api kit --config /app/kit.config.ts webhooks nothing', 'kit webhooks nothing: no such command'],
@@ -53,7 +53,7 @@ describe('faults are found', () => {
   });
 });
 
-test('lines are joined and freed of remarks; a program that serves is told from one that ends', () => {
+test('lines are joined without comments; a program that serves is distinguished from one that ends', () => {
   expect(commandLines('a \\\n  -b   # why\n\n# alone\nc')).toEqual(['a -b', 'c']);
   expect(simpleCommands('A=1 a "b c" && d > e | f')).toEqual([
     { variables: ['A'], words: ['a', 'b c'] },

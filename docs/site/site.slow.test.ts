@@ -13,7 +13,7 @@ beforeAll(() => {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] };
   const built = spawnSync(process.execPath, ['build.ts'], { cwd: import.meta.dirname, encoding: 'utf8', env });
   if (built.status !== 0) throw new Error(`the site did not build:\n${built.stdout}${built.stderr}`);
-}, 180_000);
+}, 600_000);
 
 const pages = () => globSync('**/*.html', { cwd: dist });
 const html = (path: string) => readFileSync(join(dist, path), 'utf8');
@@ -87,7 +87,7 @@ async function serve(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('in a browser no page is wider than a phone, and search finds a page by its words', { timeout: 180_000 }, async () => {
+test('in a browser no page is wider than a phone, and search finds a page by its words', { timeout: 600_000 }, async () => {
   const address = await serve();
   const browser = await launchChromium();
   onTestFinished(() => browser.close());

@@ -15,7 +15,7 @@ export async function commandFaults(text: string): Promise<string[]> {
   const faults: string[] = [];
   for (const line of commandLines(text))
     for (const { variables, words } of simpleCommands(line)) {
-      faults.push(...variables.filter((name) => !isRead(name)).map((name) => `nobody reads the variable ${name}`));
+      faults.push(...variables.filter((name) => !isRead(name)).map((name) => `the variable ${name} is not read anywhere`));
       faults.push(...words.filter((word) => isPath(word) && !isFile(word)).map((word) => `${word} does not exist`));
       faults.push(...(await programFaults(words)));
     }

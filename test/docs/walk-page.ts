@@ -85,7 +85,7 @@ export async function walkPage(page: string, preparation: Preparation, context: 
   }
   for (const [text, expected] of Object.entries(preparation.finally ?? {})) {
     const block = ran.find((candidate) => candidate.text.includes(text));
-    await context.expect.poll(() => block?.running.output(), { timeout: 10_000 }).toMatch(expected);
+    await context.expect.poll(() => block?.running.output(), { timeout: 120_000 }).toMatch(expected);
   }
   return ran.length;
 }
@@ -167,7 +167,7 @@ async function finish(running: Running, where: string): Promise<void> {
 async function until(running: Running, ready: RegExp, where: string, serves: boolean, { expect }: PageTest): Promise<void> {
   let ended = false;
   if (serves) void running.exit.then(() => (ended = true));
-  await expect.poll(() => ended || ready.test(running.output()), { timeout: 30_000, interval: 20 }).toBe(true);
+  await expect.poll(() => ended || ready.test(running.output()), { timeout: 300_000, interval: 20 }).toBe(true);
   if (ended) throw new Error(`${where} ended instead of serving:\n${running.output()}`);
 }
 
@@ -177,7 +177,7 @@ async function expectOutput(running: Running, shown: CodeBlock | undefined, wher
   const printed = (): unknown => ({ where, printed: withoutJobs(running.output()) });
   if (shown.language === 'text') {
     const pattern = shown.text.trim().split('…').map(escapeRegExp).join('[^\\n]*');
-    await expect.poll(printed, { timeout: 10_000 }).toEqual({ where, printed: expect.stringMatching(new RegExp(`^${pattern}$`)) });
+    await expect.poll(printed, { timeout: 120_000 }).toEqual({ where, printed: expect.stringMatching(new RegExp(`^${pattern}$`)) });
   }
   if (shown.language === 'json') {
     const documents = running

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** `preferred` when nobody listens on it, else a free port of loopback. */
+/** `preferred` when it is free, else a free port of loopback. */
 export async function freePort(preferred: number): Promise<number> {
   return (await tryPort(preferred)) ?? (await tryPort(0)) ?? preferred;
 }

@@ -25,7 +25,7 @@ const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
 const SCOPES = ['orders:read', 'orders:write', 'webhooks:read'];
 
-/** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Made once; what must be shown is made anew. */
+/** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Created once; secrets that must be shown are created again. */
 export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {
   const password = randomBytes(12).toString('base64url');
   const management = accountsOf(app.db).management('npm start');

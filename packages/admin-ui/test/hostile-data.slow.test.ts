@@ -126,7 +126,7 @@ test('text from outside stays text on every screen, in every dialog and in every
       await expectHarmless(`${resource.name} form`);
     }
   }
-}, 180_000);
+}, 900_000);
 
 test('an error that quotes what was sent stays text', async () => {
   await go(page, shop, `#/users?search=${encodeURIComponent(MARKUP)}`);

@@ -232,16 +232,16 @@ test('a standard error that stalls takes 16 MiB of lines, the rest is counted, a
   onTestFinished(() => void child.kill('SIGKILL'));
   let out = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  await eventually(() => out.includes('written\n'), 'all lines', 30_000);
+  await eventually(() => out.includes('written\n'), 'all lines', 300_000);
   let bytes = 0;
   let written = 0;
   child.stderr.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     written += chunk.toString('latin1').split('\n').length - 1;
   });
-  await eventually(() => out.includes('were lost'), 'the count', 30_000);
+  await eventually(() => out.includes('were lost'), 'the count', 300_000);
   const lost = Number(/the audit destination takes lines again; (\d+) were lost/.exec(out)![1]);
-  await eventually(() => written + lost === lines, 'every line to be written or counted', 30_000);
+  await eventually(() => written + lost === lines, 'every line to be written or counted', 300_000);
   expect(bytes / 1024 / 1024).toBeGreaterThan(15.9);
   // What the pipe and its reader hold was taken before it stalled.
   expect(bytes / 1024 / 1024).toBeLessThan(16.3);

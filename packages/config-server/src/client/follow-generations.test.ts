@@ -57,7 +57,7 @@ test('a server that stops and comes back is found again', async () => {
   await server.close();
   await expect.poll(() => retries.some((error) => error.message.includes('ECONNREFUSED'))).toBe(true);
   await serveHttp((_, response) => openStream(response, event(1)), server.port);
-  await expect.poll(() => generations, { timeout: 10_000 }).toEqual([8, 1]);
+  await expect.poll(() => generations, { timeout: 50_000 }).toEqual([8, 1]);
 });
 
 test.each([401, 403, 404])('a %i ends it with an auth error', async (status) => {

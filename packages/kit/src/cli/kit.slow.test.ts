@@ -284,7 +284,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     try {
       let output = '';
       server.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-      await expect.poll(() => output, { timeout: 50_000 }).toContain('listens on');
+      await expect.poll(() => output, { timeout: 300_000 }).toContain('listens on');
       const address = /http:\/\/\S+/.exec(output)?.[0] ?? '';
       const login = await fetch(`${address}/v1/account/login`, {
         method: 'POST',

@@ -44,7 +44,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     );
     expect(await run('kit', 'migrate')).toMatchObject({ code: 0 });
     expect(await run('kit', 'user', 'create', 'ada', '--email', 'ada@example.com', '--no-password')).toMatchObject({ code: 0 });
-  }, 120_000);
+  }, 600_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   test('create, list, rotate and revoke a key; the raw key is alone on the last line and works', async () => {
@@ -109,7 +109,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     ]);
     await keys.stop();
     await db.close();
-  }, 120_000);
+  }, 600_000);
 
   test('audit verify and prune', async () => {
     const verified = await run('kit', 'audit', 'verify');
@@ -126,7 +126,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('The content of entry 1 was changed.')]);
     expect((await run('kit', 'audit', 'prune', '--days', '30', '--force')).stdout).toMatch(/^1 entries/);
     expect((await run('kit', 'audit', 'verify')).code).toBe(0);
-  }, 120_000);
+  }, 600_000);
 
   // Wrong words are found before the database matters: once is enough.
   if (database.dialect === 'postgres') return;

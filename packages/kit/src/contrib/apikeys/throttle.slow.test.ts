@@ -54,5 +54,5 @@ test.each(['PostgreSQL', 'Redis'])(
     );
     expect([statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 429).length]).toEqual([10, 90]);
   },
-  120_000,
+  600_000,
 );
