@@ -5,7 +5,8 @@ import { runProgram } from '../../packages/kit/src/cli/program.ts';
 import { root } from './pages.ts';
 import { commandLines, simpleCommands } from './shell-commands.ts';
 
-const app = join(root, 'examples/orders/kit.config.ts');
+/** Has every module: a command of any of them may be on a page. */
+const app = join(import.meta.dirname, 'every-module.config.ts');
 
 /** Programs that are not ours and not here; of their commands only the files of the repository are checked. */
 const STRANGERS = new Set(['docker', 'kubectl', 'systemctl', 'install', 'mv']);

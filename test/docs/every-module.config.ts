@@ -1,0 +1,21 @@
+import { createApp } from 'kit';
+import { accounts } from 'kit/contrib/accounts';
+import { apiKeys } from 'kit/contrib/apikeys';
+import { audit } from 'kit/contrib/audit';
+import { diskStore, uploads } from 'kit/contrib/uploads';
+import { webhooks } from 'kit/contrib/webhooks';
+import { jobsCommand } from '../../packages/kit/src/contrib/jobs/commands/commands.ts';
+
+/** An app with the commands of every module, so that the commands of all pages can be checked against its help. */
+export default createApp({
+  database: 'sqlite::memory:',
+  modules: [
+    accounts(),
+    audit(),
+    apiKeys(),
+    webhooks(),
+    uploads({ store: diskStore({ folder: './data/uploads' }) }),
+    { name: 'jobs', commands: [jobsCommand] },
+  ],
+  mount: {},
+});
