@@ -5,7 +5,7 @@ import type { ThrottleRates } from '../throttle/throttle.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { TIMER_MS_MAX } from '../options/value-rule.ts';
 
-/** Everything the environment may say about an app, read once, complete and frozen. Options of `createApp` win over it. */
+/** All settings from the environment, read once and frozen. Options of `createApp` take precedence. */
 export interface Settings {
   /** DATABASE_URL, or the file DATABASE_URL_FILE names. It may hold a password, so it is never printed: not enumerable. */
   readonly databaseUrl: string | undefined;

@@ -31,7 +31,7 @@ export function createApp(options: AppOptions): App {
   return new Application(options);
 }
 
-/** The request log shows the tenant when somebody asked for it; finding it may cost a query, so the log does not ask. */
+/** The request log shows the tenant only when it was resolved for the request: resolving may cost a query. */
 function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
   const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
   return found instanceof Promise ? found.then(remember) : remember(found);
@@ -178,7 +178,7 @@ class Application implements App {
     fastify.addHook('onClose', () => this.#stop());
   }
 
-  /** Fastify listens already, and tells a failure only to a logger it may not have. */
+  /** Fastify already listens, and reports a failure only to its own logger, which may be off. */
   async #startWithServer(): Promise<void> {
     try {
       await this.start();
@@ -272,7 +272,7 @@ class Application implements App {
   }
 
   async #close(): Promise<void> {
-    // What is still being opened or started would otherwise come up after the end: connections nobody closes, workers nobody stops.
+    // Otherwise a start that is under way would open connections and start workers after the end, and nothing would close them.
     const timeIsUp = Promise.withResolvers<void>();
     const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
     await Promise.race([Promise.allSettled([this.#started, this.#monitored, this.#ready]), timeIsUp.promise]);
@@ -287,7 +287,7 @@ class Application implements App {
     }
   }
 
-  /** The deadline has passed: handlers are told, then cut off. */
+  /** The deadline has passed: handlers see an aborted signal, then their connections are closed. */
   #giveUp(fastify: FastifyInstance): void {
     this.log.warn('requests were still open at the shutdown deadline');
     this.#stopping.abort(coreErrors.unavailable({ detail: 'The server is stopping.' }));
@@ -299,7 +299,7 @@ class Application implements App {
     return this.#shutDown;
   }
 
-  /** The last request is over: everything it could use ends, newest first. One failure does not stop the rest. */
+  /** After the last request: stops everything it could use, newest first. One failure does not stop the rest. */
   async #end(): Promise<void> {
     const { log, services, throttleStorage, databases } = this.#plan;
     this.#draining.abort(coreErrors.unavailable());

@@ -9,7 +9,7 @@ type LogSettings = Pick<Settings, 'logLevel' | 'logDestination' | 'logFormat'>;
 /** A pino logger from options, or the caller's own. Every record inside a trace has its `trace_id` and `span_id`. */
 export function createLog(given: LoggerOptions | Logger | undefined, settings: LogSettings): Logger {
   if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withKitFields(given as Logger);
-  // A level pino does not know is reported with the other faults of start-up; here it must not throw first.
+  // An unknown level is reported with the other start-up faults, so it must not throw here.
   const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
   const wanted = given as LoggerOptions | undefined;
   const options: LoggerOptions = {
@@ -18,7 +18,7 @@ export function createLog(given: LoggerOptions | Logger | undefined, settings: L
     serializers: { err: (error: unknown) => loggedError(error), ...wanted?.serializers },
     mixin: withTraceIds(wanted?.mixin),
   };
-  // A transport is the caller's own way out.
+  // With a transport the caller decides where records go.
   return wanted?.transport === undefined ? pino(options, streamOf(settings)) : pino(options);
 }
 
@@ -41,8 +41,8 @@ function withTraceIds(own: Mixin | undefined): Mixin {
 }
 
 /**
- * Pino's own way with errors copies every member, the row in PostgreSQL's `detail` included. A logger whose owner chose another way keeps it.
- * Made from the given one, not its child: the level stays the owner's to change.
+ * Pino's default error serializer copies every member, including the row in PostgreSQL's `detail`. A logger with a serializer of its own keeps
+ * it. Made from the given logger, not as its child, so that its owner can still change the level.
  */
 function withKitFields(given: Logger): Logger {
   const own = given as unknown as Readonly<Record<symbol, unknown>>;

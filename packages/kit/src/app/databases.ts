@@ -7,7 +7,7 @@ import type { AppOptions } from './options.ts';
 
 type Source = string | Database;
 
-/** The app's databases: opened once, closed by whoever opened them (a handle passed in stays its owner's). */
+/** The app's databases. Opened once; the app closes those that it opened, not those that were passed in. */
 export class Databases {
   readonly #sources: ReadonlyMap<string, Source>;
   readonly #open = new Map<string, Database>();
@@ -35,7 +35,7 @@ export class Databases {
     return Object.fromEntries(this.#open);
   }
 
-  /** Every one, even when one cannot be closed. */
+  /** Closes all of them, even when one fails. */
   async close(log: Log): Promise<void> {
     for (const [name, source] of this.#sources) {
       const database = this.#open.get(name);

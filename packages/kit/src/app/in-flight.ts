@@ -1,4 +1,4 @@
-/** Work the app must not close its databases under: ending request scopes, stream finalisers. */
+/** Work that must finish before the databases close: ending request scopes, stream finalisers. */
 export class InFlight {
   readonly #work = new Set<Promise<unknown>>();
 

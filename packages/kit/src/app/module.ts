@@ -29,7 +29,7 @@ export interface Module {
   readonly requires?: readonly string[];
   readonly models?: readonly Model[];
   readonly migrations?: readonly Migration[];
-  /** Aliases of the databases its tables are in; `default` alone unless said. */
+  /** Aliases of the databases its tables are in; `default` alone unless given. */
   readonly databases?: readonly string[];
   readonly authenticators?: readonly Authenticator[];
   readonly users?: UserSource;
@@ -44,7 +44,7 @@ export interface Module {
   readonly resources?: readonly ResourceDeclaration[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
-  /** Controllers the module brings to an address of its own: `{ '/admin': AdminController }`. Routes like any other, also when they collide. */
+  /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
   readonly mount?: Readonly<Record<string /* '/admin' */, Mountable>>;
   /** What the admin site shows for this module. */
   readonly admin?: AdminDeclaration;
@@ -67,8 +67,8 @@ export interface Module {
   /** Databases are open, nothing is served yet. */
   setup?(app: App): void | Promise<void>;
   /**
-   * The process is going to live, as a server or as a worker: start what watches it, such as a port for metrics. Before `start`, and without it
-   * in commands that run until they are stopped.
+   * The process is long-lived, a server or a worker: start what monitors it, such as a port for metrics. Called before `start`; commands that
+   * run until they are stopped call it without `start`.
    */
   monitor?(app: App): void | Promise<void>;
   /** The app is about to serve: start timers, workers and listeners. */
@@ -88,7 +88,7 @@ export interface ResourceDeclaration {
 export interface MountedController extends ControllerBase {
   /** Called once every controller exists and before the first route is compiled. */
   prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
-  /** What is wrong with the declaration, found once everything is mounted and nothing is open. */
+  /** Faults of the declaration. Called when everything is mounted and no database is open. */
   faults?(app: App): readonly Fault[];
   /** Wiring while the app is created. */
   install?(app: App): void;
@@ -116,7 +116,7 @@ export interface App {
   readonly throttleStorage: ThrottleStorage;
   readonly clock: Clock;
   readonly log: Log;
-  /** The `default` database. Throws a sentence before `ready()`. */
+  /** The `default` database. Throws before `ready()`. */
   readonly db: Database;
   readonly databases: Readonly<Record<string, Database>>;
   /** The app's own server. Made when first asked for; an app used as a plugin never makes one. */

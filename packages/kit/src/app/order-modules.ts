@@ -15,7 +15,11 @@ export function orderModules(modules: readonly Module[]): { readonly ordered: re
   const visit = (module: Module, trail: readonly string[]): void => {
     if (state.get(module) === 'done') return;
     if (state.get(module) === 'visiting') {
-      faults.push({ id: 'E006', message: `Modules require each other: ${[...trail, module.name].join(' → ')}.`, hint: 'Break the ring.' });
+      faults.push({
+        id: 'E006',
+        message: `Modules require each other: ${[...trail, module.name].join(' → ')}.`,
+        hint: 'Remove one of these requirements.',
+      });
       return;
     }
     state.set(module, 'visiting');

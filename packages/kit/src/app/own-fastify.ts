@@ -7,10 +7,10 @@ import { requestIds } from './request-ids.ts';
 const PARAM_LENGTH_MAX = 500;
 /** A client that takes longer to send its headers and body is answered 408. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Node looks for such clients every 30 s unless told, so that some would be let go for a minute and a half. */
+/** By default Node looks for such clients every 30 s, so that some could take a minute and a half. */
 const CONNECTIONS_CHECK_MS = 5000;
 
-/** The server an app makes for itself. Its own error bodies are replaced by ours on every path Fastify offers a hook for. */
+/** The app's own server. Fastify's error bodies are replaced by ours wherever Fastify has a hook for it. */
 export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
   const strays = new Strays(host, served);
   const fastify = createFastify({
@@ -25,7 +25,7 @@ export function ownFastify(host: Host, served: ServedRoutes): FastifyInstance {
     frameworkErrors: (error, request, reply) => strays.fail(request, reply, error),
     clientErrorHandler: (error, socket) => strays.refuseSocket(error, socket),
   });
-  // Node answers an expectation it does not know by itself, without a body of ours. RFC 9110 lets a server pass it over instead.
+  // Node rejects an unknown expectation with a body of its own. RFC 9110 allows a server to ignore it instead.
   fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
   return fastify;
 }

@@ -50,7 +50,7 @@ export interface AppPlan {
   readonly faults: readonly Fault[];
 }
 
-/** Reads the options completely and notes every fault on the way. */
+/** Reads all options and collects every fault. */
 export function planApp(options: AppOptions): AppPlan {
   const faults = optionFaults('createApp', options, appRules);
   const given = <T>(name: keyof AppOptions, item: ValueRule) => usableItems('createApp', name, options[name], item, []) as readonly T[];
@@ -144,7 +144,7 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
   });
 }
 
-/** Slips that would mount nothing, or fail where nobody looks: a controller without its prefix, a prefix without its slash. */
+/** Mistakes that would mount nothing: a controller without its prefix, a prefix without its slash. */
 function mountFault(where: string, given: unknown): Fault | undefined {
   const hint = "mount: { '/v1': { '/orders': OrderController } }.";
   if (typeof given !== 'object' || given === null || Object.values(given).some(isRoute))
@@ -170,7 +170,7 @@ export function openApiWebhooks(modules: readonly Module[]): Readonly<Record<str
   return Object.assign({}, ...modules.map((module) => module.openApiWebhooks ?? {})) as Readonly<Record<string, object>>;
 }
 
-/** The reference page is routes like any other: middleware, permissions and errors hold for it too. */
+/** The reference page is made of ordinary routes: middleware, permissions and error maps apply to it too. */
 function referenceMount(
   options: AppOptions,
   settings: Settings,
@@ -212,7 +212,7 @@ function duplicateAuthenticators(authenticators: readonly Authenticator[]): Faul
   return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))].map((name) => ({
     id: 'E005',
     message: `Two authenticators are named "${name}".`,
-    hint: 'Routes and documents tell them apart by name: give one another.',
+    hint: 'Routes and the OpenAPI document refer to them by name: rename one.',
   }));
 }
 
@@ -221,7 +221,7 @@ function usersOf(options: AppOptions, modules: readonly Module[], faults: Fault[
   const bringing = modules.filter((module) => module.users !== undefined);
   if (bringing.length > 1) {
     const names = bringing.map(({ name }) => name).join(' and ');
-    faults.push({ id: 'E006', message: `${names} both bring users.`, hint: 'Say which: createApp({ users }).' });
+    faults.push({ id: 'E006', message: `${names} both provide users.`, hint: 'Choose one: createApp({ users }).' });
   }
   const users = bringing[0]?.users;
   return users === undefined ? null : directoryOf(users);

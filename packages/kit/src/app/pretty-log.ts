@@ -10,7 +10,7 @@ const levels: Readonly<Record<number, readonly [string, Style]>> = {
   50: ['ERROR', 'red'],
   60: ['FATAL', 'redBright'],
 };
-/** Of no interest to whoever sits in front of the terminal. */
+/** Not shown on a terminal. */
 const hidden = new Set(['level', 'time', 'msg', 'pid', 'hostname']);
 
 /** One JSON record as a line for people: time, level, message, then the other members; an error's stack on lines of its own. */

@@ -226,7 +226,7 @@ describe('who may call', () => {
 
   test('two authenticators of one name', () => {
     expect(sentences({ authenticators: [key, key] })).toEqual([
-      'E005 Two authenticators are named "api_key". Routes and documents tell them apart by name: give one another.',
+      'E005 Two authenticators are named "api_key". Routes and the OpenAPI document refer to them by name: rename one.',
     ]);
   });
 });
@@ -241,9 +241,9 @@ describe('modules', () => {
     ]);
   });
 
-  test('may not require each other, nor appear twice, nor both bring users', () => {
+  test('may not require each other, nor appear twice, nor both provide users', () => {
     expect(sentences({ modules: [named('a', ['b']), named('b', ['a'])] })).toEqual([
-      'E006 Modules require each other: a → b → a. Break the ring.',
+      'E006 Modules require each other: a → b → a. Remove one of these requirements.',
     ]);
     expect(sentences({ modules: [named('a'), named('a')] })[0]).toContain('Two modules are named "a"');
     const users = { ...directory };
@@ -254,7 +254,7 @@ describe('modules', () => {
           { name: 'b', users },
         ],
       }),
-    ).toEqual(['E006 a and b both bring users. Say which: createApp({ users }).']);
+    ).toEqual(['E006 a and b both provide users. Choose one: createApp({ users }).']);
   });
 
   test('start in the order of their needs', () => {

@@ -15,7 +15,7 @@ import type {
   AdminSection,
 } from './shapes.ts';
 
-/** Who asks, and what a declaration may use to answer. */
+/** The caller, and what a declaration may use to answer. */
 export interface AdminContext {
   readonly db: Database;
   readonly databases: Readonly<Record<string, Database>>;
@@ -26,7 +26,7 @@ export interface AdminContext {
   readonly log: Log;
   /** For changes that no verb of a module records; null when no module keeps audit entries. */
   readonly audit: AuditSink | null;
-  /** The link to what an audit entry calls its target; null when no resource shows such. */
+  /** The link to the target of an audit entry; null when no resource shows such records. */
   readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
 }
 
@@ -40,7 +40,7 @@ export interface AdminListQuery {
 }
 
 export interface AdminAction extends AdminActionShape {
-  /** Each id is one transaction; what fails for one does not undo the others, and is said in `failures`. */
+  /** Each id is one transaction; a failure does not undo the others and is reported in `failures`. */
   run(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
 }
 

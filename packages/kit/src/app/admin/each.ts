@@ -2,7 +2,7 @@ import { isKitError } from '../../errors/kit-error.ts';
 import type { AdminContext } from './declaration.ts';
 import type { AdminResult } from './shapes.ts';
 
-/** Does the work for each id, one after the other; what fails for one is said in `failures` and does not stop the rest. */
+/** Does the work for each id in turn; what fails for one is reported in `failures` and does not stop the rest. */
 export async function adminEach(
   { log, requestId }: Pick<AdminContext, 'log' | 'requestId'>,
   ids: readonly string[],
@@ -15,7 +15,7 @@ export async function adminEach(
     } catch (error) {
       if (!isKitError(error) || error.status >= 500) log.error({ err: error, record: id }, 'admin: an action failed for a record');
       const isOurs = isKitError(error) && error.status < 500;
-      failures.push({ id, message: isOurs ? error.detail : `Something went wrong on our side; the log has it under ${requestId}.` });
+      failures.push({ id, message: isOurs ? error.detail : `The server failed; the log has details under request id ${requestId}.` });
     }
   }
   return { done: ids.length - failures.length, failures };

@@ -6,11 +6,11 @@ import type { AdminListQuery } from './declaration.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
 
-/** Counted to here and no further: an exact count of millions would cost more than the list. */
+/** Largest count: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
 
 /**
- * A plan for any value takes a filter for common. Of 100,000 audit entries, 1,000 had one action (EXPLAIN, PostgreSQL 18): from the sixth
+ * A generic plan assumes that a filter matches many rows. Of 100,000 audit entries, 1,000 had one action (EXPLAIN, PostgreSQL 18): from the sixth
  * time on their count read the whole table instead of the action's index (34 ms, not 1.6), a page 5,100 entries instead of 51 (1.8 ms,
  * not 0.1). Planning took 0.2 ms.
  */
@@ -32,7 +32,7 @@ export interface AdminSelect {
   readonly columns: string;
   readonly from: string;
   readonly key: string;
-  /** `uuid` unless said. */
+  /** `uuid` unless given. */
   readonly keyKind?: KeyKind;
   readonly conditions: readonly string[];
   readonly parameters: readonly unknown[];
@@ -85,7 +85,7 @@ export class AdminConditions {
     this.add(`(${[...expressions.map((sql) => containsSql(sql, parameter, this.#dialect)), ...alternatives].join(' or ')})`);
   }
 
-  /** Any of the columns is this id; text that is no id finds nothing. */
+  /** Any of the columns is this id; text that is not an id matches nothing. */
   uuid(column: string, text: string, ...more: readonly string[]): void {
     const id = text.toLowerCase();
     if (!isUuid(id)) return this.add('1 = 0');
@@ -172,10 +172,10 @@ function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyK
       if (order.kind === 'time' && typeof value === 'string' && !Number.isNaN(Date.parse(value))) return [new Date(value), id];
     }
   } catch {
-    // Not one of ours: answered below.
+    // Not a cursor of this list: refused below.
   }
   throw coreErrors.validation_error({
-    errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not one this list gave. Start at the first page.' }],
+    errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not from this list. Start at the first page.' }],
   });
 }
 

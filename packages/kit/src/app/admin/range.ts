@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Bars enough to see a shape, few enough to read: 12 to 30. */
+/** 12 to 30 bars: enough to see a shape, few enough to read. */
 const BUCKETS: Readonly<Record<AdminRange, { readonly count: number; readonly ms: number }>> = {
   '1h': { count: 12, ms: 5 * MINUTE_MS },
   '24h': { count: 24, ms: HOUR_MS },

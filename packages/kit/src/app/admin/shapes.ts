@@ -88,7 +88,7 @@ export interface AdminActionShape {
   readonly tone: 'neutral' | 'bad';
   /** One record, or a selection too. */
   readonly on: 'record' | 'selection';
-  /** Asked once before it runs; the site adds which records it hits. */
+  /** Confirmed once before it runs; the site adds which records it affects. */
   readonly confirm?: string;
   readonly confirmLabel?: string;
   readonly fields?: readonly AdminField[];
@@ -116,7 +116,7 @@ export interface AdminResourceShape {
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
   readonly removable: boolean;
-  /** Said before a record is removed: what goes with it, and whether it can come back. */
+  /** Shown before a record is removed: what is removed with it, and whether it can be restored. */
   readonly removal?: string;
   readonly actions: readonly AdminActionShape[];
 }

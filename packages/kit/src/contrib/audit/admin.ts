@@ -16,7 +16,7 @@ import { sealBeforeReading } from './seal.ts';
 import { findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
 
 const RESOURCE = 'audit-log';
-/** Entries on the page of what they are about; the list has the rest. */
+/** Entries shown on the page of their object; the list has the rest. */
 const HISTORY_MAX = 10;
 
 const columns: readonly AdminColumn[] = [
@@ -28,7 +28,7 @@ const columns: readonly AdminColumn[] = [
   { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
 ];
 
-/** The admin site's view of the audit log. Nothing can be changed there. */
+/** The audit log in the admin site. Read-only. */
 export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration {
   return { resources: [resource(users)], history };
 }
@@ -51,7 +51,7 @@ function resource(users: () => UserDirectory | null): AdminResource {
       { name: 'since', label: 'Since', kind: 'time' },
       { name: 'until', label: 'Until', kind: 'time' },
     ],
-    creation: { refused: 'Entries are written by what happens, in the same transaction.' },
+    creation: { refused: 'Entries are recorded by the changes themselves, in the same transaction.' },
     editable: false,
     removable: false,
     actions: [],
@@ -76,7 +76,7 @@ async function listForAdmin(db: Db, { filters, ...query }: AdminListQuery, users
   const { actor, since, until } = filters;
   if (actor !== undefined) {
     const id = isUuid(actor) ? actor : (await users?.findByLogin(db, actor))?.id;
-    // Commands and programs have a name and no id.
+    // Commands and programs have a name but no id.
     where.add(id === undefined ? `e.actor_name = ${where.parameter(actor)}` : `e.actor_id = ${where.parameter(id)}`);
   }
   for (const name of ['action', 'target_type', 'target_id', 'request_id'] as const)
@@ -108,7 +108,7 @@ function rowOf({ linkTo }: AdminContext, entry: StoredEntry): AdminRow {
   };
 }
 
-/** What people call the target, if the entry knows. */
+/** The target's name, if the entry has it. */
 function titleOf({ before, after, target_id }: StoredEntry): string {
   for (const state of [after, before] as readonly unknown[]) {
     if (typeof state !== 'object' || state === null) continue;
@@ -129,8 +129,8 @@ function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly Ad
       title: 'Entry',
       columns: [
         ...columns.filter(({ name }) => name !== 'changed'),
-        { name: 'target_id', label: 'Id of what', kind: 'code' },
-        { name: 'actor_scheme', label: 'Known by', kind: 'text' },
+        { name: 'target_id', label: 'Target id', kind: 'code' },
+        { name: 'actor_scheme', label: 'Authenticated by', kind: 'text' },
         { name: 'credential_id', label: 'Credential', kind: 'code' },
         { name: 'request_id', label: 'Request id', kind: 'code' },
       ],
@@ -160,7 +160,7 @@ function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly Ad
     ...(['before', 'after', 'metadata'] as const).flatMap((name): AdminSection[] =>
       entry[name] === null
         ? []
-        : [{ kind: 'json', title: name === 'metadata' ? 'More' : name === 'before' ? 'Before' : 'After', value: entry[name] }],
+        : [{ kind: 'json', title: name === 'metadata' ? 'Metadata' : name === 'before' ? 'Before' : 'After', value: entry[name] }],
     ),
     {
       kind: 'facts',
@@ -168,7 +168,7 @@ function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly Ad
       columns: [
         { name: 'seq', label: 'Number', kind: 'code' },
         { name: 'hash', label: 'Hash', kind: 'code' },
-        { name: 'previous_hash', label: 'Hash before', kind: 'code' },
+        { name: 'previous_hash', label: 'Previous hash', kind: 'code' },
       ],
       values: { seq: String(entry.seq), hash: entry.hash, previous_hash: entry.previous_hash },
     },

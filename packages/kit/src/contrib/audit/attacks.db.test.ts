@@ -130,7 +130,7 @@ describeDatabases(
       expect(await verifyChain(db)).toMatchObject({ ok: true, checked: LENGTH });
     });
 
-    test.each(Object.entries(attacks))('%s: noticed, wherever it happens', async (_name, attack) => {
+    test.each(Object.entries(attacks))('%s: found, wherever it happens', async (_name, attack) => {
       const places = fc.tuple(fc.integer({ min: 1, max: LENGTH - 1 }), fc.integer({ min: 1, max: LENGTH })).filter(([k, j]) => k !== j);
       await fc.assert(
         fc

@@ -6,7 +6,7 @@ export interface Change {
   readonly after: unknown;
 }
 
-/** The members in which two states differ, by name: PostgreSQL keeps no order of its own. What was not there is undefined. */
+/** The members in which two states differ, sorted by name. A missing member is undefined. */
 export function changesOf(before: unknown, after: unknown): readonly Change[] {
   const [was, is] = [membersOf(before), membersOf(after)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])]

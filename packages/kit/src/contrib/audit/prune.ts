@@ -8,14 +8,14 @@ import { aDate, aFunction, anything, flag, required } from '../../options/value-
 
 /** The action of the entry that every pruning leaves. */
 export const PRUNED = 'audit.pruned';
-/** Entries per transaction: few enough that other writers, who wait for the end of the chain, do not wait long. */
+/** Entries per transaction: few enough that the sealer, which needs the same lock, does not wait long. */
 const BATCH = 5000n;
 
 export interface Pruning {
-  /** Entries older than this go. */
+  /** Entries older than this are removed. */
   readonly before: Date;
   readonly by?: AuditEntry['actor'];
-  /** Remove the entries although some of them are not what was recorded; the entry of the pruning says so. */
+  /** Remove the entries although some of them were changed or are missing; the entry of the pruning says so. */
   readonly force?: boolean;
   readonly onProgress?: (removed: number) => void;
 }
@@ -23,15 +23,15 @@ export interface Pruning {
 const rules: OptionRules<Pruning> = { before: required(aDate), by: anything, force: flag, onProgress: aFunction };
 
 /**
- * Removes old entries from the start of the chain. What is left stays verifiable: the chain remembers the hash it now starts from, and an
- * entry of the chain, in the same transaction, says so. Refused when one of them was changed or is missing: the trace of that would be
- * gone with them, and the chain would look whole. Answers how many are gone. Safe to repeat and to interrupt.
+ * Removes old entries from the start of the chain and returns how many. What is left stays verifiable: the chain stores the hash it now
+ * starts from, and an entry of the chain, in the same transaction, says so. Refused when one of the entries was changed or is missing: the
+ * evidence would be removed too, and the chain would look whole. Safe to repeat and to interrupt.
  */
 export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Promise<number> {
   const { before, by, force = false, onProgress } = readOptions('pruneAudit()', pruning, rules);
   const through = await lastOlderThan(db, before);
   const fault = await faultThrough(db, through);
-  if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: see what happened, then prune with force.`);
+  if (fault !== null && !force) throw new Error(`${fault.message} Nothing was removed: find out what happened, then prune with force.`);
   let removed = 0;
   for (;;) {
     const count = await db.transaction((tx) => pruneBatch(tx, sink, through, { before, by: by ?? null, fault: fault?.message }));
@@ -41,14 +41,14 @@ export async function pruneAudit(db: Db, sink: AuditSink, pruning: Pruning): Pro
   }
 }
 
-/** Ahead of the transactions that remove, so that nobody waits for so much reading; as one moment sees it, for another pruning may be at work. */
+/** Before the transactions that remove, because reading takes long; in one snapshot, because another pruning may run. */
 async function faultThrough(db: Db, through: bigint): Promise<ChainFault | null> {
-  const look = async (tx: Db) => (await walkChain(tx, await readChain(tx), through)).fault;
-  return db.isTransaction ? look(db) : db.transaction(look, { readOnly: true, isolation: 'repeatable read' });
+  const read = async (tx: Db) => (await walkChain(tx, await readChain(tx), through)).fault;
+  return db.isTransaction ? read(db) : db.transaction(read, { readOnly: true, isolation: 'repeatable read' });
 }
 
 interface Batch extends Pick<Pruning, 'before' | 'by'> {
-  /** What is wrong with what is removed. */
+  /** What is wrong with the entries that are removed. */
   readonly fault: string | undefined;
 }
 

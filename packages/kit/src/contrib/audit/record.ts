@@ -8,7 +8,7 @@ import { masked } from './mask.ts';
 import { sealers } from './sealer.ts';
 import { addToInbox } from './store.ts';
 
-/** Names are cut rather than refused: what happened must be recorded. */
+/** A longer name is cut, not refused: the change must be recorded. */
 const NAME_LENGTH_MAX = 255;
 
 export interface AuditSinkOptions {
@@ -20,7 +20,7 @@ export interface AuditSinkOptions {
   readonly databases: readonly string[];
 }
 
-/** Writes entries into the transaction of the change they are about. Given a plain handle, the entry is a transaction of its own. */
+/** Writes entries in the transaction of their change. Given a plain handle, the entries are a transaction of their own. */
 export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOptions): AuditSink {
   return {
     async record(db: Db, entries: readonly AuditEntry[]) {
@@ -62,12 +62,12 @@ function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<strin
 
 type ActorFields = Pick<EntryContent, 'actor_id' | 'actor_name' | 'actor_scheme' | 'credential_id'>;
 
-/** A principal also says how the actor was known and by which key or session; a text names a program, such as a command. */
+/** A principal also says how the actor was authenticated and by which key or session; a string names a program, such as a command. */
 function actorOf(actor: NonNullable<AuditEntry['actor']> | null): ActorFields {
-  const nobody = { actor_id: null, actor_name: null, actor_scheme: null, credential_id: null };
-  if (actor === null) return nobody;
-  if (typeof actor === 'string') return { ...nobody, actor_name: cut(actor) };
-  if (!('user' in actor)) return { ...nobody, actor_id: actor.id, actor_name: cut(actor.username) };
+  const unknown = { actor_id: null, actor_name: null, actor_scheme: null, credential_id: null };
+  if (actor === null) return unknown;
+  if (typeof actor === 'string') return { ...unknown, actor_name: cut(actor) };
+  if (!('user' in actor)) return { ...unknown, actor_id: actor.id, actor_name: cut(actor.username) };
   const { user, scheme, credentialId } = actor;
   return { actor_id: user.id, actor_name: cut(user.username), actor_scheme: scheme, credential_id: credentialId ?? null };
 }

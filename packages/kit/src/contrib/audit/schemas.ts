@@ -27,7 +27,7 @@ const properties = {
   at: { type: 'string', format: 'date-time' },
   actor_id: textOrNull,
   actor_name: textOrNull,
-  actor_scheme: { ...textOrNull, description: 'How the actor was known: `session`, `api_key`, …; null for programs and commands.' },
+  actor_scheme: { ...textOrNull, description: 'How the actor was authenticated: `session`, `api_key`, …; null for programs and commands.' },
   credential_id: { ...textOrNull, description: 'The API key or session that was used.' },
   action: text,
   target_type: text,
@@ -70,22 +70,22 @@ export interface EntryQuery {
   readonly until?: string;
 }
 
-/** Beyond it the offset is a number no database can take. */
+/** A larger page makes an offset that no database accepts. */
 const PAGE_MAX = 2_147_483_647;
 
 export const ListQuery = jsonSchema<EntryQuery>({
   type: 'object',
   properties: {
     page: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: 1 },
-    page_size: { type: 'integer', minimum: 1, default: 50, description: 'More than 100 is answered with 100.' },
+    page_size: { type: 'integer', minimum: 1, default: 50, description: 'A larger number is read as 100.' },
     actor_id: filter,
     credential_id: filter,
     action: { ...filter, description: 'For example `api_key.revoked`.' },
     target_type: filter,
     target_id: filter,
     request_id: filter,
-    since: { type: 'string', format: 'date-time', description: 'At this moment or later.' },
-    until: { type: 'string', format: 'date-time', description: 'Before this moment.' },
+    since: { type: 'string', format: 'date-time', description: 'At this time or later.' },
+    until: { type: 'string', format: 'date-time', description: 'Before this time.' },
   },
   additionalProperties: false,
 });

@@ -13,13 +13,13 @@ export interface ChainReport {
   /** Entries that are not in the chain yet. Until they are, nothing shows when one is changed or removed. */
   readonly unsealed: Unsealed;
   readonly pruned_through: bigint;
-  /** The last entry: note it elsewhere, and `anchor` proves later that nothing up to it was changed. */
+  /** The last entry. Store it elsewhere: as `anchor` it proves later that nothing up to it was changed. */
   readonly head: { readonly seq: bigint; readonly hash: string };
   readonly fault: ChainFault | null;
 }
 
 export interface VerifyChainOptions {
-  /** An entry as it was noted before. */
+  /** A `head` of an earlier report. */
   readonly anchor?: { readonly seq: bigint; readonly hash: string };
   readonly onProgress?: (checked: number, total: number) => void;
 }
@@ -57,12 +57,12 @@ export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<C
 
 function endFault({ length, hash }: ChainState, walkedTo: string): ChainFault | null {
   if (walkedTo === hash) return null;
-  return { seq: length, message: `The chain should end with entry ${length}, but entries at its end are missing or changed.` };
+  return { seq: length, message: `The chain should end with entry ${length}, but entries at its end are missing or were changed.` };
 }
 
 async function outsideFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
   const outside = await countOutside(tx, chain);
-  return outside === 0 ? null : { seq: null, message: `${outside} entries stand outside the chain.` };
+  return outside === 0 ? null : { seq: null, message: `${outside} entries are outside the chain.` };
 }
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -81,27 +81,27 @@ async function inboxFault(tx: Db): Promise<ChainFault | null> {
   }
 }
 
-/** A start other than the first entry must be what the latest pruning, itself an entry of the chain, says it left. */
+/** A start other than the first entry must match the latest pruning, which is an entry of the chain. */
 async function startFault(tx: Db, chain: ChainState): Promise<ChainFault | null> {
   if (chain.pruned_through === 0n) {
-    // Numbers are no part of what is hashed: without its first entries a chain could be counted from one again.
+    // Numbers are not hashed: a chain without its first entries could be numbered from one again.
     return chain.pruned_hash === GENESIS
       ? null
-      : { seq: 1n, message: 'Entry 1 is not the first of the chain: entries before it are gone.' };
+      : { seq: 1n, message: 'Entry 1 is not the first of the chain: entries before it are missing.' };
   }
   const pruning = await latestOfAction(tx, PRUNED, chain);
   const said = (pruning?.metadata ?? {}) as { through_seq?: string; through_hash?: string };
   const fits = said.through_seq === String(chain.pruned_through) && said.through_hash === chain.pruned_hash;
   return fits
     ? null
-    : { seq: chain.pruned_through, message: `Entries up to ${chain.pruned_through} are gone, but no pruning accounts for it.` };
+    : { seq: chain.pruned_through, message: `Entries up to ${chain.pruned_through} are missing, but no pruning removed them.` };
 }
 
 async function anchorFault(tx: Db, chain: ChainState, { anchor }: VerifyChainOptions): Promise<ChainFault | null> {
   if (anchor === undefined) return null;
   const { seq, hash } = anchor;
-  const message = `Entry ${seq} is not the one that was noted.`;
+  const message = `Entry ${seq} does not match the anchor.`;
   if (seq === chain.pruned_through) return hash === chain.pruned_hash ? null : { seq, message };
-  if (seq < chain.pruned_through) return { seq, message: `Entry ${seq} was pruned: note a later one.` };
+  if (seq < chain.pruned_through) return { seq, message: `Entry ${seq} was pruned: use a later anchor.` };
   return (await findEntry(tx, 'seq', seq))?.hash === hash ? null : { seq, message };
 }

@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.ts';
 import { contentHash, linkHash } from './chain.ts';
 import { readEntries, type ChainState, type StoredEntry } from './store.ts';
 
-/** Entries read at a time: the whole chain is never in memory. */
+/** Entries per query: the whole chain is never in memory. */
 const PAGE = 1000;
 
 export interface ChainFault {
@@ -12,14 +12,14 @@ export interface ChainFault {
 }
 
 export interface Walk {
-  /** Entries that were read and found right. */
+  /** Entries that were read and are as recorded. */
   readonly checked: number;
   /** The hash of the last of them. */
   readonly hash: string;
   readonly fault: ChainFault | null;
 }
 
-/** From where the chain starts, up to an entry: stops at the first that was changed, is missing, or links to something else. */
+/** Reads the chain from its start up to an entry; stops at the first that was changed, is missing, or does not follow the one before. */
 export async function walkChain(
   db: Db,
   start: Pick<ChainState, 'pruned_through' | 'pruned_hash'>,
