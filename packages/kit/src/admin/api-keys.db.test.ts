@@ -123,13 +123,13 @@ describeDatabases('API keys in the admin site', (database) => {
 
   test.each([
     ['name', '', 'required'],
-    ['name', 'x'.repeat(101), 'max_length'],
-    ['name', 7, 'type'],
+    ['name', 'x'.repeat(101), 'too_big'],
+    ['name', 7, 'invalid_type'],
     ['scopes', ['not a scope'], 'invalid_scope'],
-    ['scopes', 'orders:read', 'type'],
+    ['scopes', 'orders:read', 'invalid_type'],
     ['rate_limit', 'often', 'invalid_rate'],
     ['expires_at', '2020-01-01T00:00:00Z', 'in_the_past'],
-    ['expires_at', 'tomorrow', 'format'],
+    ['expires_at', 'tomorrow', 'invalid_format'],
     ['digest', 'x', 'unknown_field'],
     ['revoked_at', null, 'unknown_field'],
   ])('%s = %j is a 422 at the field', async (name, value, code) => {

@@ -78,7 +78,7 @@ const checks: Readonly<Record<AdminField['kind'], Check>> = {
 function textFault(value: unknown, maxLength: number): FieldFault | null {
   if (typeof value !== 'string') return { code: 'invalid_type', message: 'Give text.' };
   if (value.includes('\0')) return { code: 'invalid', message: 'Text cannot hold U+0000.' };
-  return value.length <= maxLength ? null : { code: 'max_length', message: `At most ${maxLength} characters.` };
+  return value.length <= maxLength ? null : { code: 'too_big', message: `At most ${maxLength} characters.` };
 }
 
 function stringsFault(value: unknown, maxLength: number): FieldFault | null {

@@ -351,7 +351,7 @@ const define = (database: TestDatabase): void => {
       ['owner', { audience: 'owner', owner: 'nobody-here' }, 'unknown_user'],
       ['tenant_key', { audience: 'tenant' }, 'required'],
       ['tenant_key', { audience: 'broadcast', tenant_key: 'acme' }, 'not_allowed'],
-      ['audience', { audience: 'everyone' }, 'enum'],
+      ['audience', { audience: 'everyone' }, 'invalid_value'],
       ['audience', {}, 'required'],
     ])('a faulty %s in %j is a 422 at the field, and nothing is assigned', async (field, fields, code) => {
       const delivery = await legacy();

@@ -302,7 +302,7 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
   const validate = (value: unknown): SchemaResult<Record<string, unknown>> => {
     if (value === undefined) return { value: {} };
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return { issues: [{ message: 'Give an object.', code: 'type', path: [] }] };
+      return { issues: [{ message: 'Give an object.', code: 'invalid_type', path: [] }] };
     const body = value as Record<string, unknown>;
     const issues = Object.entries(body).flatMap(([member, given]) => memberIssues(member, given, known));
     return issues.length > 0 ? { issues } : { value: body };

@@ -227,7 +227,7 @@ describeDatabases(
       });
 
       test('422 for an id that is no UUID', async () => {
-        expect(places(await call('GET', '/seven'))).toEqual([422, 'validation_error', ['params.id format']]);
+        expect(places(await call('GET', '/seven'))).toEqual([422, 'validation_error', ['params.id invalid_format']]);
       });
     });
 
@@ -260,7 +260,7 @@ describeDatabases(
         expect(places(await call('PATCH', `/${body.id}`, { name: '', prefix: 'abc' }))).toEqual([
           422,
           'validation_error',
-          ['body.prefix unknown_field', 'body.name minLength'],
+          ['body.prefix unknown_field', 'body.name too_small'],
         ]);
         expect(places(await call('PATCH', `/${body.id}`, { expires_at: inDays(-1) }))).toEqual([
           422,
