@@ -15,7 +15,7 @@ import {
   countDeliveries,
   findDeliveryOf,
   findOwnEndpoint,
-  holdOwnEndpoint,
+  lockOwnEndpoint,
   listDeliveries,
   listOwnEndpoints,
   type EndpointScope,
@@ -336,7 +336,7 @@ export class WebhookEndpointController extends Controller {
   async #change<R>(context: Context, id: string, work: (tx: Db, endpoint: WebhookEndpoint) => Promise<R>): Promise<R> {
     const scope = await this.#scope(context);
     return this.#db(context).transaction(async (tx) => {
-      const endpoint = await holdOwnEndpoint(tx, scope, id);
+      const endpoint = await lockOwnEndpoint(tx, scope, id);
       if (endpoint === null) throw webhookErrors.endpoint_not_found();
       return work(tx, endpoint);
     });

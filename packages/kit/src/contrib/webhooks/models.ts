@@ -35,7 +35,7 @@ export const webhookEvents = model(
     /** JSON text of an object, exactly as it is sent: a JSON column would reorder its members between two attempts. */
     data: t.text(),
     timestamp: t.timestamp(),
-    /** Null on rows from before audiences existed: such an event is sent to nobody. */
+    /** Null on rows from before audiences existed: not sent until an audience is assigned. */
     audience: t.enum(AUDIENCES).nullable(),
     /** Empty unless the audience names an owner. */
     owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),

@@ -45,7 +45,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
         try {
           bindWebhooks(database, settings, { clock, log, registry });
         } catch (error) {
-          // Keys that are none: a setting to correct, not a fault of the program.
+          // Invalid keys: a setting to correct, not a fault of the program.
           throw error instanceof TypeError ? new StartUpError([{ id: 'E011', message: error.message }]) : error;
         }
         bound.push(database);

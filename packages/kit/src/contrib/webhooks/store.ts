@@ -13,7 +13,7 @@ export async function findEndpoint(db: Db, id: string): Promise<WebhookEndpoint 
 }
 
 /** The row as it is until the end of the transaction. */
-export async function holdEndpoint(tx: Db, id: string): Promise<WebhookEndpoint | null> {
+export async function lockEndpoint(tx: Db, id: string): Promise<WebhookEndpoint | null> {
   const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
   const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where id = $1${lock}`, [id]);
   return row ?? null;
@@ -147,7 +147,7 @@ export async function countEndpoints(db: Db, ownerId: string, tenantKey: string)
 }
 
 /** Until the end of the transaction nobody else counts or creates endpoints of this owner. SQLite has one writer anyway. */
-export async function holdEndpointsOf(tx: Db, ownerId: string, tenantKey: string): Promise<void> {
+export async function lockEndpointsOf(tx: Db, ownerId: string, tenantKey: string): Promise<void> {
   if (tx.dialect === 'sqlite') return;
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`webhook_endpoints ${JSON.stringify([ownerId, tenantKey])}`]);
 }

@@ -24,7 +24,7 @@ import type { SignatureVersion } from '../signing/signature.ts';
 import { ownersNamedLike } from '../endpoints/owners.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
 import { recoverEndpoint } from '../delivery/recover.ts';
-import { deleteEndpoint, findEndpoint, holdEndpoint, type WebhookDelivery, type WebhookEndpoint } from '../store.ts';
+import { deleteEndpoint, findEndpoint, lockEndpoint, type WebhookDelivery, type WebhookEndpoint } from '../store.ts';
 import { EVENT_TYPE_LENGTH_MAX } from '../endpoints/subscription.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
 import { URL_LENGTH_MAX, URL_NOT_ALLOWED } from '../network/url-policy.ts';
@@ -396,7 +396,7 @@ function recoverAction(place: AdminPlace): AdminAction {
 
 async function change<R>(db: Db, id: string, work: (tx: Db, endpoint: WebhookEndpoint) => Promise<R>): Promise<R> {
   return db.transaction(async (tx) => {
-    const endpoint = isUuid(id) ? await holdEndpoint(tx, id) : null;
+    const endpoint = isUuid(id) ? await lockEndpoint(tx, id) : null;
     if (endpoint === null) throw webhookErrors.endpoint_not_found();
     return work(tx, endpoint);
   });

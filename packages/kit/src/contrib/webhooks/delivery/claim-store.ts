@@ -1,8 +1,8 @@
-// SQL of the worker: which deliveries are due, and taking hold of them.
+// SQL of the worker: which deliveries are due, and claiming them.
 import type { Db } from '../../../db/db.ts';
 import type { WebhookEndpoint, WebhookEvent } from '../store.ts';
 
-/** A delivery in the hands of this worker, with everything needed to send it as it was when it was claimed. */
+/** A delivery that this worker has claimed, with everything needed to send it as it was when it was claimed. */
 export interface Claim {
   readonly id: string;
   readonly token: string;
@@ -53,10 +53,10 @@ const ENDPOINT_COLUMNS = `id, owner_id, tenant_key, url, is_active, failing_sinc
 
 // A token of its own for every row and every claim: the beginning of a random UUID for the claim, the end of the delivery's. A random one for each
 // row is a call of the system for each.
-const TAKE_HOLD = `update webhook_deliveries w
+const CLAIM_UPDATE = `update webhook_deliveries w
   set claim_token = left(cast(claim.uuid as text), 24) || right(cast(w.id as text), 12), claimed_until`;
 const CLAIM = '(select gen_random_uuid() as uuid) claim';
-const TAKEN = 'w.id, w.claim_token, w.attempts, w.ordering_key, w.event_id, w.endpoint_id, w.next_attempt_at';
+const CLAIMED_COLUMNS = 'w.id, w.claim_token, w.attempts, w.ordering_key, w.event_id, w.endpoint_id, w.next_attempt_at';
 
 // Every event and every endpoint is read and sent to us once, not once for each of its deliveries, and all of it as three documents: the driver
 // takes as long for one row as JSON.parse for twenty, which was a tenth of the worker's time for a delivery.
@@ -73,7 +73,7 @@ const CLAIMED = `select
 from ${WITHOUT_SYNC}`;
 
 // The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
-// another nor meet. Of these, the free slots take as many per endpoint as it may still have. The chosen are an array of places, which is
+// another nor meet. Of these, the free slots take up to the free share of each endpoint. The chosen are an array of places, which is
 // read as such: a join may read the whole table. How many are looked at is written into the statement: as a parameter it would be
 // unknown to a plan that is made once, and PostgreSQL would plan every claim anew, which takes as long as the claim.
 const claimDuePostgres = (seen: number): string => `with due as (
@@ -84,8 +84,8 @@ const claimDuePostgres = (seen: number): string => `with due as (
     row_number() over (partition by due.endpoint_id order by due.next_attempt_at) + coalesce(b.requests, 0) as place
   from due left join unnest(cast($5 as uuid[]), cast($6 as integer[])) as b(endpoint_id, requests) on b.endpoint_id = due.endpoint_id
 ), d as (
-  ${TAKE_HOLD} = $2 from ${CLAIM}
-  where w.ctid = any(array(select place_of from placed where place <= $3 order by next_attempt_at limit $4)) returning ${TAKEN}
+  ${CLAIM_UPDATE} = $2 from ${CLAIM}
+  where w.ctid = any(array(select place_of from placed where place <= $3 order by next_attempt_at limit $4)) returning ${CLAIMED_COLUMNS}
 )
 ${CLAIMED}`;
 
@@ -104,14 +104,14 @@ export interface ClaimedInTime {
   readonly latest: Date | null;
 }
 
-/** Takes hold of the longest due deliveries without an ordering key, of those that are due since `from` where it is given. */
+/** Claims the longest due deliveries without an ordering key, of those that are due since `from` where it is given. */
 export async function claimDue(db: Db, limits: ClaimLimits, from: Date | null = null): Promise<ClaimedInTime> {
   const { now, until, free, perEndpoint, busy } = limits;
   // More rows than slots: some belong to endpoints that have their share already.
   const seen = powerOfTwo(free + perEndpoint);
   if (db.dialect === 'postgres') {
     const parameters = [now, until, perEndpoint, free, [...busy.keys()], [...busy.values()], from ?? '-infinity'];
-    const [taken] = await db.query<TakenDocuments>(claimDuePostgres(seen), parameters);
+    const [taken] = await db.query<ClaimedDocuments>(claimDuePostgres(seen), parameters);
     return { claims: fromDocuments(taken), latest: taken?.latest ?? null };
   }
   const rows = await db.query<{ id: string }>(CLAIM_DUE_SQLITE, [now, until, seen, perEndpoint, free, JSON.stringify([...busy])]);
@@ -127,7 +127,7 @@ async function readClaims(db: Db, claimed: readonly { readonly id: string }[]): 
   if (claimed.length === 0) return [];
   const rowsOf = <Row extends object>(columns: string, table: string, ids: Iterable<string>): Promise<Row[]> =>
     db.query<Row>(`select ${columns} from ${table} where id in (select value from json_each($1))`, [JSON.stringify([...ids])]);
-  const deliveries = await rowsOf<TakenDelivery>(
+  const deliveries = await rowsOf<ClaimedDelivery>(
     DELIVERY_COLUMNS,
     'webhook_deliveries',
     claimed.map(({ id }) => id),
@@ -140,23 +140,23 @@ async function readClaims(db: Db, claimed: readonly { readonly id: string }[]): 
 }
 
 const CLAIM_BY_ID_POSTGRES = `with d as (
-  ${TAKE_HOLD} = $2
+  ${CLAIM_UPDATE} = $2
   from (
     select id from webhook_deliveries
     where id = any(cast($3 as uuid[])) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} for update skip locked
   ) chosen cross join ${CLAIM}
-  where w.id = chosen.id returning ${TAKEN}
+  where w.id = chosen.id returning ${CLAIMED_COLUMNS}
 )
 ${CLAIMED}`;
 
 const CLAIM_BY_ID_SQLITE = `update webhook_deliveries set claim_token = lower(hex(randomblob(16))), claimed_until = $2
 where id in (select value from json_each($3)) and status = 'pending' and next_attempt_at <= $1 and ${UNCLAIMED} returning id`;
 
-/** Takes hold of the given deliveries, without those that somebody else has by now. */
+/** Claims the given deliveries, without those that another worker has claimed meanwhile. */
 export async function claimByIds(db: Db, ids: readonly string[], { now, until }: Pick<ClaimLimits, 'now' | 'until'>): Promise<Claim[]> {
   if (ids.length === 0) return [];
   if (db.dialect === 'postgres') {
-    const [taken] = await db.query<TakenDocuments>(CLAIM_BY_ID_POSTGRES, [now, until, ids]);
+    const [taken] = await db.query<ClaimedDocuments>(CLAIM_BY_ID_POSTGRES, [now, until, ids]);
     return fromDocuments(taken);
   }
   return readClaims(db, await db.query<{ id: string }>(CLAIM_BY_ID_SQLITE, [now, until, JSON.stringify(ids)]));
@@ -193,11 +193,11 @@ const CLAIM_BY_ENDPOINT_POSTGRES = `with ${ENDPOINTS}, chosen as (
   cross join lateral (${OF_ENDPOINT} limit greatest($4 - coalesce(b.requests, 0), 0)) due
   where v.endpoint_id is not null order by due.next_attempt_at limit $5
 ), d as (
-  ${TAKE_HOLD} = $3 from ${CLAIM}
+  ${CLAIM_UPDATE} = $3 from ${CLAIM}
   where w.id = any(array(
     select id from webhook_deliveries
     where id = any(array(select id from chosen)) and status = 'pending' and ${UNCLAIMED} for update skip locked
-  )) returning ${TAKEN}
+  )) returning ${CLAIMED_COLUMNS}
 )
 select (select endpoint_id from visited where place = ${VISITED_MAX}) as cursor, claimed.* from (${CLAIMED}) claimed`;
 
@@ -215,13 +215,13 @@ export interface ClaimedOfEndpoints {
   readonly cursor: string | null;
 }
 
-/** Takes hold of due deliveries without an ordering key of the next endpoints after the cursor, of each as many as it may still have. */
+/** Claims due deliveries without an ordering key of the next endpoints after the cursor, up to the free share of each endpoint. */
 export async function claimByEndpoint(db: Db, limits: ClaimLimits, cursor: string | null): Promise<ClaimedOfEndpoints> {
   const { now, until, free, perEndpoint, busy } = limits;
   const after = cursor ?? FIRST_ID;
   if (db.dialect === 'postgres') {
     const parameters = [now, after, until, perEndpoint, free, [...busy.keys()], [...busy.values()]];
-    const [taken] = await db.query<TakenDocuments & { readonly cursor: string | null }>(CLAIM_BY_ENDPOINT_POSTGRES, parameters);
+    const [taken] = await db.query<ClaimedDocuments & { readonly cursor: string | null }>(CLAIM_BY_ENDPOINT_POSTGRES, parameters);
     return { claims: fromDocuments(taken), earliest: taken?.earliest ?? null, cursor: taken?.cursor ?? null };
   }
   const rows = await db.query<{ endpoint_id: string; id: string | null }>(BY_ENDPOINT_SQLITE, [now, after, perEndpoint]);
@@ -314,7 +314,7 @@ export async function dueOfEvent(db: Db, eventId: string, now: Date): Promise<Ca
   );
 }
 
-interface TakenDelivery {
+interface ClaimedDelivery {
   readonly id: string;
   readonly token: string;
   readonly attempts: number;
@@ -323,21 +323,23 @@ interface TakenDelivery {
   readonly endpoint_id: string;
 }
 
-interface Taken<Event, Endpoint> {
-  readonly deliveries: readonly TakenDelivery[];
+interface ClaimedRows<Event, Endpoint> {
+  readonly deliveries: readonly ClaimedDelivery[];
   readonly events: readonly Event[];
   readonly endpoints: readonly Endpoint[];
 }
 
 /** What PostgreSQL answers: dates are text in a document, and the document of nothing is null. */
-type TakenDocuments = {
-  readonly [Member in keyof Taken<unknown, unknown>]: Taken<InDocument<Claim['event']>, InDocument<Claim['endpoint']>>[Member] | null;
+type ClaimedDocuments = {
+  readonly [Member in keyof ClaimedRows<unknown, unknown>]:
+    | ClaimedRows<InDocument<Claim['event']>, InDocument<Claim['endpoint']>>[Member]
+    | null;
 } & { readonly earliest: Date | null; readonly latest: Date | null };
 type InDocument<Row> = {
   readonly [Column in keyof Row]: Row[Column] extends Date | null ? string | Extract<Row[Column], null> : Row[Column];
 };
 
-function fromDocuments({ deliveries, events, endpoints }: Partial<TakenDocuments> = {}): Claim[] {
+function fromDocuments({ deliveries, events, endpoints }: Partial<ClaimedDocuments> = {}): Claim[] {
   return toClaims({
     deliveries: deliveries ?? [],
     events: (events ?? []).map(eventOf),
@@ -359,7 +361,7 @@ function dateOf(text: string | null): Date | null {
 }
 
 /** Claims of one event share it, and those of one endpoint. */
-function toClaims({ deliveries, events, endpoints }: Taken<Claim['event'], Claim['endpoint']>): Claim[] {
+function toClaims({ deliveries, events, endpoints }: ClaimedRows<Claim['event'], Claim['endpoint']>): Claim[] {
   const eventById = new Map(events.map((event) => [event.id, event]));
   const endpointById = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
   return deliveries.flatMap(({ id, token, attempts, ordering_key: orderingKey, event_id, endpoint_id }) => {

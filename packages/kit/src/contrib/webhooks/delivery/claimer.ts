@@ -20,7 +20,7 @@ const HEAD_EVERY = 10;
 /** The same while the endpoints whose backlog is there are still full: looking would be a claim for nothing. */
 const FULL_HEAD_EVERY = 30;
 
-/** Finds due deliveries and takes hold of as many as there are slots. Keeps only where it was looking. */
+/** Finds due deliveries and claims as many as there are slots. Keeps only where it was looking. */
 export class Claimer {
   readonly #db: Db;
   #endpointCursor: string | null = null;

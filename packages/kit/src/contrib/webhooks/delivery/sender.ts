@@ -85,7 +85,7 @@ export class Sender {
     if (this.#ownsTransport) await this.#transport.close();
   }
 
-  /** What is to be sent; or why nothing is: null where nobody has decided yet for whom the event is. */
+  /** The request, or why nothing is sent; null while the event has no audience. */
   #requestOf(claim: Claim, now: Date): TransportRequest | Refusal | null {
     const { event, endpoint } = claim;
     const audience = audienceOf(event);
@@ -200,7 +200,7 @@ export function audienceOf({
   }
 }
 
-/** A foreign transport may throw, hang or answer nonsense. */
+/** A transport of the application may throw, hang or return something invalid. */
 async function guarded(transport: Transport, request: TransportRequest, deadlineMs: number): Promise<TransportResult> {
   const { promise: expired, resolve } = Promise.withResolvers<TransportResult>();
   const timer = setTimeout(() => resolve(failure('timeout', 'The transport did not return in time.')), deadlineMs);
@@ -220,7 +220,7 @@ function isUnusable(error: unknown): boolean {
 
 const TRANSPORT_REASONS: ReadonlySet<unknown> = new Set(['timeout', 'connection', 'tls', 'blocked_address', 'payload']);
 
-/** The result with nothing in it that could not be stored; null when it is none. */
+/** The result without anything that cannot be stored; null when it is not a result. */
 function wellFormed(result: TransportResult): TransportResult | null {
   const { status } = result;
   if (result.kind === 'response' && isStatus(status)) {

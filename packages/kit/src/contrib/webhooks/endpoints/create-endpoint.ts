@@ -6,7 +6,7 @@ import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from '../models.ts';
 import { parseSchedule } from '../delivery/retry-schedule.ts';
 import { rateFault } from '../../../throttle/rate.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
-import { countEndpoints, holdEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
+import { countEndpoints, lockEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
 import { editHeaders, type CustomHeaders, type HeaderEdit } from './custom-headers.ts';
 import { newSecret, secretColumns } from './endpoint-secret.ts';
 import { parsePatterns } from './subscription.ts';
@@ -160,7 +160,7 @@ export function checkedEvents(events: unknown, availableEvents?: readonly string
 
 /** Endpoints of one owner are created one after the other, so that the limit is counted on settled rows. */
 async function checkQuota(tx: Db, { settings }: Webhooks, owner: string, tenantKey: string): Promise<void> {
-  await holdEndpointsOf(tx, owner, tenantKey);
+  await lockEndpointsOf(tx, owner, tenantKey);
   const limit = settings.endpointsPerOwnerMax;
   if ((await countEndpoints(tx, owner, tenantKey)) >= limit) throw webhookErrors.quota_exceeded({ extensions: { limit } });
 }

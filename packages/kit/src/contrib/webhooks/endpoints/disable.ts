@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/db.ts';
 import { recordEndpointChange } from './endpoint-record.ts';
 import { publish } from '../publishing/publish.ts';
-import { changeEndpoint, failPendingOf, hasSucceededSince, holdEndpoint, type WebhookEndpoint } from '../store.ts';
+import { changeEndpoint, failPendingOf, hasSucceededSince, lockEndpoint, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { readOptions } from '../../../options/read-options.ts';
 import { text } from '../../../options/value-rule.ts';
@@ -24,7 +24,7 @@ export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason
   const { url } = readOptions('disableEndpoint()', options, { url: text });
   const { clock, log, settings } = webhooksOf(tx);
   const now = clock.now();
-  const endpoint = await holdEndpoint(tx, id);
+  const endpoint = await lockEndpoint(tx, id);
   if (endpoint?.is_active !== true || (url !== undefined && url !== endpoint.url)) return false;
   if (reason === 'continuous_failure') {
     const { failing_since: since } = endpoint;

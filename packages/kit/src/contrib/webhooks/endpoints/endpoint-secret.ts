@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/db.ts';
 import { webhookErrors } from '../errors.ts';
 import { generateKeyPair, generateSecret, publicKeyOf, signingKey, type SignatureVersion } from '../signing/signature.ts';
-import { changeEndpoint, holdEndpoint, type WebhookEndpoint } from '../store.ts';
+import { changeEndpoint, lockEndpoint, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { earlierSecrets, formatOlderSecrets, SECRETS_MAX } from './older-secrets.ts';
 
@@ -69,7 +69,7 @@ export function rotateSecret(tx: Db, endpointId: string, given?: string): Promis
   const { clock, settings } = webhooks;
   if (given !== undefined) signingKey(given);
   return tx.transaction(async (held) => {
-    const before = await holdEndpoint(held, endpointId);
+    const before = await lockEndpoint(held, endpointId);
     if (before === null) return null;
     const secret = given ?? newSecret(signatureOf(webhooks, before).signature ?? 'v1');
     const now = clock.now();

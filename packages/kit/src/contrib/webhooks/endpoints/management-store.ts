@@ -27,7 +27,7 @@ function asStored(id: string): string {
 }
 
 /** The row as it is until the end of the transaction. */
-export async function holdOwnEndpoint(tx: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
+export async function lockOwnEndpoint(tx: Db, { owner, tenantKey }: EndpointScope, id: string): Promise<WebhookEndpoint | null> {
   const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
   const parameters = [owner, tenantKey, asStored(id)];
   const [row] = await tx.query<WebhookEndpoint>(`select * from webhook_endpoints where ${OWN} and id = $3${lock}`, parameters);

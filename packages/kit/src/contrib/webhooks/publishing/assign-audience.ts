@@ -4,7 +4,7 @@ import { setAudience } from '../delivery/maintenance-store.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 import { webhooksOf } from '../webhooks.ts';
 
-/** Says whom an event from before audiences is for; what waits for it becomes due. False: no such event, or it has an audience. */
+/** Assigns an audience to an event without one; its deliveries become due. False: there is no such event, or it has an audience. */
 export async function assignAudience(tx: Db, eventId: string, audience: Audience): Promise<boolean> {
   const { clock, database } = webhooksOf(tx);
   const assigned = await setAudience(tx, eventId, audience, clock.now());

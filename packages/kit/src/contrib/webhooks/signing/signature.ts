@@ -1,8 +1,7 @@
 // Standard Webhooks signing (sender's side): `v1` is HMAC-SHA256 with a `whsec_` secret, `v1a` is ed25519 with a
 // `whsk_` key. Both sign the bytes `<id>.<timestamp>.<body>`.
-import { createPrivateKey, createPublicKey, randomBytes, sign as signBytes } from 'node:crypto';
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, randomBytes, sign as signBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { hmacSha256 } from './hmac-sha256.ts';
 import { ED25519_KEY_BYTES, InvalidSecret, parseSecret } from './secret.ts';
 
 export const SECRET_BYTES = 32;
@@ -13,9 +12,10 @@ const ED25519_PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'he
 export type SignatureVersion = 'v1' | 'v1a';
 
 /** A parsed secret, kept by the worker between deliveries so that key parsing is paid once per endpoint, not per request. */
-export type SigningKey =
-  | { readonly version: 'v1'; readonly mac: ReturnType<typeof hmacSha256> }
-  | { readonly version: 'v1a'; readonly key: KeyObject };
+export interface SigningKey {
+  readonly version: SignatureVersion;
+  readonly key: KeyObject;
+}
 
 export interface MessageToSign {
   readonly id: string;
@@ -48,7 +48,7 @@ export function publicKeyOf(privateKey: string): string {
 export function signingKey(text: string): SigningKey {
   const secret = parseSecret(text);
   if (secret.kind === 'public') throw new InvalidSecret('A public key ("whpk_…") cannot sign; pass the "whsk_" or "whsec_" secret.');
-  if (secret.kind === 'symmetric') return { version: 'v1', mac: hmacSha256(secret.bytes) };
+  if (secret.kind === 'symmetric') return { version: 'v1', key: createSecretKey(secret.bytes) };
   const key = privateKeyObject(secret.bytes);
   if (secret.publicBytes !== null && !rawPublicKey(key).equals(secret.publicBytes)) {
     throw new InvalidSecret('The two halves of the "whsk_" key do not belong together.');
@@ -81,7 +81,7 @@ function signedPrefix({ id, timestamp }: MessageToSign): string {
 }
 
 function signature(signing: SigningKey, prefix: string, body: string | Uint8Array): string {
-  if (signing.version === 'v1') return `v1,${signing.mac(prefix, body)}`;
+  if (signing.version === 'v1') return `v1,${createHmac('sha256', signing.key).update(prefix).update(body).digest('base64')}`;
   const content = Buffer.concat([Buffer.from(prefix), typeof body === 'string' ? Buffer.from(body) : body]);
   return `v1a,${signBytes(null, content, signing.key).toString('base64')}`;
 }
