@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AppOptions } from 'kit';
+import type { JobsOptions } from 'kit/contrib/jobs';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
@@ -36,4 +37,9 @@ export function log(): NonNullable<AppOptions['log']> {
 export function webhookOptions(): WebhookOptions {
   if (process.env['NODE_ENV'] !== 'development') return {};
   return { worker: true, urlPolicy: URLPolicy({ allowHttp: true, allowPrivateNetworks: true }) };
+}
+
+/** In development the API runs its jobs itself; elsewhere `kit jobs work` does. */
+export function jobOptions(): Pick<JobsOptions, 'worker'> {
+  return { worker: process.env['NODE_ENV'] === 'development' };
 }

@@ -3,12 +3,16 @@ import { admin } from 'kit/admin';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
+import { JobController, jobs } from 'kit/contrib/jobs';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { database, log, webhookOptions } from './config.ts';
+import { database, jobOptions, log, webhookOptions } from './config.ts';
 import { OrderController } from './orders/controller.ts';
+import { exportOrders } from './orders/export-orders.ts';
 import { orders } from './orders/module.ts';
+import { nightlyReport } from './orders/nightly-report.ts';
+import { announceReceipt } from './orders/order-paid.ts';
 import { liveSettings } from './settings.ts';
 
 export default createApp({
@@ -17,7 +21,16 @@ export default createApp({
   description: 'Takes orders, hands out API keys, tells others by webhook, and reads its own settings from the configuration server.',
   ...database(),
   log: log(),
-  modules: [accounts(), audit(), apiKeys(), webhooks(webhookOptions()), orders(), admin()],
+  modules: [
+    accounts(),
+    audit(),
+    apiKeys(),
+    webhooks(webhookOptions()),
+    jobs({ jobs: [exportOrders, nightlyReport], ...jobOptions() }),
+    orders(),
+    admin(),
+  ],
+  handlers: [announceReceipt],
   services: [liveSettings],
   middleware: [requestId(), requestLog(), securityHeaders()],
   throttles: [clientThrottle('600/min'), ApiKeyRateThrottle('300/min')],
@@ -26,6 +39,7 @@ export default createApp({
       '/orders': OrderController,
       '/api-keys': ApiKeyController,
       '/webhooks': WebhookEndpointController,
+      '/jobs': JobController,
       '/account': AccountController,
       '/audit': AuditController,
     },

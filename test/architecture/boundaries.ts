@@ -9,6 +9,7 @@ export const RINGS = [
   'db',
   'di',
   'work',
+  'events',
   'auth',
   'permissions',
   'throttle',
@@ -61,7 +62,7 @@ export function forbidden(from: string, to: string): string | undefined {
 
 /** Folders whose code must run without an HTTP framework; in contrib, everything but the controllers and the module's wiring. */
 export function mustNotImportFastify(path: string): boolean {
-  if (/^packages\/kit\/src\/(options|observe|errors|db|di|work|permissions)\//.test(path)) return true;
+  if (/^packages\/kit\/src\/(options|observe|errors|db|di|work|events|permissions)\//.test(path)) return true;
   return contribOf(path) !== undefined && !/\/(controller|module|admin)[^/]*\.ts$/.test(path);
 }
 

@@ -16,7 +16,7 @@ function startedIn(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
 
-/** Five commands, each copy-paste ready in the folder npm start was called in. */
+/** Six commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
   const json = `-H 'content-type: application/json'`;
@@ -26,6 +26,10 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
     { title: 'place an order', command: `curl -s ${api.url}/v1/orders ${key} ${json} -d '{"item":"Filter paper","quantity":3}'` },
     { title: 'see its webhook at the receiver, signature verified', command: `curl -s ${receiver.url}` },
     { title: 'see its delivery at the sender', command: `curl -s ${api.url}/v1/webhooks/${api.endpointId}/deliveries ${key}` },
+    {
+      title: 'make a CSV of all orders by a job, and follow its progress',
+      command: `curl -sN ${key} ${api.url}$(curl -s -X POST ${key} ${api.url}/v1/orders/export | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')/events`,
+    },
     { title: 'change a setting; the next order (1.) is refused', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
     {
       title: 'revoke the key; the next request is refused',

@@ -65,16 +65,18 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     await database?.remove();
   });
 
-  test(`the five printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
+  test(`the six printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
     const url = kind === 'PostgreSQL' ? database?.url : undefined;
     const first = await start(folder, url);
-    const [place = '', received = '', delivered = '', change = '', revoke = ''] = first.commands;
-    expect(first.commands).toHaveLength(5);
+    const [place = '', received = '', delivered = '', follow = '', change = '', revoke = ''] = first.commands;
+    expect(first.commands).toHaveLength(6);
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
     const arrivals = (): unknown => JSON.parse(shell(received, folder, url));
     await expect.poll(arrivals, { timeout: 300_000 }).toMatchObject([{ verified: true, type: 'order.created', data: { quantity: 3 } }]);
     const deliveries = (): unknown => JSON.parse(shell(delivered, folder, url));
     await expect.poll(deliveries, { timeout: 300_000 }).toMatchObject({ items: [{ status: 'succeeded', event_type: 'order.created' }] });
+
+    expect(shell(follow, folder, url)).toMatch(/event: end[\s\S]*"status":"succeeded"/);
 
     const beside = await start(folder, url).catch((error: Error) => error.message);
     expect(beside).toMatch(/exited with 1: The example is running already, as process \d+: /);

@@ -1,8 +1,10 @@
-import { Controller, coreErrors, hasScopes, page, route } from 'kit';
+import { all, Controller, coreErrors, hasScopes, isStaff, page, route } from 'kit';
+import { accepted, acceptsJob, startJob } from 'kit/contrib/jobs';
 import { z } from 'zod';
 import { settings } from '../settings.ts';
 import { closeOrder } from './close.ts';
 import { orderErrors } from './errors.ts';
+import { exportOrders } from './export-orders.ts';
 import { orders } from './models.ts';
 import { placeOrder } from './place.ts';
 import { orderOf, ordersOf } from './store.ts';
@@ -35,6 +37,12 @@ export class OrderController extends Controller {
       summary: 'Place an order',
     },
     async ({ body, db, user, services }) => placeOrder(db, user.id, body, (await services.get(settings)).current),
+  );
+
+  export = route.post(
+    '/export',
+    { ...acceptsJob, permission: all(permission, isStaff), scope: 'orders:read', summary: 'Make a CSV file of all orders, by a job' },
+    (context) => context.db.transaction(async (tx) => accepted(context, await startJob(tx, exportOrders, {}, { owner: context.user.id }))),
   );
 
   retrieve = route.get(

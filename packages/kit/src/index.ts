@@ -21,6 +21,8 @@ export {
   scopeCovers,
 } from './permissions/index.ts';
 export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';
+export { command, domainEvent, emit, EmitRefused, on, query } from './events/index.ts';
+export type { DomainEvent, EmitFault, EventContext, EventHandler, Operation, OperationContext } from './events/index.ts';
 export { Controller, Exchange, page, raw, route, wrapRoute } from './http/index.ts';
 export type {
   CompiledRoute,

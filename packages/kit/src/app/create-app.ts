@@ -5,6 +5,8 @@ import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Container } from '../di/container.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import type { EventHandler } from '../events/event-handler.ts';
+import { bindEvents, unbindEvents } from '../events/event-hub.ts';
 import { BlockingWatch } from '../http/blocking-watch.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -44,6 +46,7 @@ class Application implements App {
   readonly registry: Registry;
   readonly plugin: FastifyPluginAsync;
   readonly resources: readonly ResourceDeclaration[];
+  readonly eventHandlers: readonly EventHandler[];
   readonly hasTenants: boolean;
   readonly #plan: AppPlan;
   readonly #host: Host;
@@ -65,6 +68,7 @@ class Application implements App {
     this.description = options.description;
     this.#plan = planApp(options);
     this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
+    this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
     this.hasTenants = options.tenant !== undefined;
     const found = [...this.#plan.faults, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
     const faults = found.filter(isError);
@@ -72,6 +76,15 @@ class Application implements App {
     const { registry, faults: conflicts } = collectRegistry(this.#plan.modules, this);
     if (conflicts.length > 0) throw new StartUpError(conflicts);
     this.registry = registry;
+    const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
+    if (undurable.length > 0)
+      throw new StartUpError(
+        undurable.map(({ event, name }) => ({
+          id: 'E006',
+          message: `The handler "${name}" of ${event.name} is durable, and no module runs jobs.`,
+          hint: 'Add jobs() to modules.',
+        })),
+      );
     this.#host = this.#createHost(options);
     this.#served = { ...this.#plan.compiled, appMiddleware: this.#plan.middleware, appThrottles: options.throttles ?? [] };
     this.plugin = (fastify) => this.#serve(fastify, 'foreign');
@@ -208,6 +221,7 @@ class Application implements App {
       await databases.open(clock, log);
       throttleStorage.open?.({ db: this.db, log });
       await services.start();
+      this.#bindEvents();
       for (const module of modules) {
         this.#running.push(module);
         await module.setup?.(this);
@@ -218,6 +232,14 @@ class Application implements App {
       throw error;
     }
     return this;
+  }
+
+  #bindEvents(): void {
+    const { services, log } = this.#plan;
+    const { jobs } = this.registry;
+    const startDurable = jobs === null ? null : jobs.start.bind(jobs);
+    for (const database of Object.values(this.databases))
+      bindEvents({ database, handlers: this.eventHandlers, services, log, startDurable });
   }
 
   async #runChecks(): Promise<void> {
@@ -318,6 +340,7 @@ class Application implements App {
     for (const module of this.#running.reverse()) await attempt(`the module ${module.name}`, () => module.stop?.());
     await attempt('the services', () => services.end());
     await attempt('the throttle storage', () => throttleStorage.close?.());
+    for (const database of Object.values(this.databases)) unbindEvents(database);
     await databases.close(log);
     this.#plan.log.flush?.();
   }

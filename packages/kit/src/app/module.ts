@@ -6,6 +6,7 @@ import type { Database } from '../db/db.ts';
 import type { Migration } from '../db/migrations/migration.ts';
 import type { Container } from '../di/container.ts';
 import type { Registration } from '../di/registration.ts';
+import type { EventHandler } from '../events/event-handler.ts';
 import type { ErrorCatalog } from '../errors/catalog.ts';
 import type { Model } from '../db/model.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
@@ -42,6 +43,8 @@ export interface Module {
   readonly errorMap?: ErrorMap;
   /** Policies of models that have no controller: what `resource(…)` of `kit/crud` returns. */
   readonly resources?: readonly ResourceDeclaration[];
+  /** Handlers of domain events, after those of the app. */
+  readonly handlers?: readonly EventHandler[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
   /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
@@ -105,6 +108,8 @@ export interface App {
   readonly modules: readonly Module[];
   /** Every mounted controller, one instance per mount. */
   readonly controllers: readonly MountedController[];
+  /** Handlers of domain events, of the app and its modules, in the order in which they run. */
+  readonly eventHandlers: readonly EventHandler[];
   /** Policies given to the app and its modules, without those of controllers. */
   readonly resources: readonly ResourceDeclaration[];
   /** Whether `createApp` was given a tenant resolver. */

@@ -4,6 +4,7 @@ import type { UserSource } from '../auth/user-directory.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import type { Registration } from '../di/registration.ts';
+import type { EventHandler } from '../events/event-handler.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Mountable } from '../http/controller.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -41,6 +42,8 @@ export interface AppOptions {
   readonly errors?: ErrorMap;
   readonly middleware?: readonly Middleware[];
   readonly services?: readonly Registration[];
+  /** Handlers of domain events: `on(OrderPaid, handler)`. They run in this order. */
+  readonly handlers?: readonly EventHandler[];
   /** Policies of models that have no controller: what `resource(…)` of `kit/crud` returns. */
   readonly resources?: readonly ResourceDeclaration[];
   /** Named rules for `hasRule('name')`. */

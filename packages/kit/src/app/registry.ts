@@ -1,5 +1,7 @@
 import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Db } from '../db/db.ts';
+import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
+import type { EventHandler } from '../events/event-handler.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
 
 /** Where modules meet without importing one another: what the modules of an application provide (see `provides` of Module). */
@@ -8,10 +10,18 @@ export interface Registry {
   readonly audit: AuditSink | null;
   /** Null: nothing is published. */
   readonly events: EventPublisher | null;
+  /** Null: handlers of domain events cannot be durable. */
+  readonly jobs: DurableHandlers | null;
   /** Where the modules declare their metrics; see `metrics` of Module. */
   readonly metrics: MetricRegistry | null;
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
   readonly userChanges: readonly UserChangeListener[];
+}
+
+/** Runs durable handlers of domain events. The jobs module provides one. */
+export interface DurableHandlers {
+  /** Stores a handler's work in the caller's transaction. */
+  start(tx: SqlExecutor, handler: EventHandler, data: unknown): Promise<unknown>;
 }
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
@@ -33,4 +43,4 @@ export interface EventPublisher {
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
 }
 
-export const emptyRegistry: Registry = Object.freeze({ audit: null, events: null, metrics: null, userChanges: [] });
+export const emptyRegistry: Registry = Object.freeze({ audit: null, events: null, jobs: null, metrics: null, userChanges: [] });

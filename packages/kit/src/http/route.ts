@@ -1,4 +1,5 @@
 import type { User } from '../auth/principal.ts';
+import type { Operation } from '../events/command.ts';
 import type { ErrorDefinition } from '../errors/catalog.ts';
 import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
 import { all, type Permission } from '../permissions/permission.ts';
@@ -89,6 +90,17 @@ export interface StreamOptions<
   readonly heartbeatMs?: number;
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- any schema, result and context; the options say which result fits
+type AnyOperation<Result = any> = Operation<any, Result, any>;
+
+/** A route that points to a command or query: its schema is that of the body (of the query string on GET and DELETE). */
+export interface OperationRouteOptions<R extends MaybeSchema = MaybeSchema, U extends User | null = User | null> extends Omit<
+  RouteOptions<undefined, undefined, undefined, undefined, R, U>,
+  'query' | 'body'
+> {
+  readonly command: AnyOperation<AnswerOf<R>>;
+}
+
 /** No schema: nothing was declared, so nothing is passed on. */
 type Nothing = object;
 
@@ -116,7 +128,12 @@ export interface Route {
   readonly finish?: (context: HandlerContext, value: unknown, serialize: (value: unknown) => string) => string | null;
 }
 
-type Verb = <
+type OperationVerb = <R extends MaybeSchema = undefined, U extends User | null = User | null>(
+  path: string,
+  options: OperationRouteOptions<R, U>,
+) => Route;
+
+type HandlerVerb = <
   const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
@@ -130,7 +147,10 @@ type Verb = <
   handler: (context: ContextOf<Path, P, Q, H, B, U>) => AnswerOf<R> | Promise<AnswerOf<R>>,
 ) => Route;
 
-type BodylessVerb = <
+type Verb = HandlerVerb & OperationVerb;
+type BodylessVerb = BodylessHandlerVerb & OperationVerb;
+
+type BodylessHandlerVerb = <
   const Path extends string,
   P extends MaybeSchema = undefined,
   Q extends MaybeSchema = undefined,
@@ -158,7 +178,22 @@ type StreamVerb = <
 ) => Route;
 
 function verb(method: HttpMethod): Verb {
-  return (path, options, handler) => ({ isRoute: true, kind: 'answer', method, path, options, handler });
+  const declare = (path: string, options: RouteOptions & { readonly command?: AnyOperation }, handler?: Route['handler']): Route => {
+    // From JavaScript either may be missing; start-up says so.
+    if (handler !== undefined || options?.command === undefined)
+      return { isRoute: true, kind: 'answer', method, path, options, handler: handler as Route['handler'] };
+    const { command, ...rest } = options;
+    const part = method === 'GET' || method === 'DELETE' ? 'query' : 'body';
+    return {
+      isRoute: true,
+      kind: 'answer',
+      method,
+      path,
+      options: { ...rest, [part]: command.schema },
+      handler: (context) => command.handle(context, context[part]),
+    };
+  };
+  return declare as Verb;
 }
 
 const stream: StreamVerb = (path, options, handler) => ({
@@ -170,9 +205,11 @@ const stream: StreamVerb = (path, options, handler) => ({
   handler,
 });
 
+const get: BodylessVerb = verb('GET');
+
 /** Declares operations as class fields of a controller. */
 export const route = {
-  get: verb('GET') as BodylessVerb,
+  get,
   post: verb('POST'),
   put: verb('PUT'),
   patch: verb('PATCH'),

@@ -18,7 +18,12 @@ export { jobAttempts, jobRows, jobSchedules, jobSteps, type JobStatus } from './
 export { jobs } from './module.ts';
 export type { JobsOptions } from './options.ts';
 export { pruneJobs } from './prune.ts';
+export { bullMqQueue, type BullMqQueue } from './queues/bullmq-queue.ts';
+export { graphileQueue, type GraphileQueue } from './queues/graphile-queue.ts';
+export { pgBossQueue, type PgBossQueue } from './queues/pg-boss-queue.ts';
+export { runQueuedJob } from './queues/run-queued-job.ts';
 export type { EnqueueOptions, TaskQueue } from './queues/task-queue.ts';
+export { ImmediateTaskQueue, RecordingTaskQueue } from './queues/test-queues.ts';
 export { retryFailed, retryJob, type RetriedJobs } from './retry.ts';
 export type { WorkSummary } from './running/result-writer.ts';
 export type { JobWorker, WorkerOptions } from './running/worker.ts';

@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts';
+import type { Database, Db } from '../../db/db.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Log } from '../../http/log.ts';
@@ -35,7 +35,7 @@ export interface JobContext<Input = unknown, Result = unknown> {
   readonly step: Step;
   /** Effects and "succeeded" in one transaction, rolled back together when the job is no longer ours. Return what it returns. */
   readonly commit: <T extends Result>(work: (tx: Db) => Promise<T>) => Promise<T>;
-  readonly db: Db;
+  readonly db: Database;
   readonly services: ServiceScope;
   readonly log: Log;
 }

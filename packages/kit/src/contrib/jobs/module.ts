@@ -3,7 +3,9 @@ import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
 import { jobsAdmin } from './admin/admin.ts';
 import { jobsCommand } from './commands/commands.ts';
+import { durableHandlers } from './durable-handlers.ts';
 import { jobErrors } from './errors.ts';
+import { JobCatalog } from './job-catalog.ts';
 import { bindJobs, unbindJobs } from './jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
@@ -17,7 +19,7 @@ import { startJobWorker } from './work-jobs.ts';
  * production runs `kit jobs work` beside the application.
  */
 export function jobs(options: JobsOptions): Module {
-  const settings = readJobsOptions(options);
+  let settings = readJobsOptions(options);
   const bound: Database[] = [];
   const workers: JobWorker[] = [];
   return {
@@ -27,7 +29,12 @@ export function jobs(options: JobsOptions): Module {
     databases: settings.databases,
     errors: jobErrors,
     commands: [jobsCommand],
-    admin: jobsAdmin(settings.databases, settings.catalog),
+    admin: jobsAdmin(settings.databases, () => settings.catalog),
+    provides: (app) => {
+      const durable = durableHandlers(app.eventHandlers);
+      settings = Object.freeze({ ...settings, catalog: new JobCatalog([...options.jobs, ...durable.jobs]) });
+      return { jobs: durable };
+    },
     async setup(app) {
       await checkSettings(settings, app);
       const { databases, clock, log, services, registry } = app;
@@ -60,9 +67,14 @@ async function checkSettings({ catalog, taskQueue, databases: aliases }: JobsSet
   }
   for (const alias of aliases) {
     const dialect = databases[alias]?.dialect;
-    if (dialect !== undefined) faults.push(...(taskQueue?.faults?.({ dialect, queues: catalog.queues }) ?? []));
+    if (dialect !== undefined)
+      faults.push(...(taskQueue?.faults?.({ dialect, queues: catalog.queues, limited: limitedOf(catalog) }) ?? []));
   }
   if (faults.length > 0) throw new StartUpError(faults.map((message) => ({ id: 'E011', message })));
+}
+
+function limitedOf({ definitions }: JobCatalog): string[] {
+  return definitions.filter(({ concurrency }) => concurrency !== undefined).map(({ name }) => name);
 }
 
 /** Where a JobController is mounted, its route says so in its metadata. */

@@ -5,7 +5,7 @@ import { jobsOverview } from './overview.ts';
 import type { AdminPlace } from './place.ts';
 
 /** The admin site's list of jobs; one for each database that jobs are started in. */
-export function jobsAdmin(databases: readonly string[], catalog: JobCatalog): AdminDeclaration {
+export function jobsAdmin(databases: readonly string[], catalog: () => JobCatalog): AdminDeclaration {
   const places = databases.map((database, index): AdminPlace => ({
     database,
     suffix: index === 0 ? '' : `-${database.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,

@@ -151,7 +151,7 @@ function rowOf(job: Job): AdminRow {
 }
 
 function factsOf({ catalog }: AdminPlace, job: Job): AdminSection[] {
-  const { input, result, error } = jobRecord(job, catalog);
+  const { input, result, error } = jobRecord(job, catalog());
   return [
     {
       kind: 'facts',
@@ -230,7 +230,7 @@ function attemptsSection(job: Job, attempts: readonly StoredAttempt[]): AdminSec
 }
 
 function stepsSection({ catalog }: AdminPlace, job: Job, steps: readonly StoredStepRow[]): AdminSection {
-  const sensitive = sensitiveOf(job, catalog);
+  const sensitive = sensitiveOf(job, catalog());
   return {
     kind: 'table',
     title: 'Recorded steps',

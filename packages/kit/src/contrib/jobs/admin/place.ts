@@ -9,7 +9,7 @@ export interface AdminPlace {
   readonly database: string;
   readonly suffix: string;
   readonly label: string;
-  readonly catalog: JobCatalog;
+  readonly catalog: () => JobCatalog;
 }
 
 export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {

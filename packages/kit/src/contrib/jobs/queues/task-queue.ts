@@ -21,4 +21,19 @@ export interface TaskQueue {
 export interface QueueFacts {
   readonly dialect: 'postgres' | 'sqlite';
   readonly queues: readonly string[];
+  /** Jobs that declare a concurrency, which only our own worker can keep. */
+  readonly limited: readonly string[];
+}
+
+/** What no engine beside our own can do. */
+export function engineFaults(engine: string, { limited }: QueueFacts): string[] {
+  if (limited.length === 0) return [];
+  return [`${engine} runs the jobs here, and its own concurrency holds: remove \`concurrency\` from ${limited.join(', ')}.`];
+}
+
+/** The same, for engines that live in PostgreSQL. */
+export function postgresOnly(engine: string, facts: QueueFacts): string[] {
+  const elsewhere =
+    facts.dialect === 'postgres' ? [] : [`${engine} enqueues in the transaction on PostgreSQL, and this database is ${facts.dialect}.`];
+  return [...elsewhere, ...engineFaults(engine, facts)];
 }

@@ -118,3 +118,16 @@ async function makeReady(db: Db, ids: readonly string[], now: Date): Promise<rea
   }
   return ready;
 }
+
+/** Ready jobs that nobody has begun since a time, some of each queue. */
+export async function overdueReady(db: Db, queues: readonly string[], since: Date): Promise<readonly ReadyJob[]> {
+  const overdue: ReadyJob[] = [];
+  for (const queue of queues)
+    overdue.push(
+      ...(await db.query<ReadyJob>(
+        `select id, queue, priority from jobs where queue = $1 and status = 'queued' and is_ready and run_at <= $2 limit ${BATCH}`,
+        [queue, since],
+      )),
+    );
+  return overdue;
+}

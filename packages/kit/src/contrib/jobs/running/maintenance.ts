@@ -2,19 +2,22 @@ import { uuidv7 } from '../../../db/uuidv7.ts';
 import { WakeUp } from '../../../work/wake-up.ts';
 import { jobErrors } from '../errors.ts';
 import type { Jobs } from '../jobs.ts';
-import { nextDueAt, promoteDue, promoteKeys, promoteSerial, type ReadyJob } from './due-store.ts';
+import { nextDueAt, overdueReady, promoteDue, promoteKeys, promoteSerial, type ReadyJob } from './due-store.ts';
 import { expire } from './result-store.ts';
 import { runSchedules } from './run-schedules.ts';
 
 /** Serial keys are looked at by the page; the rest comes with the next round. */
 const PAGES_MAX = 20;
 const BACKOFF_MS = 1000;
+/** An engine that has not begun a job after this long has lost it. */
+const SWEEP_MS = 60_000;
 
 /** Makes jobs ready: those whose time or turn has come, those whose worker was lost, and recurring ones. */
 export class Maintenance {
   readonly #jobs: Jobs;
   readonly #onReady: (jobs: readonly ReadyJob[]) => Promise<void> | void;
   readonly #wakeUp = new WakeUp();
+  #sweptAt = Number.NEGATIVE_INFINITY;
   #serialCursor: string | null = null;
   #stopping = false;
   #loop: Promise<void> | undefined;
@@ -50,9 +53,18 @@ export class Maintenance {
     const serial = await this.#serial(now);
     ready.push(...serial.ready);
     next.push(serial.nextDueAt, due.mayBeMore ? now : await nextDueAt(this.#jobs.database));
+    ready.push(...(await this.#lostByEngine(now)));
     if (ready.length > 0) await this.#onReady(ready);
     const times = next.filter((at) => at !== null).map((at) => at.getTime());
     return times.length === 0 ? null : new Date(Math.min(...times));
+  }
+
+  /** With a queue of another engine: what it should have begun long ago is handed over again. */
+  async #lostByEngine(now: Date): Promise<readonly ReadyJob[]> {
+    const { database, settings } = this.#jobs;
+    if (settings.taskQueue === null || now.getTime() - this.#sweptAt < SWEEP_MS) return [];
+    this.#sweptAt = now.getTime();
+    return overdueReady(database, settings.catalog.queues, new Date(now.getTime() - SWEEP_MS));
   }
 
   async #expired(): Promise<readonly ReadyJob[]> {

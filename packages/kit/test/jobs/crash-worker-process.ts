@@ -1,0 +1,11 @@
+// A worker that is killed: node crash-worker-process.ts <database url>.
+import { useJobs } from '../../src/contrib/jobs/jobs.ts';
+import { startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
+import { openDatabase } from '../../src/db/index.ts';
+import { CRASH_LEASE_MS, crashJob } from './crash-job.ts';
+
+const [url = ''] = process.argv.slice(2);
+const db = await openDatabase(url);
+useJobs(db, { jobs: [crashJob], leaseMs: CRASH_LEASE_MS, pollIntervalMs: 200 });
+await startJobWorker(db);
+process.stdout.write('ready\n');
