@@ -1,8 +1,7 @@
 import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin/shapes.ts';
 import type { AdminOrder } from '../app/index.ts';
-import type { ColumnSettings, Dialect, Model } from '../db/index.ts';
+import type { ColumnSettings, Model } from '../db/index.ts';
 import { columnDefinition, resolveReference } from '../db/column.ts';
-import { valueFault } from '../db/column-codec.ts';
 import { quoteName } from '../db/names.ts';
 
 /** A longer text gets a larger field. */
@@ -59,32 +58,24 @@ const CELLS: Readonly<Record<ColumnSettings['kind'], AdminCellKind>> = {
 
 export function adminColumn({ name, settings }: ModelColumn, secondary: boolean): AdminColumn {
   const kind = settings.reference !== undefined ? 'link' : isTexts(settings) ? 'chips' : CELLS[settings.kind];
-  const sortable = orderOf({ name, settings }, 'sqlite') !== null;
+  const sortable = orderOf({ name, settings }) !== null;
   return { name, label: labelOf(name), kind, ...(sortable ? { sortable } : {}), ...(secondary ? { secondary } : {}) };
 }
 
+const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['kind']>>> = {
+  text: 'text',
+  enum: 'text',
+  date: 'text',
+  decimal: 'text',
+  int: 'number',
+  float: 'number',
+  timestamp: 'time',
+};
+
 /** How the list is ordered by a column; null for those without an order worth having. */
-export function orderOf({ name, settings }: ModelColumn, dialect: Dialect): AdminOrder | null {
-  const sql = `t.${quoteName(name)}`;
-  const nullable = settings.nullable ? { nullable: true } : {};
-  const definition = columnDefinition(settings);
-  const fits = (value: unknown): boolean => valueFault(value, definition) === undefined;
-  switch (settings.kind) {
-    case 'text':
-    case 'enum':
-    case 'date':
-      return { sql, kind: 'text', fits, ...nullable };
-    case 'int':
-    case 'float':
-      return { sql, kind: 'number', fits, ...nullable };
-    case 'timestamp':
-      return { sql, kind: 'time', ...nullable };
-    case 'decimal':
-      // SQLite keeps decimals as text; as doubles they are in order to 15 digits.
-      return dialect === 'sqlite' ? { sql: `cast(${sql} as real)`, kind: 'number', ...nullable } : { sql, kind: 'text', fits, ...nullable };
-    default:
-      return null;
-  }
+export function orderOf({ name, settings }: ModelColumn): AdminOrder | null {
+  const kind = ORDER_KINDS[settings.kind];
+  return kind === undefined ? null : { sql: `t.${quoteName(name)}`, kind, definition: columnDefinition(settings) };
 }
 
 export function adminField({ name, settings }: ModelColumn, isNew: boolean): AdminField {

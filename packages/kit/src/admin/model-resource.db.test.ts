@@ -283,8 +283,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
       for (const cursor of cursors) {
         const text = Buffer.from(JSON.stringify(cursor)).toString('base64url');
         const { status } = await site.get(staff, `resources/parcels?sort=${sort}&cursor=${text}`);
-        // Text orders take any text, and without an order the value is not looked at.
-        expect([200, 422]).toContain(status);
+        expect(status).toBe(422);
       }
     const answer = await site.get(staff, `resources/parcels?sort=packed_on&cursor=${Buffer.from('["x","1"]').toString('base64url')}`);
     expect(answer).toMatchObject({ status: 422, body: { errors: [{ location: ['query', 'cursor'] }] } });

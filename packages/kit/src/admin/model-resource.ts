@@ -295,7 +295,7 @@ async function listRows(db: Db, plan: Plan, query: AdminListQuery) {
   if (softDeletes) where.add(`t.${DELETED} is ${query.filters['deleted'] === 'yes' ? 'not null' : 'null'}`);
   const orders = Object.fromEntries(
     plan.listed.flatMap((column): [string, AdminOrder][] => {
-      const order = orderOf(column, db.dialect);
+      const order = orderOf(column);
       return order === null ? [] : [[column.name, order]];
     }),
   );

@@ -1,5 +1,6 @@
 import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
+import type { Cursors } from '../db/index.ts';
 import { coreErrors, type FieldError } from '../errors/index.ts';
 import { jsonSchema } from '../http/index.ts';
 
@@ -14,15 +15,20 @@ export const ListParametersSchema = jsonSchema<ListParameters>({
   type: 'object',
   properties: {
     search: { type: 'string', maxLength: 200 },
-    cursor: { type: 'string', maxLength: 2000 },
+    cursor: { type: 'string', maxLength: 1000 },
     limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
     sort: { type: 'string', maxLength: 100 },
   },
   additionalProperties: { type: 'string', maxLength: 500 },
 });
 
+interface ListCaller {
+  readonly cursors: Cursors;
+  readonly userId: string;
+}
+
 /** The query in the words of the declaration; unknown names and values are a 422 that says what exists. */
-export function readListQuery(resource: AdminResource, given: ListParameters): AdminListQuery {
+export function readListQuery(resource: AdminResource, given: ListParameters, { cursors, userId }: ListCaller): AdminListQuery {
   const { search, cursor, limit, sort, ...rest } = given as { search?: string; cursor?: string; limit?: number; sort?: string };
   const faults: FieldError[] = [];
   const filters: Record<string, string> = {};
@@ -40,9 +46,13 @@ export function readListQuery(resource: AdminResource, given: ListParameters): A
   if (order !== null && !sortable.includes(order.column))
     faults.push({ location: ['query', 'sort'], code: 'invalid', message: `The list can be ordered by ${names(sortable)}.` });
   if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+  const text = search === undefined || search.trim() === '' ? null : search.trim();
+  const sortedFilters = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
-    search: search === undefined || search.trim() === '' ? null : search.trim(),
+    search: text,
     filters,
+    cursors,
+    bound: JSON.stringify(['admin', resource.name, userId, text, sortedFilters]),
     sort: order,
     limit: limit ?? LIMIT,
     cursor: cursor === undefined || cursor === '' ? null : cursor,

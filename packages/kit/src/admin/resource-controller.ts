@@ -1,5 +1,6 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminPage, AdminRecord, AdminResult } from '../app/admin/shapes.ts';
+import { cursorsOf } from '../app/cursors.ts';
 import { Controller, jsonSchema, route } from '../http/index.ts';
 import { isStaff } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';
@@ -38,9 +39,10 @@ export function resourceController(site: AdminSite): Controller {
   const facts = { permission: isStaff, auth: ['session'], hidden: true, metadata: { admin: true } } as const;
 
   class KitAdminController extends Controller {
-    list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, (context) => {
+    list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, async (context) => {
       const resource = site.resource(context.params.resource);
-      return resource.list(site.context(context, context.principal), readListQuery(resource, context.query));
+      const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
+      return resource.list(site.context(context, context.principal), readListQuery(resource, context.query, caller));
     });
 
     create = route.post('/:resource', { ...facts, params: ResourceName, body: Fields, response: Result, status: 201 }, async (context) => {

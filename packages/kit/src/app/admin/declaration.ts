@@ -2,6 +2,7 @@ import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Database } from '../../db/db.ts';
+import type { Cursors } from '../../db/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
 import type {
   AdminActionShape,
@@ -37,6 +38,10 @@ export interface AdminListQuery {
   readonly sort: { readonly column: string; readonly descending: boolean } | null;
   readonly limit: number;
   readonly cursor: string | null;
+  /** Reads and writes the list's cursors. */
+  readonly cursors: Cursors;
+  /** What a cursor is good for: this list, search, filters and user. */
+  readonly bound: string;
 }
 
 export interface AdminAction extends AdminActionShape {

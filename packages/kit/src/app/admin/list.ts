@@ -1,6 +1,10 @@
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
+import { countUpTo } from '../../db/keyset/count-rows.ts';
+import type { CursorContent } from '../../db/keyset/cursor.ts';
+import { Keyset, keysetPage } from '../../db/keyset/keyset.ts';
 import { containsSql } from '../../db/portable-sql.ts';
+import type { ColumnDefinition } from '../../db/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
@@ -23,8 +27,8 @@ export interface AdminOrder {
   readonly sql: string;
   readonly kind: 'text' | 'number' | 'time';
   readonly nullable?: boolean;
-  /** Whether the column can hold a value: PostgreSQL refuses to compare it with any other. Everything of the kind unless given. */
-  readonly fits?: (value: unknown) => boolean;
+  /** The column, where it is one: it says more than `kind`. */
+  readonly definition?: ColumnDefinition;
 }
 
 /** A list as SQL. Without another order it goes by its key, a UUIDv7 or a counter, newest first. */
@@ -97,93 +101,51 @@ export class AdminConditions {
 /** One page by keyset: the hundredth page costs what the first does. */
 export async function adminRows<R extends object>(db: Db, select: AdminSelect, query: AdminListQuery): Promise<AdminRows<R>> {
   refuseUnknownNames('adminRows()', select, SELECT);
-  const { columns, from, key, keyKind = 'uuid', conditions } = select;
+  const { columns, from, key, conditions } = select;
   const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
-  const descending = order === undefined ? query.sort?.descending !== false : (query.sort?.descending ?? false);
+  const keyset = keysetOfList(select, order, query);
+  const bound = `${query.bound} ${query.sort?.column ?? ''} ${keyset.shape}`;
+  const cursor = query.cursor === null ? undefined : readCursor(query.cursors.read(query.cursor, bound), keyset);
   const parameters = [...select.parameters];
-  const after = query.cursor === null ? [] : [afterCursor(query.cursor, { order, key, keyKind, descending, parameters })];
-  const direction = descending ? 'desc' : 'asc';
-  const by = order === undefined ? '' : `${order.sql} ${direction}${order.nullable === true ? ' nulls last' : ''}, `;
+  const after = cursor === undefined ? [] : [keyset.append(db.dialect, cursor.position, false, parameters)];
   const shown = order === undefined ? '' : `, ${order.sql} as order_value`;
   const limit = `$${parameters.push(query.limit + 1)}`;
-  const found = await db.query<R & { order_key: string | bigint; order_value?: unknown }>(
-    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${by}${key} ${direction} limit ${limit}`,
+  const found = await db.query<R>(
+    `select ${columns}, ${key} as order_key${shown} ${from}${where([...conditions, ...after])} order by ${keyset.orderSql(db.dialect)} limit ${limit}`,
     parameters,
     PLANNED_EACH_TIME,
   );
-  const rows = found.slice(0, query.limit);
-  const last = found.length > query.limit ? rows.at(-1) : undefined;
+  const { rows, next } = keysetPage(found, query.limit, { hasPosition: cursor !== undefined });
+  // A first page that is not full has counted them already; later pages carry the count of the first.
+  const count = cursor === undefined ? (next === undefined ? rows.length : await countRows(db, select)) : cursor.count;
   return {
     rows,
-    // A first page that is not full has counted them already.
-    count: query.cursor === null && last === undefined ? rows.length : await countRows(db, select),
-    next: last === undefined ? null : writeCursor(order === undefined ? null : (last.order_value ?? null), String(last.order_key)),
+    count,
+    next: next === undefined ? null : query.cursors.write({ position: keyset.positionOf(next), backwards: false, count }, bound),
   };
 }
 
 /** Null: more than are counted. */
-async function countRows(db: Db, { from, countFrom, conditions, parameters }: AdminSelect): Promise<number | null> {
-  const [row] = await db.query<{ count: number | bigint }>(
-    `select count(*) as count from (select 1 as one ${countFrom ?? from}${where(conditions)} limit ${COUNT_MAX + 1}) counted`,
-    parameters,
-    PLANNED_EACH_TIME,
-  );
-  const count = Number(row?.count ?? 0);
-  return count > COUNT_MAX ? null : count;
+function countRows(db: Db, { from, countFrom, conditions, parameters }: AdminSelect): Promise<number | null> {
+  return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters }, COUNT_MAX);
 }
 
-interface Place {
-  readonly order: AdminOrder | undefined;
-  readonly key: string;
-  readonly keyKind: KeyKind;
-  readonly descending: boolean;
-  readonly parameters: unknown[];
+const ORDER_KINDS = { text: 'text', number: 'float', time: 'timestamp' } as const;
+
+function keysetOfList({ key, keyKind = 'uuid' }: AdminSelect, order: AdminOrder | undefined, { sort }: AdminListQuery): Keyset {
+  // Without another order it goes by its key, newest first.
+  const descending = order === undefined ? sort?.descending !== false : (sort?.descending ?? false);
+  const byKey = { name: 'order_key', sql: key, definition: { kind: keyKind, nullable: false }, descending };
+  if (order === undefined) return new Keyset([byKey]);
+  const definition = order.definition ?? { kind: ORDER_KINDS[order.kind], nullable: order.nullable === true };
+  return new Keyset([{ name: 'order_value', sql: order.sql, definition, descending }, byKey]);
 }
 
-function afterCursor(cursor: string, { order, key, keyKind, descending, parameters }: Place): string {
-  const [value, id] = readCursor(cursor, order, keyKind);
-  const beyond = descending ? '<' : '>';
-  const parameter = (given: unknown) => `$${parameters.push(given)}`;
-  const keyParameter = parameter(id);
-  const keyAfter = `${key} ${beyond} ${keyParameter}`;
-  if (order === undefined) return keyAfter;
-  // As one comparison of rows both databases read an index from there on.
-  if (order.nullable !== true) return `(${order.sql}, ${key}) ${beyond} (${parameter(value)}, ${keyParameter})`;
-  // NULLs come last either way: behind one, only the key decides; before them, they all follow.
-  if (value === null) return `(${order.sql} is null and ${keyAfter})`;
-  const at = parameter(value);
-  return `(${order.sql} ${beyond} ${at} or (${order.sql} = ${at} and ${keyAfter}) or ${order.sql} is null)`;
-}
-
-function writeCursor(value: unknown, id: string): string {
-  return Buffer.from(JSON.stringify([value, id])).toString('base64url');
-}
-
-function readCursor(cursor: string, order: AdminOrder | undefined, keyKind: KeyKind): readonly [unknown, string | bigint] {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    const [value, key] = Array.isArray(read) ? (read as unknown[]) : [];
-    const id = typeof key === 'string' ? keyOf(key, keyKind) : null;
-    if (id !== null) {
-      if (order === undefined || value === null) return [value, id];
-      if (order.fits?.(value) === false) throw new TypeError('The column holds no such value.');
-      if (order.kind === 'number' && typeof value === 'number') return [value, id];
-      if (order.kind === 'text' && typeof value === 'string') return [value, id];
-      if (order.kind === 'time' && typeof value === 'string' && !Number.isNaN(Date.parse(value))) return [new Date(value), id];
-    }
-  } catch {
-    // Not a cursor of this list: refused below.
-  }
+function readCursor(content: CursorContent | undefined, keyset: Keyset): CursorContent {
+  if (content !== undefined && keyset.accepts(content.position)) return content;
   throw coreErrors.validation_error({
     errors: [{ location: ['query', 'cursor'], code: 'invalid', message: 'The cursor is not from this list. Start at the first page.' }],
   });
-}
-
-function keyOf(text: string, kind: KeyKind): string | bigint | null {
-  if (kind === 'text') return text;
-  if (kind === 'uuid') return isUuid(text) ? text : null;
-  const number = /^-?\d{1,19}$/.test(text) ? BigInt(text) : null;
-  return number === null || BigInt.asIntN(kind === 'int' ? 32 : 64, number) === number ? number : null;
 }
 
 function where(conditions: readonly string[]): string {
