@@ -1,5 +1,5 @@
 import { users } from 'kit/contrib/accounts';
-import { model, t, timestamps, type Row } from 'kit/db';
+import { model, t, timestamps, type Row, type Tables } from 'kit/db';
 
 export const orders = model(
   'orders',
@@ -17,3 +17,5 @@ export const orders = model(
 );
 
 export type Order = Row<typeof orders>;
+/** For queries: `db.tables<OrderTables>().selectFrom('orders')`. */
+export type OrderTables = Tables<{ orders: typeof orders }>;

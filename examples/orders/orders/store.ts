@@ -1,5 +1,5 @@
 import type { Db } from 'kit/db';
-import type { Order } from './models.ts';
+import type { Order, OrderTables } from './models.ts';
 
 export interface OrderPage {
   readonly items: Order[];
@@ -8,7 +8,7 @@ export interface OrderPage {
 
 /** Newest first: keys are UUIDv7, so their order is the order of creation. */
 export async function ordersOf(db: Db, ownerId: string, page: number, pageSize: number): Promise<OrderPage> {
-  const own = db.selectFrom('orders').where('owner_id', '=', ownerId);
+  const own = db.tables<OrderTables>().selectFrom('orders').where('owner_id', '=', ownerId);
   const items = await own
     .selectAll()
     .orderBy('id', 'desc')
@@ -16,12 +16,11 @@ export async function ordersOf(db: Db, ownerId: string, page: number, pageSize: 
     .offset((page - 1) * pageSize)
     .execute();
   const counted = await own.select((e) => e.fn.countAll().as('count')).executeTakeFirstOrThrow();
-  return { items: items as Order[], count: Number(counted.count) };
+  return { items, count: Number(counted.count) };
 }
 
 export async function orderOf(db: Db, ownerId: string, id: string): Promise<Order | undefined> {
-  const row = await db.selectFrom('orders').selectAll().where('id', '=', id).where('owner_id', '=', ownerId).executeTakeFirst();
-  return row as Order | undefined;
+  return db.tables<OrderTables>().selectFrom('orders').selectAll().where('id', '=', id).where('owner_id', '=', ownerId).executeTakeFirst();
 }
 
 /** Check and write are one statement, so that two payments of one order cannot both succeed. */
@@ -32,7 +31,8 @@ export async function closeOpenOrder(
   status: 'paid' | 'cancelled',
   now: Date,
 ): Promise<Order | undefined> {
-  const row = await db
+  return db
+    .tables<OrderTables>()
     .updateTable('orders')
     .set({ status, updated_at: now })
     .where('id', '=', id)
@@ -40,7 +40,6 @@ export async function closeOpenOrder(
     .where('status', '=', 'open')
     .returningAll()
     .executeTakeFirst();
-  return row as Order | undefined;
 }
 
 export async function countOrders(db: Db): Promise<number> {

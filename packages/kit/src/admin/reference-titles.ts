@@ -1,4 +1,4 @@
-import type { Db } from '../db/index.ts';
+import type { AnyTables, Db } from '../db/index.ts';
 import { shownColumns, titleColumn, type ModelColumn } from './model-columns.ts';
 
 /** What the records that a page refers to are called, by column and key. */
@@ -21,7 +21,7 @@ export async function referenceTitles(
     const title = titleColumn(shownColumns(target));
     const keys = [...new Set(rows.map((row) => row[name]).filter((value) => value !== null && value !== undefined))];
     if (title === undefined || title === key || keys.length === 0) continue;
-    const found = (await db.selectFrom(target.name).select([key, title]).where(key, 'in', keys).execute()) as Row[];
+    const found = (await db.tables<AnyTables>().selectFrom(target.name).select([key, title]).where(key, 'in', keys).execute()) as Row[];
     titles.set(name, new Map(found.map((row) => [String(row[key]), String(row[title] ?? '')])));
   }
   return titles;

@@ -58,6 +58,22 @@ describeDatabases('an app', (database) => {
     return [response.statusCode, response.body === '' ? undefined : response.json<unknown>()] as const;
   };
 
+  test('a model that its migrations do not follow stops the start, before a database is touched', async () => {
+    const grown = model('notes', { ...notes.columns, colour: t.text(10).nullable() });
+    app = createApp({ database: database.url, modules: [{ ...notesModule, models: [grown] }], mount: {}, log: { level: 'silent' } });
+    await expect(app.ready()).rejects.toMatchObject({
+      faults: [
+        {
+          id: 'E023',
+          message: 'Column "notes.colour" is in the model but in no migration.',
+          hint: 'Run: kit migrate make <name>, then kit migrate.',
+        },
+      ],
+    });
+    app = createApp({ database: database.url, modules: [{ name: 'elsewhere', models: [grown] }], mount: {}, log: { level: 'silent' } });
+    await expect(app.ready()).resolves.toBe(app);
+  });
+
   test('every database gets the tables of the modules that live in it, and no others', async () => {
     const archive = await createSqliteDatabase();
     app = createApp({

@@ -107,6 +107,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A permission about objects guards a list without saying which rows, or too many permissions decide what is seen of a resource.',
     remedy: 'Use the rows of the resource; name permissions once and use them for several fields.',
   },
+  E023: {
+    title: 'Model without a migration',
+    explanation:
+      'A model of a module that has migrations says something that they do not: a table, column, index or check. The first statement that uses it would fail.',
+    remedy: 'Write the migration with `kit migrate make <name>`, look at it, and run `kit migrate`.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',

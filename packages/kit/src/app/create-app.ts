@@ -17,6 +17,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { InFlight } from './in-flight.ts';
+import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
 import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
@@ -218,6 +219,8 @@ class Application implements App {
   async #open(): Promise<App> {
     const { databases, clock, log, services, throttleStorage, modules } = this.#plan;
     try {
+      const drift = modelDriftFaults(this);
+      if (drift.length > 0) throw new StartUpError(drift);
       await databases.open(clock, log);
       throttleStorage.open?.({ db: this.db, log });
       await services.start();

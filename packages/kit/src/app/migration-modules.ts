@@ -1,6 +1,7 @@
 import {
   checkDrift,
   migrate,
+  modelDrift,
   pendingMigrations,
   type Database,
   type MigrateOptions,
@@ -10,6 +11,7 @@ import {
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
 import { idempotency, secrets } from '../db/core/models.ts';
 import { throttleMigration, throttleModel } from '../throttle/index.ts';
+import type { Fault } from '../options/fault.ts';
 import type { App, Module } from './module.ts';
 
 /** Tables of the toolkit itself, under the module name `kit`. */
@@ -50,6 +52,20 @@ export function databasesOf({ databases = ['default'] }: Pick<Module, 'databases
 /** `webhooks/0001_initial`, with the database where it is not the default one. */
 function labelled(alias: string, ids: readonly string[]): readonly string[] {
   return alias === 'default' ? ids : ids.map((id) => `${id} (database ${alias})`);
+}
+
+/**
+ * Models that no migration follows: the first insert would fail. A module without migrations has its tables made elsewhere. Needs no
+ * database.
+ */
+export function modelDriftFaults(app: App): readonly Fault[] {
+  const migrated = migrationModules(app).filter(({ migrations = [] }) => migrations.length > 0);
+  const hint = 'Run: kit migrate make <name>, then kit migrate.';
+  try {
+    return modelDrift(migrated).map((message) => ({ id: 'E023', message, hint }));
+  } catch (error) {
+    return [{ id: 'E023', message: (error as Error).message }];
+  }
 }
 
 /** What `kit migrate` would apply, over all databases: `accounts/0001_initial`. Needs open databases. */

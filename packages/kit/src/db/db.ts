@@ -4,7 +4,14 @@ import type { DatabaseObserver, PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
 import type { ListenOptions, NotificationListener, QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
 
-/** Tables nobody has described: every name is allowed. Modules that want checking use `tables<…>()`. */
+declare const none: unique symbol;
+
+/** The table map of a handle before `tables<…>()`: none, so that no builder takes a name nobody declared. */
+export interface NoTables {
+  readonly [none]: never;
+}
+
+/** Tables without types, for code that works on any: every name is allowed. */
 // oxlint-disable-next-line typescript/no-explicit-any -- `any` is Kysely's own way to say "unchecked"
 export type AnyTables = any;
 
@@ -14,14 +21,23 @@ export interface ExecuteResult<R> {
   readonly count: number;
 }
 
-type Builders<T> = Pick<
+interface Builders<T> extends Pick<
   Kysely<T>,
   'selectFrom' | 'selectNoFrom' | 'insertInto' | 'updateTable' | 'deleteFrom' | 'with' | 'withRecursive' | 'fn' | 'case' | 'dynamic'
->;
-
-/** A database, or a transaction on it: functions that take a `Db` run in whatever their caller has open. */
-export interface Db<T = AnyTables> extends Builders<T> {
+> {
   readonly kysely: Kysely<T>;
+}
+
+/** Kysely's builders, on handles whose tables are known. */
+type BuildersOf<T> = 0 extends 1 & T ? Builders<AnyTables> : [T] extends [NoTables] ? unknown : Builders<T>;
+
+/**
+ * A database, or a transaction on it: functions that take a `Db` run in whatever their caller has open. Kysely's builders are on
+ * `db.tables<Tables<{ orders: typeof orders }>>()`.
+ */
+export type Db<T = NoTables> = BaseDb<T> & BuildersOf<T>;
+
+interface BaseDb<T> {
   readonly dialect: Dialect;
   /** The alias of the database, `default` unless the application named it. */
   readonly using: string;
@@ -39,7 +55,7 @@ export interface Db<T = AnyTables> extends Builders<T> {
    */
   afterCommit(callback: () => unknown): void;
 
-  /** The same handle under another table map. Types only. */
+  /** The same handle with Kysely's builders for these tables. Types only. */
   tables<U>(): Db<U>;
 
   /** Visible SQL with `$1` placeholders on both databases. */
@@ -50,7 +66,9 @@ export interface Db<T = AnyTables> extends Builders<T> {
   stream<R>(text: string, parameters?: readonly unknown[], chunkSize?: number, options?: StreamOptions): AsyncIterableIterator<R[]>;
 }
 
-export interface Database<T = AnyTables> extends Db<T> {
+export type Database<T = NoTables> = BaseDatabase<T> & BuildersOf<T>;
+
+interface BaseDatabase<T> extends BaseDb<T> {
   /** The address it was opened with, the password masked. */
   readonly url: string;
   tables<U>(): Database<U>;

@@ -68,11 +68,11 @@ export class Handle {
     return (this.#kysely ??= this.#boundKysely());
   }
 
-  get fn(): Db['fn'] {
+  get fn(): Kysely<AnyTables>['fn'] {
     return this.context.kysely.fn;
   }
 
-  get dynamic(): Db['dynamic'] {
+  get dynamic(): Kysely<AnyTables>['dynamic'] {
     return this.context.kysely.dynamic;
   }
 
@@ -189,7 +189,7 @@ class TransactionScope implements AmbientScope {
     this.#depth = parent === undefined ? 0 : parent.#depth + 1;
     this.outer = ambientScope();
     const admitted = runner.over(transaction, (text) => this.#admit(text));
-    this.handle = new Handle(context, admitted, this) as unknown as Db;
+    this.handle = new Handle(context, admitted, this);
   }
 
   /** A savepoint ends with the transaction around it, whatever its own callback still does. */

@@ -54,6 +54,17 @@ describe('types', () => {
     expectTypeOf<Row<typeof notes>['ledger_id']>().toEqualTypeOf<bigint>();
     type Shop = Tables<{ orders: typeof orders }>;
     expectTypeOf<keyof Shop['orders']>().toEqualTypeOf<keyof Row<typeof orders>>();
+    const queries = (db: Db): unknown[] => [
+      () => db.tables<Shop>().selectFrom('orders').select('total'),
+      // @ts-expect-error no such table
+      () => db.tables<Shop>().selectFrom('oders'),
+      // @ts-expect-error no such column
+      () => db.tables<Shop>().selectFrom('orders').select('totl'),
+      // @ts-expect-error a handle has no builders before its tables are known
+      () => db.selectFrom('orders'),
+      () => db.transaction((tx) => insert(tx.tables<Shop>(), users, { email: 'x', password: 'y' })),
+    ];
+    expect(queries).toBeTypeOf('function');
   });
 });
 

@@ -5,6 +5,7 @@ import { constraintViolation, isUniqueViolation } from './constraint-violation.t
 import type { Db } from './db.ts';
 import { tableStatements } from './ddl.ts';
 import { model } from './model.ts';
+import type { Tables } from './rows.ts';
 import { timestamps, versioned } from './standard-columns.ts';
 import { containsSql, startsWithSql } from './portable-sql.ts';
 import { countQueries, observeQueries } from './query-observer.ts';
@@ -29,6 +30,8 @@ const seats = model('seats', { row: t.int().pk(), place: t.text(2).pk(), owner: 
 const badges = model('badges', { id: t.uuidv7().pk(), person_id: t.ref(() => people) });
 const OTHER_TEAM = '018f4a52-0000-7000-8000-000000000000';
 const papers = model('papers', { id: t.uuidv7().pk(), title: t.text(), ...versioned() });
+
+type Shop = Tables<{ teams: typeof teams }>;
 
 let now = new Date('2026-01-01T00:00:00.000Z');
 const clock = { now: () => now };
@@ -210,7 +213,7 @@ describeDatabases(
         await find(database.db, teams, team.id);
         await database.db.transaction(async (tx) => {
           await find(tx, teams, team.id);
-          await tx.selectFrom('teams').select('id').where('name', '=', 'secret value').execute();
+          await tx.tables<Shop>().selectFrom('teams').select('id').where('name', '=', 'secret value').execute();
         });
         await database.db.query('select nothing from nowhere').catch(() => undefined);
       });
@@ -266,7 +269,7 @@ describeDatabases(
       });
       expect(inside).toBe(500);
       let streamed = 0;
-      for await (const row of database.db.selectFrom('teams').select('name').where('name', 'like', 'stream%').stream(50))
+      for await (const row of database.db.tables<Shop>().selectFrom('teams').select('name').where('name', 'like', 'stream%').stream(50))
         streamed += row['name'] === '' ? 0 : 1;
       expect(streamed).toBe(500);
     });

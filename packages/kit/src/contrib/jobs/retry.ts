@@ -1,6 +1,5 @@
 import { isUniqueViolation } from '../../db/constraint-violation.ts';
 import type { Database, Db } from '../../db/db.ts';
-import type { SqlExecutor } from '../../db/foreign/sql-executor.ts';
 import { jobErrors } from './errors.ts';
 import { jobsOf } from './jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
@@ -23,7 +22,7 @@ export async function retryJob(tx: Db, id: string): Promise<Job> {
     throw job.status === 'cancelled' && (await isLeased(tx, id, now)) ? jobErrors.job_still_running() : jobErrors.job_not_retryable();
   const isReady = requeued.serial_key === null;
   await database.notify(tx, WAKE_CHANNEL, wakePayload({ isReady, queue: requeued.queue }));
-  if (isReady) await settings.taskQueue?.enqueue(tx as SqlExecutor, id, requeued);
+  if (isReady) await settings.taskQueue?.enqueue(tx, id, requeued);
   return job;
 }
 

@@ -8,7 +8,7 @@ import { splitAtPlaceholders } from './where-sql.ts';
 import type { Where } from './where.ts';
 
 /**
- * A tree for Kysely: `db.selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`. `alias` is what the query
+ * A tree for Kysely: `shop.selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`. `alias` is what the query
  * calls the table; its name unless given.
  */
 export function whereExpression<C extends Columns>(

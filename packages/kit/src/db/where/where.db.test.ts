@@ -8,7 +8,7 @@ import { model } from '../model.ts';
 import { openDatabase } from '../open-database.ts';
 import { countQueries } from '../query-observer.ts';
 import { count, findBy, insert, insertMany, list } from '../repository.ts';
-import type { Row } from '../rows.ts';
+import type { Row, Tables } from '../rows.ts';
 import { compileWhere, type CompiledWhere } from './compile-where.ts';
 import type { ThreeValued } from './evaluate-where.ts';
 import { whereExpression } from './where-expression.ts';
@@ -234,13 +234,14 @@ describeDatabases(
       const where = { or: [{ note: { contains: 'A' } }, { size: { gte: 1, lte: 2 } }] } satisfies Where<Columns>;
       const matching = stored.filter((row) => compileWhere(samples, where).matches(row) === true).map(({ id }) => id);
       const byBuilder = await database.db
+        .tables<Tables<{ samples: typeof samples }>>()
         .selectFrom('samples as s')
         .select('s.id')
         .where('s.id', '>=', 0)
         .where(whereExpression(database.db, samples, where, 's'))
         .orderBy('s.id')
         .execute();
-      expect(byBuilder.map(({ id }: { id: number }) => id)).toEqual(matching);
+      expect(byBuilder.map(({ id }) => id)).toEqual(matching);
       expect((await list(database.db, samples, { where, orderBy: ['id'] })).map(({ id }) => id)).toEqual(matching);
       expect(await count(database.db, samples, where)).toBe(matching.length);
     });
@@ -320,8 +321,14 @@ describeDatabases(
       };
       expect(await select(teams, where)).toEqual(['blue', 'grey']);
       const expression = whereExpression(db(), teams, where as Where<typeof teams.columns>);
-      const found = await db().selectFrom('teams').select('name').where(expression).orderBy('name').execute();
-      expect(found.map(({ name }: { name: string }) => name)).toEqual(['blue', 'grey']);
+      const found = await db()
+        .tables<Tables<{ teams: typeof teams }>>()
+        .selectFrom('teams')
+        .select('name')
+        .where(expression)
+        .orderBy('name')
+        .execute();
+      expect(found.map(({ name }) => name)).toEqual(['blue', 'grey']);
     });
   },
   {

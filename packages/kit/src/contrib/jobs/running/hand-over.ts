@@ -1,4 +1,3 @@
-import type { SqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import type { Jobs } from '../jobs.ts';
 import type { TaskQueue } from '../queues/task-queue.ts';
 import type { ReadyJob } from './due-store.ts';
@@ -7,6 +6,6 @@ import type { ReadyJob } from './due-store.ts';
 export async function handOver({ database }: Jobs, taskQueue: TaskQueue, ready: readonly ReadyJob[]): Promise<void> {
   if (ready.length === 0) return;
   await database.transaction(async (tx) => {
-    for (const { id, queue, priority } of ready) await taskQueue.enqueue(tx as SqlExecutor, id, { queue, priority });
+    for (const { id, queue, priority } of ready) await taskQueue.enqueue(tx, id, { queue, priority });
   });
 }
