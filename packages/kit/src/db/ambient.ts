@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Db } from './db.ts';
 import type { Engine } from './engine.ts';
 
-/** A transaction or savepoint of the running async context. Kept after its end by whoever was started inside it. */
+/** A transaction or savepoint of the running async context. Work started inside it may keep it after its end. */
 export interface AmbientScope {
   readonly engine: Engine;
   readonly handle: Db;

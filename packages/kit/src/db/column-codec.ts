@@ -1,7 +1,7 @@
 import { parseDecimal } from './decimal.ts';
 import { dbErrors } from './errors.ts';
 import { JsonParameter, jsonText } from './json-parameter.ts';
-import { isStorableText, storableJson } from './storable-text.ts';
+import { isStorableText, assertStorableJson } from './storable-text.ts';
 import type { ColumnDefinition } from './table-definition.ts';
 import { timestampText } from './timestamp.ts';
 import { isUuid } from './uuid.ts';
@@ -43,7 +43,7 @@ const checks: Readonly<Record<ColumnDefinition['kind'], Check>> = {
   timestamp: (value) => (value instanceof Date ? timestampText(value) : new Unfit('must be a Date')),
   date: (value) => (typeof value === 'string' && isCalendarDate(value) ? value : new Unfit('must be a date of the form 2026-02-28')),
   json: (value) => {
-    storableJson(jsonText(value));
+    assertStorableJson(jsonText(value));
     return new JsonParameter(value);
   },
   bytes: (value) => (value instanceof Uint8Array ? value : new Unfit('must be bytes (Uint8Array)')),

@@ -137,7 +137,7 @@ interface Bounds {
 
 interface RefOptions<S> {
   readonly onDelete?: OnDelete;
-  /** The target's column, its primary key unless said. */
+  /** The target's column; its primary key by default. */
   readonly column?: string;
   /** The value's kind when the target is given by name and its key is not a uuid. */
   readonly type?: Column<S, boolean, boolean>;

@@ -1,7 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import type { QueryEvent, QueryObserver } from './query-observer.ts';
 
-/** Hears what one database does, whoever asked for it. */
+/** Is told about every statement of one database. */
 export interface DatabaseObserver {
   readonly onQuery?: QueryObserver;
   /** A transaction is run again after a serialization failure or a deadlock. */

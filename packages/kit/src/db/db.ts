@@ -6,7 +6,7 @@ import type { ListenOptions, NotificationListener, QueryOptions, StreamOptions, 
 
 declare const none: unique symbol;
 
-/** The table map of a handle before `tables<…>()`: none, so that no builder takes a name nobody declared. */
+/** The table map of a handle before `tables<…>()`: none, so that a builder takes only declared names. */
 export interface NoTables {
   readonly [none]: never;
 }
@@ -51,7 +51,7 @@ interface BaseDb<T> {
 
   /**
    * Runs `callback` after the outermost transaction has committed; never, if it or the savepoint it was registered in
-   * rolls back. Outside a transaction it runs at once. A callback that fails is logged and hurts nobody else.
+   * rolls back. Outside a transaction it runs at once. A callback that fails is logged; the others still run.
    */
   afterCommit(callback: () => unknown): void;
 

@@ -18,7 +18,7 @@ export interface TransactionOptions {
 
 /** What only migrations may ask for. */
 export interface EngineTransactionOptions extends TransactionOptions {
-  /** SQLite: foreign keys are not enforced, so that a table can be dropped and made anew without its children's rows. */
+  /** SQLite: foreign keys are not enforced, so that a table can be rebuilt without deleting its children's rows. */
   readonly withoutForeignKeys?: boolean;
   /** SQLite: how long to wait for the writer, instead of the database's own limit. */
   readonly waitMsMax?: number;

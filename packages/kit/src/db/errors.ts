@@ -14,7 +14,7 @@ export const dbErrors = defineErrors('db', {
   storage_full: {
     status: 503,
     detail: 'Nothing can be saved right now. Try again later.',
-    remedy: 'The disk of the database is full: make room on it. Reading goes on meanwhile, and no change was saved by half.',
+    remedy: 'The disk of the database is full: make room on it. Reading still works, and no change was saved in part.',
   },
   commit_unknown: {
     status: 503,

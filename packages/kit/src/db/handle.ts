@@ -202,7 +202,7 @@ class TransactionScope implements AmbientScope {
   }
 
   add(callback: () => unknown): void {
-    this.#refuseWhenClosed(); // it would never run, and nobody would know
+    this.#refuseWhenClosed(); // it would never run
     this.callbacks.push(callback);
   }
 
@@ -254,7 +254,7 @@ class TransactionScope implements AmbientScope {
     }
   }
 
-  /** What would be saved by half, or was reported as done and is gone, is not saved at all. */
+  /** A transaction that would lose a part of its writes saves nothing. */
   #refuseHalfDone(): void {
     if (this.#pending > 0) {
       throw dbErrors.transaction_finished({

@@ -50,7 +50,7 @@ export class EngineConnection implements DatabaseConnection {
   }
 }
 
-/** Lets code that only knows Kysely open its own transactions; ours go through the engine directly. */
+/** Lets code that only knows Kysely open its own transactions; the handle's own go through the engine directly. */
 class EngineDriver implements Driver {
   readonly #engine: Engine;
   readonly #runner: ObservedRunner;

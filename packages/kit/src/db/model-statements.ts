@@ -18,7 +18,7 @@ const SHAPES_MAX = 1000;
 
 /**
  * What the repository knows about a model: encoders, and the text of every statement shape asked for so far. A shape is
- * compiled once and its values are bound anew; the number of shapes kept is bounded.
+ * compiled once and its values are bound each time; the number of shapes kept is bounded.
  */
 export class ModelStatements {
   readonly columns: readonly ModelColumn[];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** PostgreSQL cuts longer names off without a word. */
+/** PostgreSQL truncates longer names silently. */
 const NAME_MAX = 63;
 const FORM = /^[a-z][a-z0-9_]*$/;
 

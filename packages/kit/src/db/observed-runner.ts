@@ -2,7 +2,7 @@ import type { DatabaseObservers } from './database-observer.ts';
 import type { QueryOptions, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
-/** Runs statements and tells whoever listens: the database's own observers and those of the async context. */
+/** Runs statements and reports them to the database's observers and to those of the async context. */
 export class ObservedRunner implements StatementRunner {
   readonly runner: StatementRunner;
   readonly observers: DatabaseObservers;

@@ -16,7 +16,7 @@ export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
 
 export interface FindOptions {
   /**
-   * Nobody else changes or deletes the row until the transaction ends; whoever tries waits. SQLite's transactions lock the whole database
+   * No other transaction changes or deletes the row until this one ends; it waits. SQLite's transactions lock the whole database
    * when they begin. Only inside a transaction.
    */
   readonly lock?: boolean;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { uuidv7 } from './uuidv7.ts';
+import { uuidv7, uuidv7LowerBound } from './uuidv7.ts';
 
 test('keys carry the version, the variant and the time of the clock', () => {
   const at = new Date('2026-03-04T05:06:07.089Z');
@@ -23,4 +23,13 @@ test('keys stay sorted when the clock stands still or steps back', () => {
   });
   expect(keys.toSorted()).toEqual(keys);
   expect(new Set(keys).size).toBe(keys.length);
+});
+
+test('the lower bound of a moment is below its keys and above all earlier ones', () => {
+  const at = new Date('2026-03-04T05:06:07.089Z');
+  const before = new Date(at.getTime() - 1);
+  const bound = uuidv7LowerBound(at);
+  expect(uuidv7({ now: () => at }) > bound).toBe(true);
+  expect(uuidv7({ now: () => before }) < bound).toBe(true);
+  expect(uuidv7LowerBound(new Date(-1))).toBe('00000000-0000-0000-0000-000000000000');
 });

@@ -63,3 +63,9 @@ export function uuidv7(clock: Clock = systemClock): string {
   block.fill(0, at, at + BYTES_PER_KEY); // a used byte must not linger in memory dumps or be handed out twice
   return `${prefix}${h(0x70 | (counter >> 8))}${h(counter & 0xff)}-${tail}-${node}`;
 }
+
+/** Below every UUIDv7 made at this time or later, above all earlier ones: a range of time is a range of keys. */
+export function uuidv7LowerBound(at: Date): string {
+  const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}

@@ -35,9 +35,3 @@ export function bucketSql(column: string, dialect: Dialect, { since, ms }: Pick<
   const number = `(${seconds} - ${first}) / ${ms / 1000}`;
   return dialect === 'postgres' ? `cast(floor(${number}) as integer)` : `cast(${number} as integer)`;
 }
-
-/** The smallest UUIDv7 of a moment: a range of time is a range of keys. */
-export function firstKeyAt(at: Date): string {
-  const time = Math.max(0, at.getTime()).toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
-}

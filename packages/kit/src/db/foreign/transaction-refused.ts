@@ -1,6 +1,6 @@
 export type TransactionFault = 'no_transaction' | 'database_unsupported';
 
-/** The transaction of another library that nothing can be written in: none is open, or its database is not one of ours. */
+/** The transaction of another library that nothing can be written in: none is open, or its database is not supported. */
 export class TransactionRefused extends Error {
   override readonly name = 'TransactionRefused';
   readonly code: TransactionFault;

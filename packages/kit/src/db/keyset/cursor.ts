@@ -39,7 +39,7 @@ export class Cursors {
     this.#keys = [first, ...rest];
   }
 
-  /** `bound`: whoever opens it must say the same. */
+  /** `bound`: reading needs the same text. */
   write({ position, backwards, count }: CursorContent, bound: string): string {
     const [key] = this.#keys;
     const head = Buffer.concat([Buffer.from([VERSION]), key.id]);

@@ -10,9 +10,9 @@ import { diffSchemas } from './schema-diff.ts';
 import type { SchemaState } from './schema-state.ts';
 
 export interface Drift {
-  /** Where the models say something that no migration does: a migration is missing. */
+  /** Where models and migrations differ: a migration is missing. */
   readonly models: readonly string[];
-  /** Where the database is not what its applied migrations made: somebody changed it by hand. */
+  /** Where the database differs from its applied migrations: it was changed by hand. */
   readonly database: readonly string[];
 }
 

@@ -18,7 +18,7 @@ export interface MigrateOptions {
   readonly log?: DbLog & { info?(fields: object, message: string): void };
   /** Says what would run and changes nothing. */
   readonly dryRun?: boolean;
-  /** Copies an SQLite file before a table with rows is made anew. On unless said otherwise. */
+  /** Copies an SQLite file before a table with rows is rebuilt. On by default. */
   readonly backup?: boolean;
   /** How long to wait for another process that migrates. */
   readonly lockWaitMs?: number;
@@ -36,7 +36,7 @@ export interface MigrationReport {
   readonly applied: readonly string[];
   /** Applied earlier, by a newer version or a module no longer installed. */
   readonly unknown: readonly string[];
-  /** Copies made before tables were made anew. */
+  /** Copies made before tables were rebuilt. */
   readonly backups: readonly string[];
   /** The SQL of a dry run, by migration. */
   readonly statements: Readonly<Record<string, readonly string[]>>;
@@ -107,13 +107,10 @@ async function applyStep(
   }, settings);
   engine.forgetStatements();
   if (report.backups.length > 0)
-    (options.log ?? log ?? silentLog).warn(
-      { backups: report.backups },
-      'tables were made anew; the file as it was before is kept beside it',
-    );
+    (options.log ?? log ?? silentLog).warn({ backups: report.backups }, 'tables were rebuilt; a copy of the file from before is beside it');
 }
 
-/** On SQLite the transaction itself is the lock. The limit ends with the wait: how long a migration waits for tables is not ours to say. */
+/** On SQLite the transaction itself is the lock. The limit is for this lock only: how long a migration waits for tables is up to the server. */
 async function waitForOthers(tx: Db, waitMs: number): Promise<void> {
   await tx.query(`set local lock_timeout = ${Math.max(1, Math.round(waitMs))}`);
   try {

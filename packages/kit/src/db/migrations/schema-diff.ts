@@ -56,7 +56,7 @@ function diffColumns(old: TableDefinition, wanted: TableDefinition): Operation[]
   return operations;
 }
 
-/** A value for rows that exist already, to be looked at by whoever reviews the migration. */
+/** A value for existing rows; the author of the migration must review it. */
 function neutralValue({ kind, values }: ColumnDefinition): string | { sqlite: string; postgres: string } {
   switch (kind) {
     case 'int':

@@ -160,7 +160,7 @@ function mapReferences(table: TableDefinition, change: Change): Record<string, C
 function checkReference(state: SchemaState, table: TableDefinition, name: string, column: ColumnDefinition): void {
   if (column.references === undefined) return;
   const target = state.get(column.references.table);
-  if (target === undefined) return; // a table made by sql(); the database has the last word
+  if (target === undefined) return; // a table made by sql(): the database checks it
   const pointed = columnOf(target, column.references.column);
   if (pointed.kind === column.kind) return;
   throw new Error(

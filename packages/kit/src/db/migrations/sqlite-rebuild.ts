@@ -3,17 +3,17 @@ import { quoteName as q } from '../names.ts';
 import { type Rebuild, rebuildStatements } from './sqlite-steps.ts';
 
 /**
- * Makes a table anew inside the migration's transaction (foreign keys are off): create, copy, count, drop, rename, and
- * put back everything that hung on the old one, the user's own indexes and triggers included.
+ * Rebuilds a table inside the migration's transaction (foreign keys are off): create, copy, count, drop, rename, and
+ * restore the indexes and triggers of the old table, those made by hand included.
  */
 export async function rebuildTable(tx: Db, rebuild: Rebuild): Promise<void> {
   const { before, after } = rebuild;
   const steps = rebuildStatements(rebuild);
-  const hanging = await tx.query<{ name: string; sql: string }>(
+  const attached = await tx.query<{ name: string; sql: string }>(
     `select name, sql from sqlite_master where tbl_name = $1 and type in ('index', 'trigger') and sql is not null`,
     [before.name],
   );
-  const ours = new Set(before.indexes.map((index) => index.name));
+  const declared = new Set(before.indexes.map((index) => index.name));
   await tx.query(steps.create);
   await tx.query(steps.fill);
   const [counts] = await tx.query<{ old_rows: number; new_rows: number }>(
@@ -28,7 +28,7 @@ export async function rebuildTable(tx: Db, rebuild: Rebuild): Promise<void> {
   await tx.query(steps.rename);
   await tx.query('pragma legacy_alter_table = off');
   for (const statement of steps.indexes) await tx.query(statement);
-  for (const { name, sql } of hanging) if (!ours.has(name) && !after.indexes.some((index) => index.name === name)) await tx.query(sql);
+  for (const { name, sql } of attached) if (!declared.has(name) && !after.indexes.some((index) => index.name === name)) await tx.query(sql);
 }
 
 /** Every reference must find its row, or nothing of the migration stays. */

@@ -6,7 +6,7 @@ import type { Operation } from './operation.ts';
 import { textFor } from './postgres-steps.ts';
 import { applyOperation, type SchemaState, tableIn } from './schema-state.ts';
 
-/** A table made anew: SQLite's ALTER TABLE cannot change columns. */
+/** A table that is rebuilt: SQLite's ALTER TABLE cannot change columns. */
 export interface Rebuild {
   readonly before: TableDefinition;
   readonly after: TableDefinition;

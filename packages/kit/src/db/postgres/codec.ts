@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { dbErrors } from '../errors.ts';
 import { JsonParameter, jsonText } from '../json-parameter.ts';
-import { storableJson, storableText } from '../storable-text.ts';
+import { assertStorableJson, assertStorableText } from '../storable-text.ts';
 import { timestampText } from '../timestamp.ts';
 
 export const INT8 = 20;
@@ -10,7 +10,7 @@ export const INT8 = 20;
 export function encodePostgres(value: unknown): unknown {
   switch (typeof value) {
     case 'string':
-      return storableText(value);
+      return assertStorableText(value);
     case 'number':
       if (!Number.isFinite(value)) throw dbErrors.value_not_storable({ detail: 'A number must be finite.' });
       return value;
@@ -24,7 +24,7 @@ export function encodePostgres(value: unknown): unknown {
       if (value === null || value instanceof Uint8Array) return value;
       if (value instanceof Date) return timestampText(value);
       if (Array.isArray(value)) return arrayLiteral(value);
-      return storableJson(jsonText(value instanceof JsonParameter ? value.value : value));
+      return assertStorableJson(jsonText(value instanceof JsonParameter ? value.value : value));
     default:
       throw new TypeError(`A ${typeof value} cannot be a query parameter.`);
   }

@@ -161,7 +161,7 @@ export class PostgresEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#listener.close();
-    // The pool's own end() does not wait for the connections to be gone; whoever drops the database next needs that.
+    // The pool's own end() does not wait for the connections to be closed; dropping the database needs that.
     const gone = new Promise<void>((done) => (this.#emptied = done));
     await this.#pool.end();
     if (this.#clients.size > 0) await gone;

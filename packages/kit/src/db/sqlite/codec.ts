@@ -1,7 +1,7 @@
 import { dbErrors } from '../errors.ts';
 import { JsonParameter, jsonText } from '../json-parameter.ts';
 import { timestampText } from '../timestamp.ts';
-import { storableJson, storableText } from '../storable-text.ts';
+import { assertStorableJson, assertStorableText } from '../storable-text.ts';
 import { canonicalDecimal } from '../decimal.ts';
 
 export type SqliteValue = null | number | bigint | string | Uint8Array;
@@ -11,7 +11,7 @@ export type SqliteDecoder = (value: never) => unknown;
 export function encodeSqlite(value: unknown): SqliteValue {
   switch (typeof value) {
     case 'string':
-      return storableText(value);
+      return assertStorableText(value);
     case 'number':
       if (!Number.isFinite(value)) throw dbErrors.value_not_storable({ detail: 'A number must be finite.' });
       return value;
@@ -24,7 +24,7 @@ export function encodeSqlite(value: unknown): SqliteValue {
     case 'object':
       if (value === null || value instanceof Uint8Array) return value;
       if (value instanceof Date) return timestampText(value);
-      return storableJson(jsonText(value instanceof JsonParameter ? value.value : value));
+      return assertStorableJson(jsonText(value instanceof JsonParameter ? value.value : value));
     default:
       throw new TypeError(`A ${typeof value} cannot be a query parameter.`);
   }

@@ -2,7 +2,7 @@ import type { EngineTransaction, QueryOptions, StatementResult, StreamOptions } 
 import { dbErrors } from '../errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
-/** A transaction on a connection that nobody else uses until `release`. */
+/** A transaction on a connection that is used by nothing else until `release`. */
 export class SqliteTransaction implements EngineTransaction {
   readonly #connection: SqliteConnection;
   readonly #release: () => void;

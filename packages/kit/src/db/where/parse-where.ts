@@ -156,7 +156,7 @@ function parseSql(condition: SqlCondition, place: Place): WhereNode {
   return { node: 'sql', condition };
 }
 
-/** In an order of our own: the order in which a caller names columns must not make another statement. */
+/** Sorted: the order in which a caller names columns must not make another statement. */
 function sortedNames(value: object): string[] {
   return Object.keys(value).sort();
 }

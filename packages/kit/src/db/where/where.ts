@@ -46,7 +46,7 @@ export type Where<C extends Columns = Columns, R extends RelatedColumns = {}> =
   | WhereSql
   | ({ readonly [K in Extract<keyof C, string>]?: Condition<NonNullable<RowOf<C>[K]>> } & Logic<C, R> & RelationConditions<R>);
 
-/** What a relation leads to; given by whoever compiles a tree that has relations. */
+/** What a relation leads to; needed to compile a tree that has relations. */
 export interface WhereRelation {
   readonly kind: 'one' | 'many';
   /** `one`: the model referred to. `many`: the model whose rows refer to this row. */

@@ -1,4 +1,5 @@
-import { adminBuckets, bucketSql, firstKeyAt, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import { adminBuckets, bucketSql, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { readStats, type JobStats } from '../stats-store.ts';
@@ -54,7 +55,7 @@ async function countsBy(db: Db, buckets: AdminBuckets): Promise<Counts> {
   if (first === undefined) return counts;
   const rows = await db.query<{ bucket: number; status: string; count: number | bigint }>(
     `select ${bucketSql('created_at', db.dialect, buckets)} as bucket, status, count(*) as count from jobs where id >= $1 and created_at >= $2 group by 1, 2`,
-    [firstKeyAt(first), first],
+    [uuidv7LowerBound(first), first],
   );
   for (const { bucket, status, count } of rows) {
     const series = status === 'succeeded' ? counts.succeeded : status === 'failed' ? counts.failed : counts.unfinished;
@@ -109,7 +110,7 @@ async function durationsTable(db: Db, buckets: AdminBuckets): Promise<Table> {
   const rows = await db.query<{ name: string; started_at: Date; finished_at: Date }>(
     `select name, started_at, finished_at from jobs where id >= $1 and status = 'succeeded' and started_at is not null
      order by id desc limit ${DURATIONS_MAX}`,
-    [firstKeyAt(first ?? new Date(0))],
+    [uuidv7LowerBound(first ?? new Date(0))],
   );
   const byName = Map.groupBy(rows, ({ name }) => name);
   return {

@@ -1,14 +1,7 @@
 import { isUuid } from '../../../db/uuid.ts';
 // SQL of the admin site's lists and record pages.
-import {
-  AdminConditions,
-  adminRows,
-  bucketSql,
-  firstKeyAt,
-  type AdminBuckets,
-  type AdminListQuery,
-  type AdminRows,
-} from '../../../app/index.ts';
+import { AdminConditions, adminRows, bucketSql, type AdminBuckets, type AdminListQuery, type AdminRows } from '../../../app/index.ts';
+import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 
@@ -102,8 +95,8 @@ export function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<A
   if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
   if (event !== undefined) where.uuid('d.event_id', event);
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
-  if (since !== undefined) where.add(`d.id >= ${where.parameter(firstKeyAt(new Date(since)))}`);
-  if (until !== undefined) where.add(`d.id < ${where.parameter(firstKeyAt(new Date(until)))}`);
+  if (since !== undefined) where.add(`d.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
+  if (until !== undefined) where.add(`d.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const { conditions, parameters } = where;
   return adminRows(
     db,
@@ -134,8 +127,8 @@ export function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<Admin
   else if (audience !== undefined) where.add(`e.audience = ${where.parameter(audience)}`);
   if (owner !== undefined) where.add(`e.owner_id = ${where.parameter(owner)}`);
   if (tenant !== undefined) where.add(`e.tenant_key = ${where.parameter(tenant)}`);
-  if (since !== undefined) where.add(`e.id >= ${where.parameter(firstKeyAt(new Date(since)))}`);
-  if (until !== undefined) where.add(`e.id < ${where.parameter(firstKeyAt(new Date(until)))}`);
+  if (since !== undefined) where.add(`e.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
+  if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const { conditions, parameters } = where;
   const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
   return adminRows(db, { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters }, query);
@@ -167,7 +160,7 @@ export async function attemptsOfEndpoint(db: Db, endpointId: string, buckets: Ad
        sum(case when a.failure_reason is null then 0 else 1 end) as failed
      from (select id from webhook_deliveries where endpoint_id = $1 and id >= $2 order by id desc limit ${HEALTH_DELIVERIES_MAX}) d
      join webhook_attempts a on a.delivery_id = d.id where a.started_at >= $3 group by 1`,
-    [endpointId, firstKeyAt(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)), buckets.since],
+    [endpointId, uuidv7LowerBound(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)), buckets.since],
   );
   return rows.map((row) => ({ bucket: Number(row.bucket), succeeded: Number(row.succeeded), failed: Number(row.failed) }));
 }

@@ -8,7 +8,7 @@ import { signatureHeader, signingKey, type SigningKey } from '../signing/signatu
 import {
   EXCERPT_BYTES_MAX,
   httpTransport,
-  storableText,
+  decodeExcerpt,
   type Transport,
   type TransportRequest,
   type TransportResult,
@@ -238,7 +238,7 @@ function isStatus(status: unknown): status is number {
 }
 
 function excerptOf(text: unknown): string {
-  return typeof text === 'string' ? storableText([Buffer.from(text.slice(0, EXCERPT_BYTES_MAX)).subarray(0, EXCERPT_BYTES_MAX)]) : '';
+  return typeof text === 'string' ? decodeExcerpt([Buffer.from(text.slice(0, EXCERPT_BYTES_MAX)).subarray(0, EXCERPT_BYTES_MAX)]) : '';
 }
 
 function failure(reason: 'connection' | 'timeout', error: string): TransportResult & AttemptResult & { kind: 'failure' } {

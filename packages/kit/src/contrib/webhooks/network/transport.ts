@@ -173,7 +173,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     if (this.#status === null) return this.#fail(new ConnectFailure('connection', 'The response has no status.'));
-    this.#end({ kind: 'response', status: this.#status, retryAfter: this.#retryAfter, bodyExcerpt: storableText(this.#excerpt) });
+    this.#end({ kind: 'response', status: this.#status, retryAfter: this.#retryAfter, bodyExcerpt: decodeExcerpt(this.#excerpt) });
   }
 
   #expire(): void {
@@ -207,7 +207,7 @@ function classify(error: unknown): { reason: 'timeout' | 'connection' | 'tls' | 
 }
 
 /** Whatever was received as text that every database stores: invalid UTF-8 and NUL become the replacement character. */
-export function storableText(chunks: readonly Buffer[]): string {
+export function decodeExcerpt(chunks: readonly Buffer[]): string {
   if (chunks.length === 0) return '';
   // `stream` drops a character cut in half at the limit instead of marking it as damaged.
   return new TextDecoder().decode(Buffer.concat(chunks), { stream: true }).replaceAll('\0', '\uFFFD');
