@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPostgresServer, type PostgresServer } from '../../../../../../test/provision/postgres-server.ts';
+import { scaled } from '../../../../../../test/provision/scale.ts';
 import { runJobCrashLoop, type JobReconciliation } from '../../../../test/jobs/crash-loop.ts';
 import { createPostgresDatabase, createSqliteDatabase } from '../../../testing/test-database.ts';
 
-/** The long version: KIT_CRASH_KILLS=100 KIT_CRASH_RESTARTS=5, as `npm run test:long` sets them. */
-const kills = Number(process.env['KIT_CRASH_KILLS'] ?? '3');
-const restarts = Number(process.env['KIT_CRASH_RESTARTS'] ?? '1');
+const kills = scaled(3, 100);
+const restarts = scaled(1, 5);
 const TIMEOUT_MS = 8 * 60_000 + kills * 30_000;
 
 function expectExactlyOnce(result: JobReconciliation): void {
