@@ -38,7 +38,7 @@ export function deprecation(): Middleware {
   const announcements = new WeakMap<CompiledRoute, Announcement>();
   return {
     name: 'deprecation',
-    // Also fails the start when a date is none.
+    // Also fails the start when a date is invalid.
     appliesTo: (route) => announcementOf(route) !== undefined,
     onResponse({ route, reply }) {
       const announcement = route === null ? undefined : (announcements.get(route) ?? announcementOf(route));

@@ -80,7 +80,7 @@ export async function runHealthChecks(
 
 /**
  * `GET live` answers as long as the process does; `GET ready` answers 503 while something it needs does not work.
- * Which check failed is told, why is only logged: the reason may name hosts and users.
+ * The response names the check that failed; the reason is only logged, because it may name hosts and users.
  */
 export class HealthController extends Controller {
   static override readonly tags = ['health'];

@@ -15,7 +15,7 @@ import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { activateUser, changeStaff, deactivateUser, type UserManagement } from './manage-users.ts';
-import { countSessionsOf, findUserById, holdUser, type UserRow } from './store.ts';
+import { countSessionsOf, findUserById, lockUser, type UserRow } from './store.ts';
 
 type ShownUser = Omit<UserRow, 'password_hash'>;
 
@@ -174,7 +174,7 @@ function userAction(
 
 /** Nobody locks themselves out, and only a superuser changes a superuser: else staff could take the site from its owners. */
 async function requireChangeable(tx: Db, { principal }: AdminContext, id: string, takesAway: boolean): Promise<void> {
-  const user = isUuid(id) ? await holdUser(tx, id) : null;
+  const user = isUuid(id) ? await lockUser(tx, id) : null;
   if (user === null) throw accountErrors.user_not_found();
   if (takesAway && user.id === principal.user.id)
     throw accountErrors.own_account({ detail: `${user.username} is your own account; somebody else has to do this.` });

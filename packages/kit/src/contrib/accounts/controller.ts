@@ -8,7 +8,7 @@ import { hashNewPassword, publicUser, replacePassword } from './manage-users.ts'
 import { csrfTokenOf, endSession, logInByPassword, sessionAnswer } from './password-login.ts';
 import { LoginBody, PasswordBody, SessionAnswer } from './schemas.ts';
 import { openSession, verifiedUser } from './sessions.ts';
-import { holdForLogin } from './store.ts';
+import { lockForLogin } from './store.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
@@ -75,7 +75,7 @@ export class AccountController extends Controller {
       const hash = await hashNewPassword(new_password, user, accounts.settings.passwordCost);
       const session = await context.db.transaction(async (tx) => {
         // Nobody has changed it, or deactivated the user, since it was verified: else two changes at once would both count.
-        if (!(await holdForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
+        if (!(await lockForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
         const changed = await replacePassword(tx, user.id, hash, accounts.management(context.principal, context.requestId));
         return openSession(tx, changed, accounts.settings, context.clock);
       });

@@ -11,7 +11,7 @@ import {
   deleteSessionsOf,
   findUserById,
   findUserByLogin,
-  holdUser,
+  lockUser,
   insertUser,
   setActive,
   setPasswordHash,
@@ -106,7 +106,7 @@ export async function activateUser(db: Db, id: string, management: UserManagemen
 export async function changeStaff(db: Db, id: string, staff: boolean, management: UserManagement): Promise<UserRow> {
   refuseUnknownNames('changeStaff()', management, MANAGEMENT);
   return db.transaction(async (tx) => {
-    const before = await holdUser(tx, id);
+    const before = await lockUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
     if (before.is_staff === staff) return user;
@@ -147,7 +147,7 @@ export function publicUser({ id, username, email, is_active, is_staff, is_superu
 async function changeActive(db: Db, id: string, active: boolean, management: UserManagement): Promise<UserRow> {
   refuseUnknownNames(active ? 'activateUser()' : 'deactivateUser()', management, MANAGEMENT);
   return db.transaction(async (tx) => {
-    const before = await holdUser(tx, id);
+    const before = await lockUser(tx, id);
     const user = await setActive(tx, id, active, management.clock.now());
     if (before === null || user === null) throw accountErrors.user_not_found();
     const ended = await deleteSessionsOf(tx, id);

@@ -31,7 +31,7 @@ export async function hashPassword(password: string, cost: PasswordCost = DEFAUL
   return `$scrypt$ln=${cost.logN},r=${cost.r},p=${cost.p}$${unpadded(salt)}$${unpadded(digest)}`;
 }
 
-/** True when the password is the one hashed. A hash that is none verifies nothing, at the usual price. */
+/** True when the password is the one hashed. A malformed hash fails after the usual work. */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const stored = readHash(hash);
   if (stored === null) {

@@ -7,7 +7,7 @@ import type { AccountsSettings } from './options.ts';
 import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
 import { newSessionToken, sessionDigest } from './session-token.ts';
-import { deleteExpiredSessions, deleteSession, findUserByLogin, holdForLogin, insertSession, type UserRow } from './store.ts';
+import { deleteExpiredSessions, deleteSession, findUserByLogin, lockForLogin, insertSession, type UserRow } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface NewSession {
@@ -45,7 +45,7 @@ export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSett
     ? await hashPassword(attempt.password, settings.passwordCost)
     : verifiedHash;
   return db.transaction(async (tx) => {
-    if (!(await holdForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
+    if (!(await lockForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
     await attempt.admit?.(tx, user);
     if (attempt.previousToken !== null) await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());

@@ -24,7 +24,7 @@ export async function findUserById(db: Db, id: string): Promise<UserRow | null> 
 }
 
 /** The user as it stays until the transaction ends. SQLite has one writer. */
-export async function holdUser(tx: Db, id: string): Promise<UserRow | null> {
+export async function lockUser(tx: Db, id: string): Promise<UserRow | null> {
   const lock = tx.dialect === 'postgres' ? ' for no key update' : '';
   const [row] = await tx.query<UserRow>(`select ${USER} from users where id = $1${lock}`, [id]);
   return row ?? null;
@@ -99,7 +99,7 @@ export async function setPasswordHash(tx: Db, id: string, hash: string, now: Dat
  * True when the user may still log in with the hash that was verified, and holds the user's row until the end of the
  * transaction: a deactivation or password change either ran before (false) or waits and then removes the new session.
  */
-export async function holdForLogin(tx: Db, id: string, verifiedHash: string, newHash: string): Promise<boolean> {
+export async function lockForLogin(tx: Db, id: string, verifiedHash: string, newHash: string): Promise<boolean> {
   const held = await tx.query('update users set password_hash = $3 where id = $1 and is_active = $4 and password_hash = $2 returning id', [
     id,
     verifiedHash,

@@ -14,7 +14,7 @@ export class ApiKeyAuth implements Authenticator {
 
   authenticate(request: AuthRequest): null | Promise<Principal> {
     const raw = request.headers['x-api-key'];
-    // Whatever stands in this header is meant to be a key. Sent twice, the values arrive as one text that is none.
+    // The value of this header is always meant to be a key. Sent twice, the values arrive as one text, which is not a valid key.
     return raw === undefined ? null : authenticated(request, raw, true, this.challenge);
   }
 }

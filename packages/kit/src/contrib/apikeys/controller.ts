@@ -162,7 +162,7 @@ export class ApiKeyController extends Controller {
     };
   }
 
-  /** Every fault at once: of the fields themselves, and of scopes that are none of the caller's to hand out. */
+  /** Every fault at once: of the fields themselves, and of scopes that the caller may not grant. */
   #check(db: Db, user: User, fields: KeyFields, granted: readonly string[]): void {
     const { clock, routeScopes } = keyringOf(db);
     const grantable = this.#options.grantableScopes ?? defaultGrantable(routeScopes(), user);

@@ -4,15 +4,15 @@ import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
 import { couldBeUserId } from '../../auth/user-table.ts';
 import { keyState } from './state.ts';
-import { countKeys, holdOwner, type HeldOwner } from './store.ts';
+import { countKeys, lockOwner, type LockedOwner } from './store.ts';
 
 /**
  * One more active key of an owner, or 409 `key_limit_reached`. Holds the owner's row until the end of the transaction, so that several at
  * once are counted one after the other. Answers the owner; null when there is no such user.
  */
-export async function requireRoomForKey(tx: Db, ownerId: string, now: Date): Promise<HeldOwner | null> {
+export async function requireRoomForKey(tx: Db, ownerId: string, now: Date): Promise<LockedOwner | null> {
   const { statements, users, maxKeysPerOwner: limit } = keyringOf(tx);
-  const owner = couldBeUserId(ownerId, users.table) ? await holdOwner(tx, statements, ownerId) : null;
+  const owner = couldBeUserId(ownerId, users.table) ? await lockOwner(tx, statements, ownerId) : null;
   if (owner === null) return null;
   // Keys of an inactive owner count too: they all come back when the owner does.
   const state = owner.is_active ? 'active' : 'owner_inactive';

@@ -4,7 +4,7 @@ import type { ApiKey } from './api-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
-import { changeUnrevokedKey, holdKey } from './store.ts';
+import { changeUnrevokedKey, lockKey } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 export interface Revocation extends ChangeContext {
@@ -25,7 +25,7 @@ export async function revokeApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rev
   const reason = revocation.reason === undefined || revocation.reason === null ? null : cut(withoutKeys(revocation.reason.trim()));
   const changes = { revoked_at: keyring.clock.now(), revoked_reason: reason === '' ? null : reason };
   await db.transaction(async (tx) => {
-    const before = await holdKey(tx, keyring.statements, id);
+    const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (!(await changeUnrevokedKey(tx, before.id, changes))) return;
     const metadata = changes.revoked_reason === null ? {} : { reason: changes.revoked_reason };

@@ -9,7 +9,7 @@ import { formatKey, newSecret } from './key.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
-import { holdKey, replaceSecret, type KeyChanges } from './store.ts';
+import { lockKey, replaceSecret, type KeyChanges } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
@@ -50,7 +50,7 @@ export async function rotateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, rot
     ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
   };
   return db.transaction(async (tx) => {
-    const before = await holdKey(tx, keyring.statements, id);
+    const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (before.revoked_at === null) rotation.check?.({ ...before, ...changes });
     await requireRoomToReturn(tx, before, { ...before, ...changes }, now);

@@ -53,7 +53,7 @@ export interface KeyStatements {
   readonly ownerIsActive: string;
   readonly ownerUsername: string;
   readonly findByPrefix: string;
-  readonly holdOwner: string;
+  readonly lockOwner: string;
 }
 
 export function keyStatements(users: UserTable, types: ColumnTypes | undefined, dialect: Dialect): KeyStatements {
@@ -78,7 +78,7 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
-    holdOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${userIdSql('$1', users, dialect)}${lock}`,
+    lockOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${userIdSql('$1', users, dialect)}${lock}`,
   });
 }
 
@@ -105,7 +105,7 @@ export async function findKey(db: Db, { select, from }: KeyStatements, by: 'id' 
 }
 
 /** The row as it is until the end of the transaction: what audit entries call "before" is then really what was replaced. */
-export async function holdKey(tx: Db, { select, from }: KeyStatements, id: string): Promise<ApiKey | null> {
+export async function lockKey(tx: Db, { select, from }: KeyStatements, id: string): Promise<ApiKey | null> {
   const lock = tx.dialect === 'postgres' ? ' for update of k' : '';
   if (!isUuid(id)) return null;
   const [row] = await tx.query<KeyRow>(`${select} ${from} where k.id = $1${lock}`, [id.toLowerCase()]);
@@ -113,15 +113,15 @@ export async function holdKey(tx: Db, { select, from }: KeyStatements, id: strin
 }
 
 /** An owner as the users' table knows it. */
-export interface HeldOwner {
+export interface LockedOwner {
   /** As it is stored there: a UUID may be given in upper case, a number with leading zeros. */
   readonly id: string;
   readonly is_active: boolean;
 }
 
 /** Null when there is no such user. */
-export async function holdOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<HeldOwner | null> {
-  const [row] = await tx.query<HeldOwner>(statements.holdOwner, [ownerId]);
+export async function lockOwner(tx: Db, statements: KeyStatements, ownerId: string): Promise<LockedOwner | null> {
+  const [row] = await tx.query<LockedOwner>(statements.lockOwner, [ownerId]);
   return row === undefined ? null : { id: row.id, is_active: isTrue(row.is_active) };
 }
 
@@ -222,7 +222,7 @@ export function stateConditions(ownerIsActive: string, state: KeyState, now: Dat
 
 // Rows that somebody holds are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on
 // the old value keeps it to one write a minute per key whatever the number of processes. A use of the previous secret that waited while a
-// rotation ended that secret is nobody's any more.
+// rotation ended that secret is dropped.
 const WRITE_LAST_USED: Readonly<Record<Dialect, string>> = {
   postgres: `
 update api_keys k set

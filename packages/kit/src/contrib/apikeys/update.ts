@@ -6,7 +6,7 @@ import { checkFields } from './field-rules.ts';
 import { requireRoomToReturn } from './key-limit.ts';
 import { keyringOf } from './keyring.ts';
 import { changeContextNames, recordChange, type ChangeContext } from './record-change.ts';
-import { changeUnrevokedKey, holdKey, type KeyChanges } from './store.ts';
+import { changeUnrevokedKey, lockKey, type KeyChanges } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 
 /** Undefined keeps a value, null clears it. */
@@ -37,7 +37,7 @@ export async function updateApiKey(db: Db, key: Pick<ApiKey, 'id'> | string, edi
     ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
   };
   return db.transaction(async (tx) => {
-    const before = await holdKey(tx, keyring.statements, id);
+    const before = await lockKey(tx, keyring.statements, id);
     if (before === null) throw apiKeyErrors.api_key_not_found();
     if (before.revoked_at !== null) throw apiKeyErrors.key_revoked();
     if (Object.keys(changes).length === 0) return before;
