@@ -5,12 +5,12 @@ import { webhookMigrations } from '../../src/contrib/webhooks/migrations/all.ts'
 import { webhookModels } from '../../src/contrib/webhooks/models.ts';
 import { publish, type PublishOptions } from '../../src/contrib/webhooks/publishing/publish.ts';
 import type { WebhookDelivery, WebhookEndpoint } from '../../src/contrib/webhooks/store.ts';
-import { URLPolicy } from '../../src/contrib/webhooks/network/url-policy.ts';
 import { unbindWebhooks, useWebhooks, type UseWebhooksOptions, type Webhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import { describeDatabases, fakeClock, type FakeClock, type TestDatabase } from '../../src/testing/index.ts';
+import { LOOPBACK } from './loopback.ts';
 import { startReceiver, type Receiver } from './receiver.ts';
 
-export const LOOPBACK = URLPolicy({ allowHttp: true, allowPrivateNetworks: true });
+export { LOOPBACK };
 
 export function migrateWebhooks(db: Database): Promise<unknown> {
   return migrate(db, [{ name: 'webhooks', models: [...webhookModels], migrations: webhookMigrations }]);

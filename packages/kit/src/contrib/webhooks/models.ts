@@ -43,6 +43,8 @@ export const webhookEvents = model(
     tenant_key: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),
     ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
     idempotency_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
+    /** W3C Trace Context of the request that published it; null outside a trace. */
+    traceparent: t.text(55).nullable(),
   },
   {
     indexes: [

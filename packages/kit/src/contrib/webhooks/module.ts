@@ -12,6 +12,7 @@ import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
+import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
 import type { DeliveryWorker } from './delivery/worker.ts';
 
 /**
@@ -23,6 +24,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
   const bound: Database[] = [];
   const workers: DeliveryWorker[] = [];
   let users: UserDirectory | null = null;
+  let metrics: WebhookMetrics | undefined;
   return {
     name: 'webhooks',
     models: webhookModels,
@@ -33,6 +35,9 @@ export function webhooks(options: WebhookOptions = {}): Module {
     commands: [webhooksCommand],
     admin: webhooksAdmin(given.databases, () => users),
     provides: () => ({ events: { publish: publishMany } }),
+    metrics(registry) {
+      metrics = webhookMetrics(registry, () => bound);
+    },
     install({ users: directory }) {
       users = directory;
     },
@@ -43,7 +48,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
         const database = databases[name];
         if (database === undefined) continue;
         try {
-          bindWebhooks(database, settings, { clock, log, registry });
+          bindWebhooks(database, settings, { clock, log, registry, metrics });
         } catch (error) {
           // Invalid keys: a setting to correct, not a fault of the program.
           throw error instanceof TypeError ? new StartUpError([{ id: 'E011', message: error.message }]) : error;

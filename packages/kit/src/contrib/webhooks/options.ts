@@ -42,6 +42,11 @@ export interface WebhookOptions {
   readonly worker?: boolean;
   /** Declared types of events: listed at `/event-types` and in the OpenAPI document, and checked by `publish`. */
   readonly eventTypes?: readonly EventType[];
+  /**
+   * Sends receivers the `traceparent` of the request that published an event. False unless given: it tells them when two events come from one
+   * request. Needs tracing() where events are published.
+   */
+  readonly sendTraceparent?: boolean;
   /** Aliases of the databases that events are published in; `default` alone unless given. */
   readonly databases?: readonly string[];
 }
@@ -73,6 +78,7 @@ const DEFAULTS = {
   pollIntervalMs: 1000,
   worker: false,
   eventTypes: [] as readonly EventType[],
+  sendTraceparent: false,
   databases: ['default'] as readonly string[],
 } as const;
 
@@ -102,6 +108,7 @@ export const webhookRules: OptionRules<WebhookOptions> = {
   endpointsPerOwnerMax: wholeNumber(1, 1_000_000),
   worker: flag,
   eventTypes: sentenceRule(eventTypesFault),
+  sendTraceparent: flag,
   databases: listOf(filledText, { min: 1 }),
 };
 

@@ -6,6 +6,7 @@ import { type DbLog, silentLog } from '../../db/log.ts';
 import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSettings } from './options.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { clock as aClock, objectWith } from '../../options/value-rule.ts';
+import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
 import { secretBox, type SecretBox } from './signing/secret-box.ts';
 
 /** Everything the verbs need to know about the webhooks of one database, besides the database. */
@@ -16,6 +17,8 @@ export interface Webhooks {
   readonly clock: Clock;
   readonly log: DbLog;
   readonly registry: Registry;
+  /** Undefined unless the application has metrics. */
+  readonly metrics: WebhookMetrics | undefined;
 }
 
 const state = moduleState<Webhooks>({
@@ -45,10 +48,10 @@ export function useWebhooks(database: Database, options: UseWebhooksOptions = {}
 export function bindWebhooks(
   database: Database,
   settings: WebhookSettings,
-  { clock, log, registry }: Pick<Webhooks, 'clock' | 'log' | 'registry'>,
+  { clock, log, registry, metrics }: Pick<Webhooks, 'clock' | 'log' | 'registry'> & { readonly metrics?: WebhookMetrics | undefined },
 ): Webhooks {
   const secrets = secretBox({ keys: settings.secretKeys ?? [], strict: settings.strictSecrets, clock: () => clock.now() });
-  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry });
+  const webhooks: Webhooks = Object.freeze({ database, settings, secrets, clock, log, registry, metrics });
   state.bind(database, webhooks);
   return webhooks;
 }

@@ -8,7 +8,7 @@ export interface Claim {
   readonly token: string;
   readonly attempts: number;
   readonly orderingKey: string | null;
-  readonly event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'audience' | 'owner_id' | 'tenant_key'>;
+  readonly event: Pick<WebhookEvent, 'id' | 'type' | 'data' | 'timestamp' | 'audience' | 'owner_id' | 'tenant_key' | 'traceparent'>;
   readonly endpoint: Pick<
     WebhookEndpoint,
     | 'id'
@@ -47,7 +47,7 @@ const UNCLAIMED = '(claimed_until is null or claimed_until <= $1)';
 const DUE = `status = 'pending' and ordering_key is null and next_attempt_at <= $1 and ${UNCLAIMED}`;
 
 const DELIVERY_COLUMNS = 'id, claim_token as token, attempts, ordering_key, event_id, endpoint_id';
-const EVENT_COLUMNS = 'id, type, data, timestamp, audience, owner_id, tenant_key';
+const EVENT_COLUMNS = 'id, type, data, timestamp, audience, owner_id, tenant_key, traceparent';
 const ENDPOINT_COLUMNS = `id, owner_id, tenant_key, url, is_active, failing_since, consecutive_failures,
   secret, previous_secret, previous_secret_expires_at, older_secrets, schedule, headers, rate_limit`;
 

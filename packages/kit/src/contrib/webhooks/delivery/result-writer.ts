@@ -351,6 +351,7 @@ export class ResultWriter {
     for (const { id } of late) {
       lost.add(id);
       this.#counters.lost_claims++;
+      this.#webhooks.metrics?.lostClaims.add({ database: this.#webhooks.database.using });
       this.#webhooks.log.warn({ delivery_id: id, worker: this.#workerName }, 'the claim on a webhook was lost before its result came');
     }
     if (late.length > 0) await this.#countLost(late.length);
@@ -381,6 +382,7 @@ export class ResultWriter {
         continue;
       }
       this.#counters.disabled_endpoints++;
+      this.#webhooks.metrics?.disabled.add({ database: database.using });
       // What was to be retried has failed with the other pending deliveries of the endpoint.
       const waiting = results.filter(
         ({ report, outcome }) => report.claim.endpoint.id === id && outcome.delivery.status === 'pending',

@@ -1,4 +1,6 @@
 import { reaches, type Audience } from '../publishing/audience.ts';
+import { activeTracing, inSpan } from '../../../observe/tracing.ts';
+import { MESSAGING_SYSTEM } from '../publishing/traced-events.ts';
 import type { Claim } from './claim-store.ts';
 import type { AttemptResult } from './delivery-outcome.ts';
 import { LEASE_MARGIN_MS } from '../options.ts';
@@ -19,6 +21,7 @@ import { eventData } from '../endpoints/endpoint-record.ts';
 import { earlierSecrets } from '../endpoints/older-secrets.ts';
 import { isEventType } from '../endpoints/subscription.ts';
 import type { Webhooks } from '../webhooks.ts';
+import { outcomeOf } from './webhook-metrics.ts';
 
 /** One claim, sent (or refused) once. */
 export interface SendReport {
@@ -59,6 +62,38 @@ export class Sender {
   }
 
   async send(claim: Claim): Promise<SendReport> {
+    const { metrics, database } = this.#webhooks;
+    const report = activeTracing() === undefined ? await this.#send(claim) : await this.#sendTraced(claim);
+    const outcome = outcomeOf(report.result);
+    if (metrics !== undefined && outcome !== undefined) {
+      metrics.attempts.add({ database: database.using, outcome });
+      metrics.sendSeconds.observe({ database: database.using }, report.durationMs / 1000);
+    }
+    return report;
+  }
+
+  /** In the trace of the request that published the event. A retry is linked to the publication it repeats. */
+  #sendTraced(claim: Claim): Promise<SendReport> {
+    const { event, attempts } = claim;
+    const attributes = {
+      'messaging.system': MESSAGING_SYSTEM,
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': 'deliver',
+      'messaging.destination.name': event.type,
+      'messaging.message.id': event.id,
+      'kit.webhooks.delivery_id': claim.id,
+      'kit.webhooks.attempt': attempts + 1,
+    };
+    const links = attempts > 0 && event.traceparent !== null ? [event.traceparent] : [];
+    return inSpan(`deliver ${event.type}`, { kind: 'consumer', parent: event.traceparent, links, attributes }, async (span) => {
+      const report = await this.#send(claim);
+      const outcome = outcomeOf(report.result);
+      if (outcome !== undefined && outcome !== 'succeeded') span?.fail(outcome);
+      return report;
+    });
+  }
+
+  async #send(claim: Claim): Promise<SendReport> {
     const startedAt = this.#webhooks.clock.now();
     const start = performance.now();
     let result: AttemptResult | null;
@@ -68,7 +103,7 @@ export class Sender {
       if (request === null || 'kind' in request) {
         result = request;
       } else {
-        const answer = await this.#sendRequest(request);
+        const answer = await this.#call(request, claim);
         if (answer.kind === 'response') excerpt = storable(answer.bodyExcerpt);
         else this.#warnOfPolicy(claim, answer.detail);
         result = answer.kind === 'response' ? answer : { ...answer, error: storable(answer.error) };
@@ -121,6 +156,27 @@ export class Sender {
 
   #warnOfPolicy({ id }: Claim, detail: string | null): void {
     if (detail !== null) this.#webhooks.log.warn({ delivery_id: id, detail }, 'a webhook was refused by the URL policy');
+  }
+
+  /** The outgoing call is a span of its own. Its URL may hold a secret, so only the host is shown. */
+  #call(request: TransportRequest, { event }: Claim): Promise<TransportResult> {
+    const { sendTraceparent } = this.#webhooks.settings;
+    const tracing = activeTracing();
+    if (tracing === undefined) return this.#sendRequest(sendTraceparent ? withTraceparent(request, event.traceparent) : request);
+    const { hostname, port, protocol } = new URL(request.url);
+    const attributes = {
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+    };
+    return tracing.span('POST', { kind: 'client', attributes }, async (span) => {
+      const traceparent = tracing.traceparent() ?? event.traceparent;
+      const answer = await this.#sendRequest(sendTraceparent ? withTraceparent(request, traceparent) : request);
+      if (answer.status !== null) span?.set({ 'http.response.status_code': answer.status });
+      if (answer.kind === 'failure') span?.fail(answer.reason);
+      else if (answer.status >= 400) span?.fail(String(answer.status));
+      return answer;
+    });
   }
 
   #sendRequest(request: TransportRequest): Promise<TransportResult> {
@@ -179,6 +235,10 @@ export class Sender {
     this.#bodyBytes += body.length;
     return body;
   }
+}
+
+function withTraceparent(request: TransportRequest, traceparent: string | null): TransportRequest {
+  return traceparent === null ? request : { ...request, headers: { ...request.headers, traceparent } };
 }
 
 export function audienceOf({

@@ -57,7 +57,7 @@ export class DeliveryWorker {
     );
     this.#loop = new WorkLoop(
       {
-        claim: async (free) => this.#admitted(await this.#claimer.claim(this.#limits(free))),
+        claim: async (free) => this.#admitted(await this.#claim(free)),
         run: (claim, leaveSlot) => this.#pace.follow(claim.endpoint, leaveSlot, () => this.#sender.send(claim)),
         ended: (claim, report) => {
           this.#pace.leave(claim.endpoint);
@@ -106,6 +106,14 @@ export class DeliveryWorker {
     await this.#results.flush();
     await this.#release(this.#loop.held);
     await this.#sender.close();
+  }
+
+  async #claim(free: number): Promise<Claim[]> {
+    const { metrics, database } = this.#webhooks;
+    const start = performance.now();
+    const claims = await this.#claimer.claim(this.#limits(free));
+    metrics?.claimSeconds.observe({ database: database.using }, (performance.now() - start) / 1000);
+    return claims;
   }
 
   #limits(free: number): ClaimLimits {

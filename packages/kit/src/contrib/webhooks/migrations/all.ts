@@ -5,6 +5,7 @@ import { attempts } from './0004_attempts.ts';
 import { failedOfEndpoint } from './0005_failed_of_endpoint.ts';
 import { endpointSettings } from './0006_endpoint_settings.ts';
 import { counters } from './0007_counters.ts';
+import { traceparent } from './0008_traceparent.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint, endpointSettings, counters];
+export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint, endpointSettings, counters, traceparent];

@@ -22,6 +22,7 @@ export interface NewEvent {
   readonly audience: Audience;
   readonly orderingKey: string | null;
   readonly idempotencyKey: string | null;
+  readonly traceparent: string | null;
 }
 
 export interface WrittenEvent {
@@ -38,7 +39,7 @@ const REACHED: Readonly<Record<Audience['kind'], string>> = {
   broadcast: 'true',
 };
 
-const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key)`;
+const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key, traceparent)`;
 const ON_REUSED_KEY = `on conflict (idempotency_key, type, owner_id, tenant_key) where idempotency_key is not null do nothing`;
 const INSERT_DELIVERIES = `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)`;
 
@@ -57,7 +58,7 @@ function matching(kind: Audience['kind'], patterns: string): string {
 function publishPostgres(kind: Audience['kind'], isOpen: string): string {
   return `with event as (
   ${INSERT_EVENT}
-  select cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text)
+  select cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text), cast($10 as text)
   where ${isOpen} ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
@@ -71,10 +72,10 @@ from written`;
 }
 
 const PUBLISH_POSTGRES = byAudience((kind) => publishPostgres(kind, 'true'));
-const PUBLISH_POSTGRES_GUARDED = byAudience((kind) => publishPostgres(kind, transactionIsOpen('postgres', 'cast($10 as text)')));
+const PUBLISH_POSTGRES_GUARDED = byAudience((kind) => publishPostgres(kind, transactionIsOpen('postgres', 'cast($11 as text)')));
 
 const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({
-  event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8 where ${isOpen} ${ON_REUSED_KEY} returning id`,
+  event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8, $9 where ${isOpen} ${ON_REUSED_KEY} returning id`,
   deliveries: `${INSERT_DELIVERIES}
   select ${DELIVERY_ID.sqlite}, $1, m.endpoint_id, $2, 'pending', 0, $4, $3, $4
   from (${matching(kind, 'in (select value from json_each($7))')}) m
@@ -103,10 +104,21 @@ export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly
 }
 
 function* writeToPostgres(event: NewEvent, patterns: readonly string[], isKnownOpen: boolean): SqlSteps<WrittenEvent> {
-  const { id, type, data, audience, orderingKey, idempotencyKey } = event;
+  const { id, type, data, audience, orderingKey, idempotencyKey, traceparent } = event;
   const { owner, tenant } = audienceColumns(audience);
   const timestamp = event.timestamp.toISOString();
-  const parameters: SqlParameter[] = [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, textArray(patterns)];
+  const parameters: SqlParameter[] = [
+    id,
+    type,
+    data,
+    timestamp,
+    owner,
+    tenant,
+    orderingKey,
+    idempotencyKey,
+    textArray(patterns),
+    traceparent,
+  ];
   const write = function* (): SqlSteps<{ readonly events: number; readonly deliveries: number; readonly open: boolean } | undefined> {
     const statement = isKnownOpen ? PUBLISH_POSTGRES[audience.kind] : PUBLISH_POSTGRES_GUARDED[audience.kind];
     const [row] = (yield [statement, isKnownOpen ? parameters : [...parameters, id]]) as {
@@ -134,7 +146,7 @@ function* writeToSqlite(
   const { id, type, data, audience, orderingKey, idempotencyKey } = event;
   const { owner, tenant } = audienceColumns(audience);
   const timestamp = event.timestamp.toISOString();
-  const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey]];
+  const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, event.traceparent]];
   if (created.length === 0) return { created: false, deliveries: 0 };
   const deliveries = yield [statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]];
   return { created: true, deliveries: deliveries.length };
@@ -157,6 +169,7 @@ const MANY_COLUMNS = [
   'tenant',
   'ordering_key',
   'idempotency_key',
+  'traceparent',
 ] as const;
 const MANY_TYPES: Readonly<Partial<Record<(typeof MANY_COLUMNS)[number], string>>> = {
   place: 'integer',
@@ -178,7 +191,7 @@ function publishManyPostgres(isOpen: string): string {
   const columns = MANY_COLUMNS.map((name) => `${name} ${MANY_TYPES[name] ?? 'text'}`).join(', ');
   return `with input as (select * from json_to_recordset(cast($1 as json)) as i(${columns}, patterns text[])), event as (
   ${INSERT_EVENT}
-  select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key
+  select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent
   from input i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
@@ -198,7 +211,7 @@ const PUBLISH_MANY_POSTGRES_GUARDED = publishManyPostgres(transactionIsOpen('pos
 
 const MANY_SQLITE = `(select ${[...MANY_COLUMNS, 'patterns'].map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each($1))`;
 const publishManySqlite = (isOpen: string) => ({
-  events: `${INSERT_EVENT} select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key
+  events: `${INSERT_EVENT} select i.id, i.type, i.data, i.timestamp, i.audience, i.owner, i.tenant, i.ordering_key, i.idempotency_key, i.traceparent
   from ${MANY_SQLITE} i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id`,
   // Only of events that this call has written.
   deliveries: `${INSERT_DELIVERIES}
@@ -231,9 +244,9 @@ export interface EventWithPatterns {
 }
 
 function manyRow({ event, patterns }: EventWithPatterns, place: number): object {
-  const { id, type, data, timestamp, audience, orderingKey: ordering_key, idempotencyKey: idempotency_key } = event;
+  const { id, type, data, timestamp, audience, orderingKey: ordering_key, idempotencyKey: idempotency_key, traceparent } = event;
   const row = { place, id, type, data, timestamp, audience: audience.kind, ...audienceColumns(audience), ordering_key, idempotency_key };
-  return { ...row, patterns };
+  return { ...row, traceparent, patterns };
 }
 
 function* writeManyToPostgres(document: string, isKnownOpen: boolean, mark: string): SqlSteps<WrittenEvent[]> {

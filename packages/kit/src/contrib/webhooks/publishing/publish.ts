@@ -18,6 +18,7 @@ import {
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoints/subscription.ts';
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
+import { writeTraced } from './traced-events.ts';
 import { findWebhooks } from '../webhooks.ts';
 
 export interface PublishOptions extends AudienceOptions {
@@ -53,7 +54,7 @@ export async function publish<Data extends object>(
   options: PublishOptions,
 ): Promise<PublishedEvent> {
   const call = checkedCall(tx, type, data, options);
-  return registerAfterCommit(tx, call, options, await stored(tx, call.event));
+  return registerAfterCommit(tx, call, options, await writeTraced([call.event], ([event]) => stored(tx, event as NewEvent)));
 }
 
 /** One of the events of `publishMany`. */
@@ -71,7 +72,9 @@ export async function publishMany(tx: SqlExecutor, events: readonly EventToPubli
   const [call] = calls;
   if (call === undefined) return [];
   const all = calls.map(({ event }) => event);
-  const published = calls.length === 1 ? [await stored(tx, call.event)] : await storedTogether(tx, all);
+  const published = await writeTraced(all, async (traced) =>
+    traced.length === 1 ? [await stored(tx, traced[0] as NewEvent)] : storedTogether(tx, traced),
+  );
   const reached = published.find(({ created, deliveries }) => created && deliveries > 0);
   if (reached !== undefined) registerAfterCommit(tx, call, {}, reached);
   return published;
@@ -117,7 +120,12 @@ export function publishSync<Data extends object>(
   if (typeof tx === 'object' && tx !== null && !('sync' in tx))
     throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
   const call = checkedCall(tx, type, data, options);
-  return registerAfterCommit(tx, call, options, runSteps(tx, storedOnce(tx, call.event)) as PublishedEvent);
+  return registerAfterCommit(
+    tx,
+    call,
+    options,
+    writeTraced([call.event], ([event]) => runSteps(tx, storedOnce(tx, event as NewEvent)) as PublishedEvent),
+  );
 }
 
 interface CheckedCall {
@@ -164,6 +172,7 @@ function checkedCall(tx: SqlExecutor, type: string | EventType, data: object, gi
     audience: checkedAudience(options),
     orderingKey: checkedKey('orderingKey', options.orderingKey),
     idempotencyKey: checkedKey('idempotencyKey', options.idempotencyKey),
+    traceparent: null,
   };
   return { event, database, queue: checkedQueue(tx, options) };
 }

@@ -1,0 +1,46 @@
+import type { Db } from '../../../db/db.ts';
+
+export interface WaitingDeliveries {
+  readonly pending: number;
+  /** When the oldest of them was published. */
+  readonly oldest: Date | null;
+  readonly disabledEndpoints: number;
+  readonly failingEndpoints: number;
+}
+
+/** A scrape comes every few seconds: a backlog of millions is not counted to its end. */
+const COUNTED_MAX = 100_000;
+/** Nor searched for its oldest: among the first due ones there is one that is old enough to be worth an alarm. */
+const SEARCHED_MAX = 10_000;
+
+// Two conditions, because pending deliveries are in two partial indexes: both together are the work that is left, whatever is finished.
+const UNORDERED = { where: `status = 'pending' and ordering_key is null`, order: 'next_attempt_at' };
+const ORDERED = { where: `status = 'pending' and ordering_key is not null`, order: 'endpoint_id, ordering_key, id' };
+
+const COUNT = `select count(*) as pending from (
+  select id from (select id from webhook_deliveries where ${UNORDERED.where} union all select id from webhook_deliveries where ${ORDERED.where}) p
+  limit ${COUNTED_MAX}
+) c`;
+const oldestOf = ({ where, order }: typeof UNORDERED): string =>
+  `select created_at from (select created_at from webhook_deliveries where ${where} order by ${order} limit ${SEARCHED_MAX}) p
+  order by created_at limit 1`;
+
+/** How much work is left. */
+export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
+  const [count] = await db.query<{ pending: number }>(COUNT);
+  const oldest: Date[] = [];
+  for (const kind of [UNORDERED, ORDERED]) {
+    const [row] = await db.query<{ created_at: Date }>(oldestOf(kind));
+    if (row !== undefined) oldest.push(row.created_at);
+  }
+  const [endpoints] = await db.query<{ disabled: number; failing: number }>(
+    `select coalesce(sum(case when is_active then 0 else 1 end), 0) as disabled,
+       coalesce(sum(case when is_active and failing_since is not null then 1 else 0 end), 0) as failing from webhook_endpoints`,
+  );
+  return {
+    pending: count?.pending ?? 0,
+    oldest: oldest.sort((a, b) => a.getTime() - b.getTime())[0] ?? null,
+    disabledEndpoints: endpoints?.disabled ?? 0,
+    failingEndpoints: endpoints?.failing ?? 0,
+  };
+}

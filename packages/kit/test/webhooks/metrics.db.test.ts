@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PrometheusRegistry } from '../../src/contrib/metrics/prometheus-registry.ts';
+import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
+import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
+import { webhooks } from '../../src/contrib/webhooks/index.ts';
+import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
+import { metrics } from '../../src/contrib/metrics/index.ts';
+import { allowAny } from '../../src/index.ts';
+import { describeDatabases, fakeClock, testApp, type TestApp } from '../../src/testing/index.ts';
+import { LOOPBACK } from './loopback.ts';
+import { startReceiver, type Receiver } from './receiver.ts';
+
+const clock = fakeClock('2026-03-01T12:00:00.000Z');
+
+describeDatabases(
+  'metrics of webhooks',
+  (database) => {
+    let app: TestApp;
+    let receiver: Receiver;
+    beforeAll(async () => {
+      receiver = await startReceiver();
+      const modules = [
+        metrics({ path: '/metrics', permission: allowAny, process: false }),
+        webhooks({ urlPolicy: LOOPBACK, jitter: false }),
+      ];
+      app = await testApp({ database: database.db, clock, modules, mount: {} });
+    });
+    afterAll(async () => {
+      await app.close();
+      await receiver.close();
+    });
+    const scrape = () => (app.app.registry.metrics as PrometheusRegistry).text();
+    const value = async (series: string) =>
+      Number(
+        (await scrape())
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.slice(series.length),
+      );
+    const at = (labels = '') => `{database="default"${labels}}`;
+
+    test('attempts are counted by outcome and timed, and pending work is shown with its age', async () => {
+      const events = ['*'];
+      await database.db.transaction((tx) => createEndpoint(tx, { owner: 'ada', url: receiver.url('/good'), events }));
+      await database.db.transaction((tx) => createEndpoint(tx, { owner: 'ada', url: receiver.url('/bad'), events }));
+      receiver.answer('/bad', 500);
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 1 }, { owner: 'ada' }));
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 2 }, { owner: 'ada', orderingKey: 'k' }));
+      clock.advance(90_000);
+      expect(await value(`kit_webhooks_pending${at()}`)).toBe(4);
+      expect(await value(`kit_webhooks_oldest_pending_age_seconds${at()}`)).toBe(90);
+      await deliverDue(database.db);
+      expect(await value(`kit_webhooks_attempts_total${at(',outcome="succeeded"')}`)).toBe(2);
+      expect(await value(`kit_webhooks_attempts_total${at(',outcome="rejected"')}`)).toBe(2);
+      expect(await value(`kit_webhooks_send_duration_seconds_count${at()}`)).toBe(4);
+      expect(await value(`kit_webhooks_claim_duration_seconds_count${at()}`)).toBeGreaterThanOrEqual(1);
+      expect(await scrape()).not.toContain(receiver.origin);
+    });
+
+    test('endpoints that are disabled are counted', async () => {
+      receiver.answer('/gone', 410);
+      await database.db.transaction((tx) => createEndpoint(tx, { owner: 'bob', url: receiver.url('/gone'), events: ['*'] }));
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 3 }, { owner: 'bob' }));
+      await deliverDue(database.db);
+      expect(await value(`kit_webhooks_endpoints_disabled_total${at()}`)).toBe(1);
+    });
+  },
+  { database: { clock } },
+);
