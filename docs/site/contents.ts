@@ -30,6 +30,7 @@ export const groups: readonly Group[] = [
       'config-server-client',
       'config-server-deploy',
       'deployment',
+      'operate',
     ],
   },
   {

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AppOptions } from 'kit';
+import type { AppOptions, Module } from 'kit';
 import type { JobsOptions } from 'kit/contrib/jobs';
+import { metrics } from 'kit/contrib/metrics';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
@@ -31,6 +32,12 @@ export function configSection(): ConfigSection | undefined {
 export function log(): NonNullable<AppOptions['log']> {
   const file = process.env['LOG_FILE'];
   return file === undefined ? {} : { transport: { target: 'pino/file', options: { destination: file } } };
+}
+
+/** Metrics for Prometheus on METRICS_PORT, if it is set: every process of a machine needs its own. Loopback unless METRICS_HOST says otherwise. */
+export function monitoring(): Module[] {
+  const { METRICS_PORT: port, METRICS_HOST: host = '127.0.0.1' } = process.env;
+  return port === undefined || port === '' ? [] : [metrics({ port: Number(port), host })];
 }
 
 /** In development webhooks may go to this machine, and the API sends them itself; elsewhere `kit webhooks deliver --loop` does. */

@@ -7,7 +7,7 @@ import { JobController, jobs } from 'kit/contrib/jobs';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { database, jobOptions, log, webhookOptions } from './config.ts';
+import { database, jobOptions, log, monitoring, webhookOptions } from './config.ts';
 import { OrderController } from './orders/controller.ts';
 import { exportOrders } from './orders/export-orders.ts';
 import { orders } from './orders/module.ts';
@@ -29,6 +29,7 @@ export default createApp({
     jobs({ jobs: [exportOrders, nightlyReport], ...jobOptions() }),
     orders(),
     admin(),
+    ...monitoring(),
   ],
   handlers: [announceReceipt],
   services: [liveSettings],

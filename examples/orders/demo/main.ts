@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { dataFolder } from '../config.ts';
 import { explainFailure } from './explain-failure.ts';
+import { freePort } from './free-port.ts';
 import { takeFolder } from './only-one.ts';
 import { panel } from './panel.ts';
 import { startConfigServer } from './start-config-server.ts';
@@ -48,6 +49,7 @@ async function start() {
   // Plain HTTP on loopback: otherwise the session cookie would insist on HTTPS.
   process.env['NODE_ENV'] ??= 'development';
   process.env['LOG_FILE'] ??= join(dataFolder, 'api.log');
+  process.env['METRICS_PORT'] ??= String(await freePort(9464));
 
   step('migrating the database');
   // Imported only now: kit.config.ts reads the environment when it is loaded.

@@ -52,6 +52,7 @@ export function panel(facts: PanelFacts): string {
     row('API', `${api.url}/v1/orders`),
     row('configuration server', configuration.url, 'serves /orders/development'),
     row('webhook receiver', receiver.url, 'verifies what arrives and shows it'),
+    row('metrics', api.metricsUrl, 'for Prometheus'),
     row('API key', api.key, 'new at every start'),
     row('logs', `${relative(startedIn(), dirname(dirname(configuration.file)))}/*.log`),
     '',

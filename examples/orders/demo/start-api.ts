@@ -6,6 +6,7 @@ import type { DemoReceiver } from './start-receiver.ts';
 
 export interface DemoApi extends DemoAccess {
   readonly url: string;
+  readonly metricsUrl: string;
   stop(): Promise<void>;
 }
 
@@ -14,5 +15,5 @@ export async function startApi(receiver: DemoReceiver): Promise<DemoApi> {
   await app.ready();
   const access = await seed(app, receiver);
   const url = await app.listen({ host: '127.0.0.1', port: await freePort(3000) });
-  return { ...access, url, stop: () => app.close() };
+  return { ...access, url, metricsUrl: `http://127.0.0.1:${process.env['METRICS_PORT']}/metrics`, stop: () => app.close() };
 }
