@@ -280,8 +280,9 @@ export class Operations {
     const db = this.policy.database(request);
     const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.#parentRows(context, request, db, false))];
     const unit = this.#singleUnit(context, shape);
-    const { row, item } = await readOne(db, request, unit, where, isFreeForm);
-    if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(wholeRow(unit, row));
+    const needsRow = exchangeOf(context.request).verdict === 'unknown';
+    const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
+    if (needsRow) await context.authorize(wholeRow(unit, row));
     this.#answerWith(context, item, this.#tag(unit, row));
     return item;
   };
@@ -507,7 +508,7 @@ export class Operations {
     const unit = wholeUnit(this.policy);
     await this.policy.loadScopes(request, where);
     const conditions = where === undefined ? [] : [this.policy.compile(request, where)];
-    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, isFreeForm: true });
+    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, isFreeForm: true, forCode: true });
   }
 
   /** The pipeline for routes of the controller's own; what they write is trusted like a hook. */

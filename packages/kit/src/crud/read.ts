@@ -22,6 +22,8 @@ export interface Selection {
   readonly offset?: number;
   /** The shape was chosen by the client: the statement gets no name on the server. */
   readonly isFreeForm: boolean;
+  /** Code looks at the values: they must not be in their JSON form. */
+  readonly forCode?: boolean;
 }
 
 /** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
@@ -80,7 +82,9 @@ export async function selectRows(db: Db, request: CrudRequest, selection: Select
     ...(limit === undefined ? [] : [limit]),
     ...(offset === undefined || offset === 0 ? [] : [offset]),
   ];
-  return db.query<Item>(text, values, selection.isFreeForm ? { replanned: true } : undefined);
+  // Rows that go straight out are read in their JSON form: no Date is made only to be written as text again.
+  const isWire = unit.isWire && selection.forCode !== true;
+  return db.query<Item>(text, values, { ...(selection.isFreeForm ? { replanned: true } : {}), ...(isWire ? { as: 'wire' } : {}) });
 }
 
 /** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */
@@ -176,7 +180,7 @@ async function selectChildren(db: Db, request: CrudRequest, edge: Edge, unit: Se
     ...joined.flatMap(({ compiled }) => (compiled.constant === true ? [] : compiled.values(dialect))),
     ...(rule.constant === true ? [] : rule.values(dialect)),
   ];
-  return db.query<Item>(text, parameters, { replanned: true });
+  return db.query<Item>(text, parameters, { replanned: true, ...(unit.isWire ? { as: 'wire' } : {}) });
 }
 
 function childOrder({ order, target }: Edge, dialect: Db['dialect']): (alias: string) => string {
@@ -203,8 +207,9 @@ export async function readOne(
   unit: SelectUnit,
   where: readonly CompiledWhere[],
   isFreeForm: boolean,
+  forCode = false,
 ): Promise<{ readonly row: Item; readonly item: Item }> {
-  const rows = await selectRows(db, request, { unit, where, isFreeForm });
+  const rows = await selectRows(db, request, { unit, where, isFreeForm, forCode });
   const [row] = rows;
   if (row === undefined) throw coreErrors.not_found();
   const [item] = await presentRows(db, request, unit, rows);

@@ -102,7 +102,7 @@ export class SelectUnit {
 
   /** Rows come in their JSON form, straight from the database. */
   get isWire(): boolean {
-    return false;
+    return !this.needsCode;
   }
 
   /** The alias of the root table. */
