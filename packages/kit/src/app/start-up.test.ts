@@ -391,8 +391,8 @@ describe('what cannot work', () => {
     expect(mounted[0]).toMatch(
       /^E008 mount\["\/v1"\]\["\/a"\]: the controller cannot be created: .* Mount an instance if it takes arguments\.$/,
     );
-    expect(mounted[1]).toContain('E002 Empty: has no routes.');
-    expect(mounted[2]).toContain('E008 mount["/v1"]["/c"]: not a controller.');
+    expect(mounted[2]).toContain('E002 Empty: has no routes.');
+    expect(mounted[1]).toContain('E008 mount["/v1"]["/c"]: not a controller.');
   });
 
   test('raised errors nobody maps', () => {
