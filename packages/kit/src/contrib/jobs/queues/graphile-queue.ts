@@ -1,6 +1,8 @@
 import type { Database } from '../../../db/db.ts';
 import { runQueuedJob } from './run-queued-job.ts';
 import { postgresOnly, type TaskQueue } from './task-queue.ts';
+import { readOptions } from '../../../options/read-options.ts';
+import { filledText } from '../../../options/value-rule.ts';
 
 export interface GraphileQueueOptions {
   /** Where graphile-worker has its tables; `graphile_worker` unless given. */
@@ -15,7 +17,11 @@ export interface GraphileQueue extends TaskQueue {
 }
 
 /** Jobs are run by graphile-worker, and enqueued inside your transaction by its own SQL. */
-export function graphileQueue({ schema = 'graphile_worker', task = 'kit_job' }: GraphileQueueOptions = {}): GraphileQueue {
+export function graphileQueue(options: GraphileQueueOptions = {}): GraphileQueue {
+  const { schema = 'graphile_worker', task = 'kit_job' } = readOptions('graphileQueue()', options, {
+    schema: filledText,
+    task: filledText,
+  });
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema))
     throw new TypeError(`graphileQueue(): ${JSON.stringify(schema)} is not the name of a schema.`);
   // Its lowest number comes first. One attempt: our row schedules retries.

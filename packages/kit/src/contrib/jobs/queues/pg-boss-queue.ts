@@ -2,6 +2,8 @@ import type { Database } from '../../../db/db.ts';
 import type { SqlParameter } from '../../../db/foreign/sql-executor.ts';
 import { runQueuedJob } from './run-queued-job.ts';
 import { postgresOnly, type TaskQueue } from './task-queue.ts';
+import { readOptions } from '../../../options/read-options.ts';
+import { filledText } from '../../../options/value-rule.ts';
 
 /** What is used of a PgBoss. */
 export interface PgBossLike {
@@ -15,7 +17,8 @@ export interface PgBossQueue extends TaskQueue {
 }
 
 /** Jobs are run by pg-boss, and enqueued inside your transaction by its own SQL. */
-export function pgBossQueue(boss: PgBossLike, { queue = 'kit_jobs' }: { readonly queue?: string } = {}): PgBossQueue {
+export function pgBossQueue(boss: PgBossLike, options: { readonly queue?: string } = {}): PgBossQueue {
+  const { queue = 'kit_jobs' } = readOptions('pgBossQueue()', options, { queue: filledText });
   return {
     async enqueue(tx, id, { priority }) {
       const db = {
