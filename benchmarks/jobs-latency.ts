@@ -1,5 +1,6 @@
 // How long is it from the commit that starts a job to its handler? One job at a time on an idle worker, PostgreSQL; p50 and p99 of our
 // worker against graphile-worker's, each woken by its notification.
+import type Pg from 'pg';
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
 import { peerUrl } from './harness/peers.ts';
@@ -42,12 +43,17 @@ async function graphileSide(url: string, folder: string): Promise<Side> {
     ) => Promise<{ migrate(): Promise<void>; addJob(name: string, payload: object): Promise<unknown>; release(): Promise<void> }>;
     Logger: new (factory: () => () => void) => object;
   };
+  const { default: pg } = (await import(peerUrl(folder, 'pg'))) as { default: typeof Pg };
+  // A pool of our own: the one it makes keeps connections open after `release`, and their end would end this process.
+  const pgPool = new pg.Pool({ connectionString: url });
+  pgPool.on('error', () => undefined);
+  pgPool.on('connect', (client) => client.on('error', () => undefined));
   const logger = new Logger(() => () => undefined);
-  const tools = await makeWorkerUtils({ connectionString: url, logger });
+  const tools = await makeWorkerUtils({ pgPool, logger });
   await tools.migrate();
   let started: () => void = () => undefined;
   const runner = await run({
-    connectionString: url,
+    pgPool,
     taskList: { send: async () => started() },
     noHandleSignals: true,
     logger,
@@ -65,6 +71,7 @@ async function graphileSide(url: string, folder: string): Promise<Side> {
     async stop() {
       await runner.stop();
       await tools.release();
+      await pgPool.end();
     },
   };
 }
