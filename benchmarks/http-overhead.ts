@@ -6,7 +6,7 @@ import { requestsPerSecond, type HttpLoad } from './harness/http-load.ts';
 import { installPeers } from './harness/peers.ts';
 import type { Ratio } from './harness/ratio.ts';
 import { startServer, type ServerProcess } from './harness/server-process.ts';
-import { TOKEN } from './servers/orders.ts';
+import { questions } from './servers/order-load.ts';
 
 const NEST = {
   '@nestjs/common': '12.3.2',
@@ -15,28 +15,6 @@ const NEST = {
   'reflect-metadata': '0.2.2',
   rxjs: '7.8.2',
 };
-
-const order = {
-  customer: 'Ann Example',
-  total: 99.5,
-  status: 'paid',
-  lines: Array.from({ length: 5 }, (_, index) => ({ sku: `sku-${index}`, quantity: index + 1 })),
-};
-
-const headers = { authorization: `Bearer ${TOKEN}` };
-const questions: readonly { readonly name: string; readonly load: (port: number) => HttpLoad }[] = [
-  { name: 'http-get', load: (port) => ({ url: `http://127.0.0.1:${port}/v1/orders/order-7`, headers }) },
-  {
-    name: 'http-post',
-    load: (port) => ({
-      url: `http://127.0.0.1:${port}/v1/orders`,
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify(order),
-      expectStatus: 201,
-    }),
-  },
-];
 
 export default defineBenchmark({
   name: 'http-overhead',

@@ -39,7 +39,11 @@ export function requestSpans(tracer: Tracer): Middleware {
     }
     const parent = parentOf(exchange, tracer);
     const span = tracer.startSpan(described.name, { kind: SpanKind.SERVER, attributes: described.attributes }, parent);
-    if (span.isRecording()) span.setAttributes(arrivalOf(exchange));
+    // What is not recorded has no end to wait for. The log of the request, which is written at the same moment, comes first.
+    if (span.isRecording()) {
+      span.setAttributes(arrivalOf(exchange));
+      exchange.reply.raw.once('close', () => endWithAnswer(span, exchange));
+    }
     const started = { span, context: trace.setSpan(parent, span) };
     spans.set(exchange, started);
     return started;
@@ -49,12 +53,6 @@ export function requestSpans(tracer: Tracer): Middleware {
     within(exchange, part, work) {
       const started = part === 'admission' ? start(exchange) : spans.get(exchange);
       return started === undefined ? work() : context.with(started.context, work);
-    },
-    onFinish(exchange) {
-      const span = spans.get(exchange)?.span;
-      if (span === undefined) return;
-      if (span.isRecording()) describeAnswer(span, exchange);
-      span.end();
     },
   };
 }
@@ -101,13 +99,13 @@ function arrivalOf(exchange: Exchange): Readonly<Record<string, string>> {
   return attributes;
 }
 
-function describeAnswer(span: Span, exchange: Exchange): void {
-  const { reply, errorCode } = exchange;
+function endWithAnswer(span: Span, { reply, errorCode }: Exchange): void {
   const isAborted = !reply.raw.headersSent && !reply.sent;
-  if (isAborted) return markFailed(span, 'aborted');
-  span.setAttribute('http.response.status_code', reply.statusCode);
-  if (reply.statusCode >= 500) markFailed(span, errorCode ?? String(reply.statusCode));
+  if (!isAborted) span.setAttribute('http.response.status_code', reply.statusCode);
+  if (isAborted) markFailed(span, 'aborted');
+  else if (reply.statusCode >= 500) markFailed(span, errorCode ?? String(reply.statusCode));
   else if (errorCode !== undefined) span.setAttribute('error.type', errorCode);
+  span.end();
 }
 
 /** The client's own words, but no key that was put there by mistake. */

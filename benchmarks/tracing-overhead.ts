@@ -1,0 +1,63 @@
+// What do traces cost when none, one in a hundred or all requests are recorded, and what do metrics cost? The same GET by id and validated
+// POST as in http-overhead, against the same application without them.
+import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
+import { contest, median, type Contender } from './harness/contest.ts';
+import { requestsPerSecond, type HttpLoad } from './harness/http-load.ts';
+import type { Ratio } from './harness/ratio.ts';
+import { startServer, type ServerProcess } from './harness/server-process.ts';
+import { questions } from './servers/order-load.ts';
+
+const OBSERVED = { 'recording 0 %': '0', 'recording 1 %': '0.01', 'recording 100 %': '1', metrics: 'metrics' } as const;
+
+export default defineBenchmark({
+  name: 'tracing-overhead',
+  question: 'CPU per request without traces, against recording none, 1 % and all of them, and against metrics',
+  async run(context) {
+    const servers = new Map<string, ServerProcess>();
+    try {
+      servers.set('plain', await startServer(new URL('./servers/http-kit.ts', import.meta.url)));
+      for (const [name, mode] of Object.entries(OBSERVED))
+        servers.set(name, await startServer(new URL('./servers/http-kit-observed.ts', import.meta.url), { args: [mode] }));
+      const ratios: Ratio[] = [];
+      for (const { name, load } of questions) ratios.push(...(await compare(context, name, servers, load)));
+      return ratios;
+    } finally {
+      for (const server of servers.values()) await server.stop();
+    }
+  },
+});
+
+async function compare(
+  context: BenchmarkContext,
+  name: string,
+  servers: ReadonlyMap<string, ServerProcess>,
+  load: (port: number) => HttpLoad,
+): Promise<Ratio[]> {
+  context.print(`\n${name}`);
+  const micros = new Map<string, number[]>();
+  const contenders = [...servers].map(([contender, server]): Contender => {
+    const perRequest: number[] = [];
+    micros.set(contender, perRequest);
+    return {
+      name: contender,
+      async measure(seconds) {
+        const before = await server.cpuMicros();
+        const rate = await requestsPerSecond(load(server.port), seconds);
+        perRequest.push(((await server.cpuMicros()) - before) / (rate * seconds));
+        return rate;
+      },
+    };
+  });
+  await contest(context, contenders);
+  // The first round warmed up.
+  const cpu = (contender: string) => median((micros.get(contender) ?? []).slice(1));
+  context.print(`CPU per request: ${[...servers.keys()].map((contender) => `${contender} ${cpu(contender).toFixed(1)} µs`).join(', ')}`);
+  const ratio = (contender: string) => cpu('plain') / cpu(contender);
+  return [
+    { name: `${name}-recording-0`, value: ratio('recording 0 %'), goal: 0.97 },
+    { name: `${name}-recording-1`, value: ratio('recording 1 %'), goal: 0.97 },
+    // What recording everything costs is stated, not promised.
+    { name: `${name}-recording-100`, value: ratio('recording 100 %'), goal: 0 },
+    { name: `${name}-metrics`, value: ratio('metrics'), goal: 0 },
+  ];
+}
