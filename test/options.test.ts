@@ -19,6 +19,7 @@ import * as middleware from 'kit/middleware';
 import * as openapi from 'kit/openapi';
 import * as testing from 'kit/testing';
 import * as throttle from 'kit/throttle';
+import * as uploadsBrowser from 'kit/uploads/browser';
 import * as verify from 'kit/webhooks/verify';
 import * as verifyWeb from 'kit/webhooks/verify-web';
 import { root } from './architecture/module-graph.ts';
@@ -432,6 +433,10 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       throttledError: none,
       userThrottle: (misspelt) => throttle.userThrottle('1/s', misspelt),
     },
+  },
+  'kit/uploads/browser': {
+    module: uploadsBrowser,
+    entries: { UploadFailed: none, sendUpload: (misspelt) => uploadsBrowser.sendUpload(nothing, misspelt) },
   },
   'kit/webhooks/verify': {
     module: verify,

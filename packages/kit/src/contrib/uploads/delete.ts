@@ -21,7 +21,9 @@ export async function removeUpload(db: Db, scope: UploadScope | null, id: string
   try {
     ids = await db.transaction(remove);
   } catch (error) {
-    if (constraintViolation(error)?.kind === 'foreign_key') throw uploadErrors.upload_in_use({ cause: error });
+    const kind = constraintViolation(error)?.kind;
+    // PostgreSQL before 18 calls both the same.
+    if (kind === 'restrict' || kind === 'foreign_key') throw uploadErrors.upload_in_use({ cause: error });
     throw error;
   }
   await removeObjects(db, { ids });

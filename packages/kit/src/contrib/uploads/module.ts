@@ -1,7 +1,7 @@
 import type { App, Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
-import { installationId } from '../../db/secrets.ts';
+import { installationId, secretOf } from '../../db/secrets.ts';
 import { uploadsAdmin } from './admin.ts';
 import { processUploads } from './clean.ts';
 import { uploadsCommand } from './commands.ts';
@@ -30,7 +30,7 @@ export function uploads(options: UploadOptions): Module {
     admin: uploadsAdmin,
     ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
     async setup(app) {
-      const urlKeys = keysFor(app, settings.urlKeys, store instanceof DiskStore);
+      const urlKeys = store instanceof DiskStore ? await keysFor(app, settings.urlKeys) : [];
       store.attach({ clock: app.clock, urlKeys });
       const { clock, log, registry, db } = app;
       const { scan, downloadSeconds } = settings;
@@ -67,10 +67,10 @@ export function uploads(options: UploadOptions): Module {
   };
 }
 
-/** Only addresses that the app serves itself are signed with keys of its own. */
-function keysFor(app: App, option: readonly string[] | undefined, needed: boolean): readonly string[] {
-  if (!needed) return [];
+/** Only addresses that the app serves itself need keys of its own. Without a setting they are signed with a secret of the installation. */
+async function keysFor(app: App, option: readonly string[] | undefined): Promise<readonly string[]> {
   const keys = urlKeysOf(option, app.settings.uploadUrlKeys);
+  if (keys === null) return [Buffer.from(await secretOf(app.db, 'upload_url_key')).toString('hex')];
   if (!('fault' in keys)) return keys;
   throw new StartUpError([
     { id: 'E011', message: keys.fault, hint: 'node -e "console.log(crypto.randomBytes(32).toString(\'base64url\'))"' },

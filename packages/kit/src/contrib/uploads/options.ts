@@ -9,7 +9,7 @@ export interface UploadOptions {
   readonly store: UploadStore;
   /** Uploads wait in quarantine until this says they are clean. */
   readonly scan?: Scan;
-  /** Keys of the disk store's addresses: the first signs, all verify. The setting UPLOAD_URL_KEYS unless given. */
+  /** Keys of the disk store's addresses: the first signs, all verify. The setting UPLOAD_URL_KEYS unless given, else a secret of the installation. */
   readonly urlKeys?: readonly string[];
   /** How long a download address works; 300 unless given. */
   readonly downloadSeconds?: number;
@@ -44,19 +44,18 @@ export function readUploadOptions(options: UploadOptions): UploadOptionsRead {
   return Object.freeze({ store, scan: scan ?? null, urlKeys, downloadSeconds, cleanEverySeconds });
 }
 
-/** The keys an app signs with, or what is wrong with them. */
+/** The keys an app signs with, or what is wrong with them; null when there are none. */
 export function urlKeysOf(
   option: readonly string[] | undefined,
   setting: string | undefined,
-): readonly string[] | { readonly fault: string } {
+): readonly string[] | { readonly fault: string } | null {
   const keys = option ?? readUrlKeys(setting ?? '');
+  if (keys.length === 0) return null;
   const fault = keyFault(keys);
   return fault === null ? keys : { fault };
 }
 
 function keyFault(keys: readonly unknown[]): string | null {
-  if (keys.length === 0) return 'There are no keys to sign upload addresses with: set UPLOAD_URL_KEYS or the option urlKeys.';
-  return keys.some((key) => typeof key !== 'string' || key.length < URL_KEY_LENGTH_MIN)
-    ? `A key of UPLOAD_URL_KEYS has fewer than ${URL_KEY_LENGTH_MIN} characters; use 32 or more random ones.`
-    : null;
+  if (keys.length > 0 && keys.every((key) => typeof key === 'string' && key.length >= URL_KEY_LENGTH_MIN)) return null;
+  return `A key of UPLOAD_URL_KEYS has fewer than ${URL_KEY_LENGTH_MIN} characters; use 32 or more random ones.`;
 }

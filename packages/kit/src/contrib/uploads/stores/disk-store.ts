@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
-import { link, mkdir, open, readdir, realpath, rm, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { link, lstat, mkdir, open, readdir, realpath, rm, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
+import type { KitError } from '../../../errors/kit-error.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { filledText, required, rule } from '../../../options/value-rule.ts';
 import { uploadErrors } from '../errors.ts';
@@ -275,10 +276,9 @@ export class DiskStore implements UploadStore {
       const root = await (this.#root as Promise<string>);
       const path = join(root, ...segments);
       const folder = dirname(path);
-      if (make) await mkdir(folder, { recursive: true, mode: 0o700 });
+      if (make) await makeFolders(root, segments.slice(0, -1));
       const real = await realpath(folder).catch(ignoreMissing);
-      if (real !== undefined && real !== folder)
-        throw uploadErrors.store_unavailable({ message: 'A folder of the upload store is a symbolic link: refused.' });
+      if (real !== undefined && real !== folder) throw linkRefused();
       return path;
     });
   }
@@ -306,6 +306,22 @@ export class DiskStore implements UploadStore {
       throw storeFault(error);
     }
   }
+}
+
+/** One after the other, and never through a link: `recursive` would follow it. */
+async function makeFolders(root: string, segments: readonly string[]): Promise<void> {
+  let path = root;
+  for (const segment of segments) {
+    path = join(path, segment);
+    await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    });
+    if (!(await lstat(path)).isDirectory()) throw linkRefused();
+  }
+}
+
+function linkRefused(): KitError {
+  return uploadErrors.store_unavailable({ message: 'A folder of the upload store is a symbolic link, or no folder: refused.' });
 }
 
 function isMissing(error: unknown): boolean {

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest';
+import { sendLargeFile } from '../../../test/uploads/send-large-file.ts';
+
+const MIB = 1024 * 1024;
+
+test('1 GiB goes through the disk store in memory as flat as a quarter of it', async () => {
+  const { state, size, peakBytes } = await sendLargeFile(1024);
+  expect({ state, size }).toEqual({ state: 'complete', size: 1024 * MIB });
+  expect(peakBytes).toBeLessThan(128 * MIB);
+});
