@@ -9,7 +9,7 @@ import { limits } from './limits.ts';
 import { reservedParameters } from './list-query.ts';
 import type { Operations } from './operations.ts';
 import { orderTerm } from './ordering.ts';
-import { policyFaults } from './policy-faults.ts';
+import { createFaults, policyFaults } from './policy-faults.ts';
 
 const REPORTED = new WeakSet<object>();
 
@@ -46,6 +46,7 @@ class ControllerFaults {
     this.#expand();
     this.#names(controller);
     this.#lists();
+    if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
   }
 

@@ -120,12 +120,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
         'Which of its rows a caller may refer to is not known: give its resource to createApp({ resources }).',
       );
   }
-  faults.push(
-    ...stateFaults(policy, place),
-    ...createFaults(policy, place),
-    ...computedFaults(policy, place),
-    ...uniqueFaults(policy, place),
-  );
+  faults.push(...stateFaults(policy, place), ...computedFaults(policy, place), ...uniqueFaults(policy, place));
   return faults;
 }
 
@@ -164,21 +159,16 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
   );
 }
 
-/** A column nobody fills would fail at the first create. */
-function createFaults(policy: Policy, place: string): Fault[] {
+/** A column nobody fills would fail at the first create. `parent`: the column that the address sets. */
+export function createFaults(policy: Policy, parent: string | undefined): Fault[] {
+  const place = `resource(${policy.model.name})`;
   const { options, statements, owner } = policy;
   if (options.hooks?.create !== undefined) return [];
   const filled = new Set([...inputNames(policy), options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
-  // A parent is set by the address of some controller.
-  const relations = new Set(
-    Object.values(policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly column: string }>>).map(
-      ({ column }) => column,
-    ),
-  );
   return statements.columns
     .filter(
       ({ name, settings, nullable }) =>
-        !nullable && settings.default === undefined && settings.dbDefault === undefined && !filled.has(name) && !relations.has(name),
+        !nullable && settings.default === undefined && settings.dbDefault === undefined && !filled.has(name) && name !== parent,
     )
     .map(({ name }) => ({
       id: 'E015',

@@ -1,3 +1,4 @@
+import { Cursors } from '../../db/keyset/cursor.ts';
 import { expect, test } from 'vitest';
 import { uploadApp } from '../../../test/uploads/upload-app.ts';
 import type { AdminContext, AdminListQuery } from '../../app/index.ts';
@@ -6,6 +7,8 @@ import { uploadsAdmin } from './admin.ts';
 
 const png = Buffer.concat([Buffer.from('\u0089PNG\r\n\u001a\n\0\0\0\rIHDR', 'latin1'), Buffer.alloc(40, 1)]);
 const text = Buffer.from('hello, world');
+
+const cursors = new Cursors([new Uint8Array(32)]);
 
 describeDatabases('uploads in the admin site', (database) => {
   async function start() {
@@ -27,7 +30,7 @@ describeDatabases('uploads in the admin site', (database) => {
     if (resource === undefined) throw new Error('The module declares a resource.');
     return { ...app, context, resource };
   }
-  const query: AdminListQuery = { search: null, filters: {}, sort: null, limit: 50, cursor: null };
+  const query: AdminListQuery = { search: null, filters: {}, sort: null, limit: 50, cursor: null, cursors, bound: 'uploads' };
 
   test('are listed, filtered and searched', async () => {
     await using app = await start();
