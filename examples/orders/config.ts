@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AppOptions, Module } from 'kit';
 import type { JobsOptions } from 'kit/contrib/jobs';
 import { metrics } from 'kit/contrib/metrics';
+import { diskStore, type UploadOptions } from 'kit/contrib/uploads';
 import { URLPolicy, type WebhookOptions } from 'kit/contrib/webhooks';
 
 /** Everything the example writes: databases, logs, the files of the demo's configuration server. DATA_FOLDER puts it elsewhere. */
@@ -38,6 +39,11 @@ export function log(): NonNullable<AppOptions['log']> {
 export function monitoring(): Module[] {
   const { METRICS_PORT: port, METRICS_HOST: host = '127.0.0.1' } = process.env;
   return port === undefined || port === '' ? [] : [metrics({ port: Number(port), host })];
+}
+
+/** Invoices lie beside the database; the addresses they are sent to are signed with UPLOAD_URL_KEYS, or with a secret of the installation. */
+export function uploadOptions(): UploadOptions {
+  return { store: diskStore({ folder: join(dataFolder, 'uploads') }) };
 }
 
 /** In development webhooks may go to this machine, and the API sends them itself; elsewhere `kit webhooks deliver --loop` does. */

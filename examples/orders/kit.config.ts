@@ -4,11 +4,13 @@ import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
 import { JobController, jobs } from 'kit/contrib/jobs';
+import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
-import { database, jobOptions, log, monitoring, webhookOptions } from './config.ts';
+import { database, jobOptions, log, monitoring, uploadOptions, webhookOptions } from './config.ts';
 import { OrderController } from './orders/controller.ts';
+import { InvoiceController } from './orders/invoice-controller.ts';
 import { exportOrders } from './orders/export-orders.ts';
 import { orders } from './orders/module.ts';
 import { nightlyReport } from './orders/nightly-report.ts';
@@ -27,6 +29,7 @@ export default createApp({
     apiKeys(),
     webhooks(webhookOptions()),
     jobs({ jobs: [exportOrders, nightlyReport], ...jobOptions() }),
+    uploads(uploadOptions()),
     orders(),
     admin(),
     ...monitoring(),
@@ -38,6 +41,7 @@ export default createApp({
   mount: {
     '/v1': {
       '/orders': OrderController,
+      '/invoices': InvoiceController,
       '/api-keys': ApiKeyController,
       '/webhooks': WebhookEndpointController,
       '/jobs': JobController,

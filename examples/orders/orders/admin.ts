@@ -6,7 +6,7 @@ export const orderAdmin: AdminDeclaration = {
   resources: [
     modelResource(orders, {
       label: 'Orders',
-      columns: ['item', 'quantity', 'total', 'currency', 'status', 'owner_id', 'created_at'],
+      columns: ['item', 'quantity', 'total', 'currency', 'status', 'owner_id', 'invoice_id', 'created_at'],
       readOnly: true,
     }),
   ],

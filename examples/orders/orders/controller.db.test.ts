@@ -1,24 +1,33 @@
 import { AccountController, accounts, accountsOf, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
+import { diskStore, uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { describeDatabases, testApp, type TestApp } from 'kit/testing';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { liveSettings } from '../settings.ts';
 import { OrderController } from './controller.ts';
+import { InvoiceController } from './invoice-controller.ts';
 import { orders } from './module.ts';
 
 describeDatabases('orders', (database) => {
   let test_: TestApp;
   const keys = new Map<string, string>();
 
+  let folder = '';
+
   beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kit-orders-'));
     test_ = await testApp({
       database: database.db,
-      modules: [accounts(), apiKeys(), webhooks(), orders()],
+      modules: [accounts(), apiKeys(), webhooks(), uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }), orders()],
       services: [liveSettings],
       mount: {
         '/v1': {
           '/orders': OrderController,
+          '/invoices': InvoiceController,
           '/api-keys': ApiKeyController,
           '/webhooks': WebhookEndpointController,
           '/account': AccountController,
@@ -28,15 +37,18 @@ describeDatabases('orders', (database) => {
     const { app } = test_;
     const management = accountsOf(app.db).management(null);
     for (const [name, scopes] of [
-      ['ada', ['orders:*']],
-      ['bob', ['orders:*']],
+      ['ada', ['orders:*', 'uploads:*']],
+      ['bob', ['orders:*', 'uploads:*']],
       ['reader', ['orders:read']],
     ] as const) {
       const user = await createUser(app.db, { username: name }, management);
       keys.set(name, (await createApiKey(app.db, { user, name, scopes })).raw);
     }
   });
-  afterAll(() => test_.close());
+  afterAll(async () => {
+    await test_.close();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   const call = async (who: string, method: 'GET' | 'POST', path: string, body?: object) => {
     const response = await test_.inject({
@@ -69,6 +81,36 @@ describeDatabases('orders', (database) => {
     expect(await call('bob', 'GET', `/${id}`)).toMatchObject({ status: 404, body: { code: 'not_found' } });
     expect(await call('bob', 'POST', `/${id}/pay`)).toMatchObject({ status: 404, body: { code: 'not_found' } });
     expect((await call('ada', 'GET', `/${id}`)).body['status']).toBe('open');
+  });
+
+  test('an invoice is uploaded, attached by its owner alone, and kept while the order refers to it', async () => {
+    const pdf = Buffer.from('%PDF-1.7\n%\u00e2\u00e3\n');
+    const invoices = async (who: string, method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object) => {
+      const headers = { 'x-api-key': keys.get(who) ?? '' };
+      const response = await test_.inject({ method, url: `/v1/invoices${path}`, headers, ...(payload === undefined ? {} : { payload }) });
+      return { status: response.statusCode, body: response.body === '' ? {} : response.json<Record<string, unknown>>() };
+    };
+    const created = await invoices('ada', 'POST', '', { filename: 'Rechnung.pdf', content_type: 'application/pdf', size: pdf.length });
+    const { id, url, headers } = created.body as { id: string; url: string; headers: Record<string, string> };
+    await test_.inject({ method: 'PUT', url, headers, payload: pdf });
+    const order = await place('ada');
+    const attach = async (who: string) => {
+      const response = await test_.inject({
+        method: 'PUT',
+        url: `/v1/orders/${order}/invoice`,
+        headers: { 'x-api-key': keys.get(who) ?? '' },
+        payload: { upload_id: id },
+      });
+      return { status: response.statusCode, body: response.json<Record<string, unknown>>() };
+    };
+    expect(await attach('ada')).toMatchObject({ status: 422, body: { errors: [{ code: 'not_ready' }] } });
+    expect(await invoices('ada', 'POST', `/${id}/complete`)).toMatchObject({ status: 200, body: { state: 'complete' } });
+    expect(await attach('bob')).toMatchObject({
+      status: 422,
+      body: { errors: [{ location: ['body', 'upload_id'], code: 'unknown_upload' }] },
+    });
+    expect(await attach('ada')).toMatchObject({ status: 200, body: { invoice_id: id } });
+    expect(await invoices('ada', 'DELETE', `/${id}`)).toMatchObject({ status: 409, body: { code: 'upload_in_use' } });
   });
 
   test('of ten payments at once exactly one is taken', async () => {

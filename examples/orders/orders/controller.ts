@@ -1,5 +1,6 @@
 import { all, Controller, coreErrors, hasScopes, isStaff, page, route } from 'kit';
 import { accepted, acceptsJob, startJob } from 'kit/contrib/jobs';
+import { requireUpload } from 'kit/contrib/uploads';
 import { z } from 'zod';
 import { settings } from '../settings.ts';
 import { closeOrder } from './close.ts';
@@ -7,10 +8,11 @@ import { orderErrors } from './errors.ts';
 import { exportOrders } from './export-orders.ts';
 import { orders } from './models.ts';
 import { placeOrder } from './place.ts';
-import { orderOf, ordersOf } from './store.ts';
+import { attachInvoice, orderOf, ordersOf } from './store.ts';
 
 const NewOrder = z.object({ item: z.string().min(1).max(120), quantity: z.int().min(1) });
 const ById = z.object({ id: z.uuid() });
+const Invoice = z.object({ upload_id: z.uuid() });
 const ListQuery = z.object({ page: z.int().min(1).default(1), page_size: z.int().min(1).max(100).default(50) });
 
 /** People come with a session, machines with a key that has the scope. */
@@ -86,5 +88,25 @@ export class OrderController extends Controller {
       summary: 'Cancel an open order',
     },
     ({ params, db, user, clock }) => closeOrder(db, user.id, params.id, 'cancelled', clock.now()),
+  );
+
+  invoice = route.put(
+    '/:id/invoice',
+    {
+      params: ById,
+      body: Invoice,
+      response: orders.output,
+      permission,
+      scope: 'orders:write',
+      raises: [coreErrors.not_found],
+      summary: 'Attach an invoice you uploaded to one of your orders',
+    },
+    async ({ params, body, db, user, caller, clock }) => {
+      const { tenant } = await caller();
+      await requireUpload(db, { owner: user.id, tenantKey: tenant ?? '' }, body.upload_id, ['body', 'upload_id']);
+      const order = await attachInvoice(db, user.id, params.id, body.upload_id, clock.now());
+      if (order === undefined) throw coreErrors.not_found();
+      return order;
+    },
   );
 }

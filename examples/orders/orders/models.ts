@@ -1,4 +1,5 @@
 import { users } from 'kit/contrib/accounts';
+import { uploadRef } from 'kit/contrib/uploads';
 import { model, t, timestamps, type Row, type Tables } from 'kit/db';
 
 export const orders = model(
@@ -11,6 +12,8 @@ export const orders = model(
     total: t.decimal(12, 2),
     currency: t.text(3),
     status: t.enum(['open', 'paid', 'cancelled']).dbDefault('open'),
+    /** Set by `PUT /{id}/invoice` alone, which looks at the upload first. */
+    invoice_id: uploadRef().nullable().readOnly(),
     ...timestamps(),
   },
   { indexes: [{ columns: ['owner_id', 'id'] }] },

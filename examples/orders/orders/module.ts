@@ -2,14 +2,15 @@ import type { Module } from 'kit';
 import { orderAdmin } from './admin.ts';
 import { orderErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
+import { invoice } from './migrations/0002_invoice.ts';
 import { orders as table } from './models.ts';
 
 export function orders(): Module {
   return {
     name: 'orders',
-    requires: ['accounts', 'webhooks'],
+    requires: ['accounts', 'webhooks', 'uploads'],
     models: [table],
-    migrations: [initial],
+    migrations: [initial, invoice],
     errors: orderErrors,
     admin: orderAdmin,
   };

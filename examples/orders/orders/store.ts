@@ -60,3 +60,14 @@ export async function countByStatus(db: Db): Promise<Record<'open' | 'paid' | 'c
   for (const { status, count } of rows) counts[status] = Number(count);
   return counts;
 }
+
+export async function attachInvoice(db: Db, ownerId: string, id: string, uploadId: string, now: Date): Promise<Order | undefined> {
+  return db
+    .tables<OrderTables>()
+    .updateTable('orders')
+    .set({ invoice_id: uploadId, updated_at: now })
+    .where('id', '=', id)
+    .where('owner_id', '=', ownerId)
+    .returningAll()
+    .executeTakeFirst();
+}
