@@ -130,7 +130,10 @@ export class DiskStore implements UploadStore {
     const source = await this.#place(from);
     const target = await this.#place(to, true);
     await this.#run(async () => {
-      await link(source, target);
+      await link(source, target).catch((error: unknown) => {
+        // Deleted since it was looked at.
+        throw isMissing(error) ? uploadErrors.not_uploaded() : error;
+      });
       await syncFolder(dirname(target));
     });
     const copied = await this.head(to);
