@@ -11,7 +11,7 @@ function onPath(...names: string[]): string | undefined {
   return undefined;
 }
 
-/** npm carries a Chromium for x86-64 Linux only; elsewhere a Debian root run installs the distribution's. */
+/** A root run on Debian installs the distribution's. */
 function installFromDebian(): string | undefined {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return undefined;
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
@@ -20,18 +20,20 @@ function installFromDebian(): string | undefined {
   return onPath('chromium');
 }
 
-/** Starts a real headless Chromium: CHROMIUM_PATH, else npm's (x86-64 Linux), else one found on PATH. */
+/** Starts a real headless Chromium: CHROMIUM_PATH, else one on PATH, else Debian's (root), else npm's (x86-64 Linux). */
 export async function launchChromium(): Promise<Browser> {
-  const given = process.env['CHROMIUM_PATH'];
-  if (given === undefined && process.platform === 'linux' && process.arch === 'x64') {
-    const { default: packed } = await import('@sparticuz/chromium');
-    // Its own arguments switch web security off, which would blind tests of CSP and CSRF.
-    const args = packed.args.filter((arg) => arg !== '--disable-web-security' && arg !== '--allow-running-insecure-content');
-    return driver.launch({ executablePath: await packed.executablePath(), args: [...args, ...QUIET], headless: true });
-  }
-  const found = given ?? onPath('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable') ?? installFromDebian();
-  if (found === undefined) {
+  const found =
+    process.env['CHROMIUM_PATH'] ?? onPath('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable') ?? installFromDebian();
+  if (found !== undefined) return driver.launch({ executablePath: found, args: ['--no-sandbox', ...QUIET], headless: true });
+  if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error(`No Chromium for ${process.platform}-${process.arch}: install one and put it on PATH, or set CHROMIUM_PATH.`);
-  }
-  return driver.launch({ executablePath: found, args: ['--no-sandbox', ...QUIET], headless: true });
+  const { default: packed } = await import('@sparticuz/chromium');
+  const args = packed.args.filter((arg) => !UNUSABLE.has(arg));
+  return driver.launch({ executablePath: await packed.executablePath(), args: [...args, ...QUIET], headless: true });
 }
+
+/**
+ * Of npm's own arguments two switch web security off, which would blind tests of CSP and CSRF; in one process the browser ends with the
+ * first page that crashes, seen on x86-64 with Chromium 153.
+ */
+const UNUSABLE: ReadonlySet<string> = new Set(['--disable-web-security', '--allow-running-insecure-content', '--single-process']);
