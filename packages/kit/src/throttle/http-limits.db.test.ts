@@ -36,8 +36,8 @@ describeDatabases('limits of a served app', (database) => {
   let served: TestApp | undefined;
 
   const serve = async (options: Partial<TestAppOptions>): Promise<void> => {
-    await database.db.query('drop table if exists kit_throttles');
-    await database.db.query('drop table if exists kit_migrations');
+    for (const table of ['kit_throttles', 'kit_secrets', 'kit_idempotency', 'kit_migrations'])
+      await database.db.query(`drop table if exists ${table}`);
     served = await testApp({
       database: database.db,
       authenticators: [byHeader],
