@@ -4,7 +4,7 @@ import type { App } from './module.ts';
 
 const known = new WeakMap<App, Promise<Cursors>>();
 
-/** The cursors of lists that are not of one model: with the keys of CURSOR_KEYS, else with one that the default database keeps. Needs open databases. */
+/** What cursors of lists are written with: the keys of CURSOR_KEYS, else one that the default database keeps. Needs open databases. */
 export function cursorsOf(app: App): Promise<Cursors> {
   let cursors = known.get(app);
   if (cursors === undefined) {
@@ -20,5 +20,5 @@ async function openCursors({ settings, databases }: App): Promise<Cursors> {
   if (settings.cursorKeys !== undefined) return new Cursors(settings.cursorKeys.split(',').map((key) => Buffer.from(key, 'base64url')));
   const database = databases['default'];
   if (database === undefined) throw new Error('Lists with cursors need a database, or keys in CURSOR_KEYS.');
-  return new Cursors([await secretOf(database, 'admin_cursors')]);
+  return new Cursors([await secretOf(database, 'cursors')]);
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
+import { cursorsOf } from '../app/cursors.ts';
 import type { App } from '../app/module.ts';
-import { registryCursors } from './cursors.ts';
 import type { Db } from '../db/db.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
@@ -214,7 +214,7 @@ export class Operations {
     const { page, totalCount } = await readList(db, request, list, shape, {
       policy: this.policy,
       options: this.list.page,
-      cursors: await registryCursors(db, this.#app),
+      cursors: await cursorsOf(this.#app ?? notMounted(this.resource)),
       operation: `${this.policy.name}.${operation}`,
       isFreeForm,
       queryString: mark === -1 ? '' : url.slice(mark + 1),
@@ -610,7 +610,15 @@ function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration):
     }
   }
   for (const { policy: target } of filters.columns.values()) found.add(target);
+  // A Set is walked to what is added on the way.
+  for (const each of found) for (const target of requiredPolicies(each)) found.add(target);
   return found;
+}
+
+/** The policies whose columns the computed fields of a policy require. */
+function requiredPolicies(policy: Policy): Policy[] {
+  const paths = Object.values(policy.options.computed ?? {}).flatMap(({ requires }) => requires);
+  return paths.flatMap((path) => (path.includes('.') ? (policy.edge(path.split('.', 1)[0] as string)?.target ?? []) : []));
 }
 
 const wholeUnits = new WeakMap<Policy, SelectUnit>();

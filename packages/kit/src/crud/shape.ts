@@ -98,7 +98,7 @@ export class ShapeMaker {
       if (verdict === 'unknown') perRow.push(shown);
       else columns.push(shown);
     }
-    const computed = computedOf(policy, visibility).filter(({ name }) => {
+    const computed = computedOf(policy, this.#visibility).filter(({ name }) => {
       known.push(name);
       return isWanted(fields, name);
     });
@@ -159,8 +159,14 @@ export function unknownName(parameter: string, name: string, known: readonly str
   return { location: ['query', parameter], code: 'unknown_field', message: `Unknown: ${JSON.stringify(name.slice(0, 100))}. ${hint}` };
 }
 
-/** The computed fields the caller sees: those whose every required column it sees, on some row at least. */
-export function computedOf(policy: Policy, visibility: Visibility): ComputedPlan[] {
+/** The computed fields the caller sees: those whose every required column it sees, of this row and of related ones, on some row at least. */
+function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Visibility): ComputedPlan[] {
+  const hides = (owner: Policy, column: string, isShownSometimes: boolean): boolean => {
+    const shown = owner.shown.get(column);
+    if (shown === undefined) return false;
+    const verdict = owner.sees(visibilityOf(owner), shown);
+    return verdict === false || (verdict === 'unknown' && !isShownSometimes);
+  };
   return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires, response, value }]) => {
     const columns: string[] = [];
     const related = new Map<string, string[]>();
@@ -169,10 +175,12 @@ export function computedOf(policy: Policy, visibility: Visibility): ComputedPlan
       if (second === undefined) columns.push(first);
       else related.set(first, [...(related.get(first) ?? []), second]);
     }
-    const isHidden = columns.some((column) => {
-      const shown = policy.shown.get(column);
-      return shown !== undefined && policy.sees(visibility, shown) === false;
-    });
+    const isHidden =
+      columns.some((column) => hides(policy, column, true)) ||
+      [...related].some(([relation, names]) => {
+        const edge = policy.edge(relation);
+        return edge !== undefined && (hides(policy, edge.column, false) || names.some((column) => hides(edge.target, column, false)));
+      });
     return isHidden ? [] : [{ name, response, value, columns, related }];
   });
 }

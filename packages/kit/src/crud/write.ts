@@ -249,7 +249,7 @@ export class Writer {
     const parameters: unknown[] = [];
     const assignments: string[] = [];
     const stamped = Object.fromEntries(this.#stamps.updated.map((name) => [name, request.user?.id ?? null]));
-    const values: Item = { ...changes, ...this.#neverChanged(), ...stamped };
+    const values: Item = { ...changes, ...this.#neverChanged(options), ...stamped };
     for (const name of Object.keys(changes)) statements.column(name);
     for (const { name, settings, encode } of statements.columns) {
       if (settings.increment === true) assignments.push(`${quoteName(name)} = ${quoteName(name)} + 1`);
@@ -263,10 +263,10 @@ export class Writer {
     return rows[0];
   }
 
-  /** Keys, tenant, owner and version never change here, whatever a hook says. */
-  #neverChanged(): Item {
+  /** Key, tenant, owner, parent and version never change here, whatever a hook says. */
+  #neverChanged({ fixed = NOTHING_FIXED }: WriteOptions): Item {
     const { tenant } = this.policy.options;
-    const names = [this.policy.key.name, tenant as string | undefined, this.policy.owner?.column];
+    const names = [this.policy.key.name, tenant as string | undefined, this.policy.owner?.column, ...Object.keys(fixed)];
     return Object.fromEntries(names.flatMap((name) => (name === undefined ? [] : [[name, undefined]])));
   }
 
