@@ -118,7 +118,7 @@ describeDatabases('which rows a caller reaches', (database) => {
     expect((await shop.call('bob', 'PATCH', `items/${id}`, { amount: 2 })).status).toBe(404);
   });
 
-  test('4: a change that would move a row out of reach is 404 and changes nothing', async () => {
+  test('a row whose parent has left the tenant is 404 for a change, and stays as it is', async () => {
     const { id } = (await shop.call('sue', 'POST', 'items', { order_id: own.sue, sku: 'mine', amount: 1 })).body;
     await database.db.query('update orders set owner_id = $1 where id = $2', [people.cid.id, own.sue]);
     await database.db.query(`update orders set org = 'south' where id = $1`, [own.sue]);

@@ -10,6 +10,7 @@ import { CrudController, one, resource, visibleTo } from './index.ts';
 const customerPolicy = resource(customers, { tenant: 'org', fields: { credit: visibleTo(isStaff) } });
 const orderPolicy = resource(orders, {
   tenant: 'org',
+  rows: () => ({ item: { ne: 'gone' } }),
   relations: { customer: one(() => customers, 'customer_id') },
   fields: { note: visibleTo(isOwner()), code: visibleTo(not(isOwner())), margin: visibleTo(isStaff) },
   computed: {
@@ -56,6 +57,14 @@ describeDatabases('what a caller sees of a row', (database) => {
     await insertMany(database.db, orders, [row(people.ann.id, 'a'), row(people.bob.id, 'b')]);
   });
   afterAll(() => shop.close());
+
+  test('4: a change that would move a row out of reach is 404 and changes nothing', async () => {
+    const { id } = (await shop.call('ann', 'GET', 'orders?limit=1')).body.items[0];
+    const before = await database.db.query('select item, version, updated_at from orders where id = $1', [id]);
+    expect((await shop.call('ann', 'PATCH', `orders/${id}`, { item: 'gone' })).status).toBe(404);
+    expect(await database.db.query('select item, version, updated_at from orders where id = $1', [id])).toEqual(before);
+    expect((await shop.call('ann', 'PATCH', `orders/${id}`, { quantity: 2 })).status).toBe(200);
+  });
 
   test('31: fields select and return only what was asked for', async () => {
     const texts: string[] = [];

@@ -155,7 +155,7 @@ export class OrderController extends CrudController(orderResource, {
 }) {}
 
 export class CustomerController extends CrudController(customerResource, { permission: isAuthenticated }) {}
-export class ItemController extends CrudController(itemResource, { permission: isAuthenticated, etag: false }) {}
+export class ItemController extends CrudController(itemResource, { permission: isAuthenticated, etag: false, expand: ['order'] }) {}
 
 const tables = migration('0001_initial', [
   createTable('customers', customers.columns),
