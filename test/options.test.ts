@@ -266,6 +266,11 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     entries: {
       CrudController: (misspelt) =>
         crud.CrudController(throttle.throttleModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
+      crudOf: (misspelt) => {
+        const declared = crud.resource(throttle.throttleModel, { unscoped: true });
+        const app = kit.createApp({ database: 'sqlite::memory:', mount: {}, resources: [declared], log: { level: 'silent' } });
+        crud.crudOf(app, declared).as(Object.assign({ user: null }, misspelt));
+      },
       filter: (misspelt) => crud.filter(kit.raw('text/plain'), () => ({}), misspelt),
       many: (misspelt) => crud.many(() => throttle.throttleModel, 'key', misspelt),
       one: none,

@@ -13,6 +13,7 @@ import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
+import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
@@ -48,6 +49,7 @@ class Application implements App {
   readonly plugin: FastifyPluginAsync;
   readonly resources: readonly ResourceDeclaration[];
   readonly eventHandlers: readonly EventHandler[];
+  readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
   readonly #plan: AppPlan;
   readonly #host: Host;
@@ -70,6 +72,7 @@ class Application implements App {
     this.#plan = planApp(options);
     this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
+    this.rules = options.rules ?? {};
     this.hasTenants = options.tenant !== undefined;
     const found = [...this.#plan.faults, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
     const faults = found.filter(isError);
@@ -112,7 +115,7 @@ class Application implements App {
       log,
       errorFormat: settings.errorFormat,
       errors: options.errors === undefined ? [] : [options.errors],
-      rules: options.rules ?? {},
+      rules: this.rules,
       trustedProxies,
       throttleStorage,
       throttleRates: settings.throttleRates,

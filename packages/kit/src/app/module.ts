@@ -16,6 +16,7 @@ import type { Fault } from '../options/fault.ts';
 import type { Log } from '../http/log.ts';
 import type { Middleware } from '../http/middleware.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
+import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
@@ -112,6 +113,8 @@ export interface App {
   readonly eventHandlers: readonly EventHandler[];
   /** Policies given to the app and its modules, without those of controllers. */
   readonly resources: readonly ResourceDeclaration[];
+  /** The named rules that `createApp` was given. */
+  readonly rules: Readonly<Record<string, Rule>>;
   /** Whether `createApp` was given a tenant resolver. */
   readonly hasTenants: boolean;
   readonly authenticators: readonly Authenticator[];

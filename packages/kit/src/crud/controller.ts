@@ -113,8 +113,8 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       return this.#operations.writing(context, tx);
     }
 
-    present(context: Context, row: Item): Promise<Item> {
-      return this.#operations.present(context, row);
+    present(context: Context, rows: Item | readonly Item[]): Promise<Item | Item[]> {
+      return this.#operations.present(context, rows);
     }
   }
   return Crud;

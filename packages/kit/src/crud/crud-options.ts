@@ -154,8 +154,9 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   rows(context: AnyContext, where?: Where<C>, limit?: number): Promise<RowOf<C>[]>;
   /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
   write(context: AnyContext, tx?: Db): RowWriter<C, P, T>;
-  /** A row as this caller may see it. */
+  /** A row, or several, as this caller may see them. */
   present(context: AnyContext, row: RowOf<C>): Promise<Json>;
+  present(context: AnyContext, rows: readonly RowOf<C>[]): Promise<Json[]>;
 };
 
 type Statics = { readonly [K in (typeof controllerOptionNames)[number]]?: (typeof ControllerBase)[K] };

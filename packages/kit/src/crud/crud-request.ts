@@ -31,6 +31,8 @@ export interface CrudRequest {
   readonly services: ServiceScope;
   readonly requestId: string | null;
   readonly databases: Readonly<Record<string, Database>>;
+  /** The admin site asks: `resource({ admin })` says which rows. */
+  readonly isAdmin: boolean;
   /** By policy. */
   readonly visibilities: Map<object, Visibility>;
   /** By policy. */

@@ -1,5 +1,6 @@
 export { CrudController } from './controller.ts';
 export type { CrudCaller } from './crud-caller.ts';
+export { crudOf, type CrudProgram, type ProgramCaller } from './crud-of.ts';
 export type { CrudClass, CrudOptions, RowWriter } from './crud-options.ts';
 export { crudErrors } from './errors.ts';
 export { visibleTo, writableBy, type FieldRule } from './field-rule.ts';

@@ -27,8 +27,8 @@ import { readParameter } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
 import type { Edge, Policy } from './policy.ts';
 import { matchesNone, readIfMatch } from './precondition.ts';
-import { readOne, selectRows } from './read.ts';
-import type { AnyResource } from './resource.ts';
+import { presentRows, readOne, selectRows } from './read.ts';
+import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
 import { absentValue, type RowKey, Writer, type WriteOptions } from './write.ts';
@@ -152,6 +152,7 @@ export class Operations {
       services: context.services,
       requestId: context.requestId,
       databases: context.databases,
+      isAdmin: false,
       visibilities: new Map(),
       scopes: new Map(),
     };
@@ -402,16 +403,20 @@ export class Operations {
   readonly transitions = async (context: Context): Promise<{ items: Item[] }> => {
     const request = await this.request(context, 'transitions');
     const row = await this.find(context, (context.params as { id: string }).id);
+    return { items: await this.possibleTransitions(request, row) };
+  };
+
+  async possibleTransitions(request: CrudRequest, row: Item): Promise<{ name: string; to: unknown }[]> {
     const { state } = this.policy.options;
-    const items: Item[] = [];
+    const items: { name: string; to: unknown }[] = [];
     for (const [name, { from, to, permission, guard }] of Object.entries(this.transitionRules)) {
       if (!from.includes(row[state as string])) continue;
       if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true) continue;
       if (guard !== undefined && guard(row, callerOf(request)) !== true) continue;
       items.push({ name, to });
     }
-    return { items };
-  };
+    return items;
+  }
 
   get transitionRules(): Readonly<Record<string, TransitionRule>> {
     return (this.resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>;
@@ -491,11 +496,15 @@ export class Operations {
   // — for routes of the controller's own —
 
   async find(context: Context, key: string): Promise<Item> {
-    const request = await this.request(context, 'retrieve');
+    const row = await this.findAs(await this.request(context, 'retrieve'), key);
+    if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(row);
+    return row;
+  }
+
+  async findAs(request: CrudRequest, key: string): Promise<Item> {
     const { column, value } = this.rowKey(key);
     const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1);
     if (row === undefined) throw coreErrors.not_found();
-    if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(row);
     return row;
   }
 
@@ -512,31 +521,54 @@ export class Operations {
   }
 
   /** The pipeline for routes of the controller's own; what they write is trusted like a hook. */
-  writing(context: Context, tx: Db | undefined): object {
-    const run = async <V>(action: string, work: (db: Db, request: CrudRequest) => Promise<V>): Promise<V> => {
-      const request = await this.request(context, action);
-      return work(tx ?? this.policy.database(request), request);
-    };
-    const options: WriteOptions = { via: 'single', sent: [] };
+  writing(context: Context, tx: Db | undefined): AnyRowWriter {
+    return this.writingAs(async (action, work) => work(await this.request(context, action)), tx);
+  }
+
+  /** The pipeline for code; `as` makes the request of each write. */
+  writingAs(as: AsCaller, tx: Db | undefined, via: Via = 'single'): AnyRowWriter {
+    const run = <V>(action: string, work: (db: Db, request: CrudRequest) => Promise<V>): Promise<V> =>
+      as(action, (request) => work(tx ?? this.policy.database(request), request));
+    const options: WriteOptions = { via, sent: [] };
     return {
-      create: (values: Item) => run('create', (db, request) => this.writer.create(db, request, values, options)),
-      update: (key: string, changes: Item) =>
-        run('update', (db, request) => this.writer.update(db, request, this.rowKey(key), changes, options)),
-      destroy: (key: string) => run('destroy', (db, request) => this.writer.destroy(db, request, this.rowKey(key), options)),
-      transition: (key: string, name: string, input?: unknown) =>
+      create: (values) => run('create', (db, request) => this.writer.create(db, request, values, options)),
+      update: (key, changes) => run('update', (db, request) => this.writer.update(db, request, this.rowKey(key), changes, options)),
+      destroy: (key) => run('destroy', (db, request) => this.writer.destroy(db, request, this.rowKey(key), options)),
+      transition: (key, name, input) =>
         run(name, (db, request) => this.writer.transition(db, request, this.rowKey(key), name, input, options)),
     };
   }
 
-  async present(context: Context, row: Item): Promise<Item> {
-    const request = await this.request(context, 'retrieve');
+  async present<V extends Item | readonly Item[]>(context: Context, rows: V): Promise<Presented<V>> {
+    return this.presentAs(await this.request(context, 'retrieve'), rows);
+  }
+
+  /** Rows as the caller may see them. */
+  async presentAs<V extends Item | readonly Item[]>(request: CrudRequest, given: V): Promise<Presented<V>> {
+    const rows: readonly Item[] = Array.isArray(given) ? given : [given];
     const visibilityOf = await this.#visibilityOf(request);
     const unit = unitFor(this.#shape(visibilityOf, WHOLE, 1), []);
-    if (unit.joined().length > 0) {
-      const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
-      return (await readOne(this.policy.database(request), request, unit, [key], false)).item;
-    }
-    return unit.buildWhole(row, request, () => callerOf(request));
+    const isJoined = unit.joined().length > 0;
+    const items = isJoined
+      ? await this.#presentJoined(request, unit, rows)
+      : await Promise.all(rows.map(async (row) => unit.buildWhole(row, request, () => callerOf(request))));
+    return (Array.isArray(given) ? items : items[0]) as Presented<V>;
+  }
+
+  /** What is shown needs columns of related rows: they are read again, in one statement. */
+  async #presentJoined(request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
+    if (rows.length === 0) return [];
+    const { key } = this.policy;
+    const db = this.policy.database(request);
+    const where = this.policy.compile(request, { [key.name]: { in: rows.map((row) => row[key.name]) } } as Where);
+    const found = await selectRows(db, request, { unit, where: [where], isFreeForm: rows.length > 1, forCode: true });
+    const items = await presentRows(db, request, unit, found);
+    const byKey = new Map(items.map((item, index) => [String(unit.extra(found[index] as Item, key.name)), item]));
+    return rows.map((row) => {
+      const item = byKey.get(String(row[key.name]));
+      if (item === undefined) throw coreErrors.not_found();
+      return item;
+    });
   }
 
   // — answering —
@@ -570,6 +602,19 @@ export class Operations {
     return text ?? serialize(value);
   };
 }
+
+/** Makes the request of one action of a caller and runs the work with it. */
+export type AsCaller = <V>(action: string, work: (request: CrudRequest) => Promise<V>) => Promise<V>;
+
+/** {@link RowWriter} with its types erased. */
+export interface AnyRowWriter {
+  create(values: Item): Promise<Item>;
+  update(key: string, changes: Item): Promise<Item>;
+  destroy(key: string): Promise<void>;
+  transition(key: string, name: string, input?: unknown): Promise<Item>;
+}
+
+type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
 export interface TransitionRule {
   readonly from: readonly unknown[];

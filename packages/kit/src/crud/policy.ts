@@ -145,6 +145,9 @@ export class Policy {
   scope(request: CrudRequest): Maybe<Scope> {
     const known = request.scopes.get(this);
     if (known !== undefined) return known;
+    const admin = this.adminRule(request);
+    if (admin !== undefined)
+      return this.#decide(request, [...(admin.tenant === 'all' ? [] : this.#tenantPart(request)), admin.rows as Where | boolean]);
     const parts = this.#tenantPart(request);
     const { access } = this.options;
     const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
@@ -155,6 +158,11 @@ export class Policy {
     return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
       this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more]),
     );
+  }
+
+  /** What the admin site shows of the rows, when it asks. Rows of a model that is not in the site are reached as on the API. */
+  adminRule({ isAdmin }: CrudRequest): AnyResourceOptions['admin'] {
+    return isAdmin ? this.options.admin : undefined;
   }
 
   #decide(request: CrudRequest, parts: readonly (Where | boolean)[]): Maybe<Scope> {

@@ -70,9 +70,14 @@ export class Writer {
   }
 
   /** Whether a write is one statement: nobody looks at the row before, after or beside it. */
-  #isPlain(hook: unknown): boolean {
-    const { onChange, rows, access } = this.policy.options;
-    return hook === undefined && onChange === undefined && rows === undefined && access === undefined && !this.#records;
+  #isPlain(hook: unknown, request: CrudRequest): boolean {
+    return hook === undefined && this.policy.options.onChange === undefined && !this.#mayLeaveScope(request) && !this.#records;
+  }
+
+  /** Tenant and owner never change; what else decides about a row may be changed by a write. */
+  #mayLeaveScope(request: CrudRequest): boolean {
+    const { rows, access } = this.policy.options;
+    return rows !== undefined || access !== undefined || this.policy.adminRule(request) !== undefined;
   }
 
   /** Makes a row and returns it whole. */
@@ -82,7 +87,12 @@ export class Writer {
     const forced = this.#forced(request, options);
     await this.#refuseUnwritable(request, options.sent, { ...input, ...forced });
     const checks = await this.#references(request, input);
-    if (this.#isPlain(hooks?.create) && checks.length === 0 && options.present?.isDeep !== true && options.authorize === undefined) {
+    if (
+      this.#isPlain(hooks?.create, request) &&
+      checks.length === 0 &&
+      options.present?.isDeep !== true &&
+      options.authorize === undefined
+    ) {
       const row = await this.#insert(db, { ...input, ...forced });
       await options.present?.build(db, row);
       return row;
@@ -94,7 +104,7 @@ export class Writer {
       const after = await (hooks?.create === undefined
         ? next(input)
         : (hooks.create({ ...context, input }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, scope, after);
+      await this.#stillVisible(tx, request, scope, after);
       await options.authorize?.(after);
       await this.#changed(context, request, { operation: 'create', via: options.via, before: null, after });
       await options.present?.build(tx, after);
@@ -110,7 +120,7 @@ export class Writer {
     const checks = await this.#references(request, changes);
     const hasChanges = Object.keys(changes).length > 0;
     const isPlain =
-      this.#isPlain(hooks?.update) && checks.length === 0 && options.authorize === undefined && options.present?.isDeep !== true;
+      this.#isPlain(hooks?.update, request) && checks.length === 0 && options.authorize === undefined && options.present?.isDeep !== true;
     if (isWritable && hasChanges && isPlain) {
       const updated = await this.#update(db, request, scope, key, changes, options);
       if (updated !== undefined) {
@@ -135,7 +145,7 @@ export class Writer {
       const after = await (hooks?.update === undefined
         ? next(changes)
         : (hooks.update({ ...context, before, input: changes }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, scope, after);
+      await this.#stillVisible(tx, request, scope, after);
       await this.#changed(context, request, { operation: 'update', via: options.via, before, after });
       await options.present?.build(tx, after);
       return after;
@@ -145,7 +155,7 @@ export class Writer {
   async destroy(db: Db, request: CrudRequest, key: RowKey, options: WriteOptions): Promise<void> {
     const { hooks } = this.policy.options;
     const scope = await this.policy.scope(request);
-    if (this.#isPlain(hooks?.destroy) && options.authorize === undefined) {
+    if (this.#isPlain(hooks?.destroy, request) && options.authorize === undefined) {
       if (await this.#delete(db, scope, key, options)) return;
       throw await this.#missing(db, scope, key, options);
     }
@@ -192,7 +202,7 @@ export class Writer {
       const after = await (hooks?.transition === undefined
         ? next()
         : (hooks.transition({ ...context, name, before, input }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, scope, after);
+      await this.#stillVisible(tx, request, scope, after);
       await this.#changed(context, request, { operation: `transition:${name}`, via: options.via, before, after });
       await options.present?.build(tx, after);
       return after;
@@ -302,9 +312,8 @@ export class Writer {
     if (!ifMatch.versions.includes(String(row[this.policy.options.version as string]))) throw stale(row, options);
   }
 
-  async #stillVisible(tx: Db, { compiled }: Scope, row: Item): Promise<void> {
-    const { rows, access } = this.policy.options;
-    if (rows === undefined && access === undefined) return;
+  async #stillVisible(tx: Db, request: CrudRequest, { compiled }: Scope, row: Item): Promise<void> {
+    if (!this.#mayLeaveScope(request)) return;
     if (compiled.constant === true) return;
     const parameters: unknown[] = [];
     const isVisible = compiled.isEvaluable
@@ -324,8 +333,11 @@ export class Writer {
     const { user, tenant } = request;
     const forced: Item = { ...fixed };
     const tenantColumn = policy.options.tenant as string | undefined;
-    if (tenantColumn !== undefined) forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
-    if (policy.owner !== undefined && user !== null)
+    const admin = policy.adminRule(request);
+    if (tenantColumn !== undefined && admin?.tenant !== 'all')
+      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
+    // In the admin site the owner of a new row comes from the form.
+    if (policy.owner !== undefined && user !== null && admin === undefined)
       forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
     for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
     return forced;

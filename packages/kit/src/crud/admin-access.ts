@@ -1,0 +1,129 @@
+import type { App } from '../app/module.ts';
+import type { Db } from '../db/db.ts';
+import type { Where } from '../db/where/where.ts';
+import { asCaller, operationsOf, type ProgramCaller } from './crud-of.ts';
+import { limits } from './limits.ts';
+import type { AsCaller, Operations, TransitionRule } from './operations.ts';
+import type { AnyResource } from './resource.ts';
+import type { Item } from './select-unit.ts';
+import type { WriteOptions } from './write.ts';
+
+/** What a form of the admin site sent, besides its values. */
+export interface AdminWrite {
+  /** Names of the fields that were sent: what the right to write is decided by. */
+  readonly sent: readonly string[];
+  /** The version the form was made from: another one in the database is a 412. */
+  readonly version?: number;
+  readonly tx?: Db;
+}
+
+/**
+ * A resource as the admin site reaches it: the rows that `resource({ admin })` says, the columns its rules show to this member of staff, and
+ * the write pipeline with `via: 'admin'`. The values of a new row include its owner, and its tenant where the site shows all of them.
+ */
+export class AdminAccess {
+  readonly #operations: Operations;
+  readonly #as: AsCaller;
+
+  constructor(app: App, resource: AnyResource, caller: ProgramCaller) {
+    this.#operations = operationsOf(app, resource);
+    this.#as = asCaller(app, caller, true);
+  }
+
+  /** The row with this key among those the site shows, or 404. */
+  find(key: string): Promise<Item> {
+    return this.#as('retrieve', (request) => this.#operations.findAs(request, key));
+  }
+
+  rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
+    return this.#as('list', (request) => this.#operations.rowsOf(request, where, limit));
+  }
+
+  /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
+  condition(dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
+    return this.#as('list', async (request) => {
+      const { compiled } = await this.#operations.policy.scope(request);
+      return compiled.constant ?? compiled.append(dialect, alias, parameters);
+    });
+  }
+
+  /** The columns this member of staff sees. One that is shown on some rows only is not among them. */
+  columns(): Promise<ReadonlySet<string>> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const visibility = await policy.visibility(request);
+      return new Set([...policy.shown.values()].filter((column) => policy.sees(visibility, column) === true).map(({ name }) => name));
+    });
+  }
+
+  create(values: Item, write: AdminWrite): Promise<Item> {
+    return this.#as('create', (request) =>
+      this.#operations.writer.create(write.tx ?? this.#operations.policy.database(request), request, values, options(write)),
+    );
+  }
+
+  update(key: string, changes: Item, write: AdminWrite): Promise<Item> {
+    return this.#as('update', (request) =>
+      this.#operations.writer.update(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        changes,
+        options(write),
+      ),
+    );
+  }
+
+  destroy(key: string, write: AdminWrite = NOTHING_SENT): Promise<void> {
+    return this.#as('destroy', (request) =>
+      this.#operations.writer.destroy(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        options(write),
+      ),
+    );
+  }
+
+  /** Moves the state of a row. Its permission is the site's to ask: see `transitions`. */
+  transition(key: string, name: string, input?: unknown, write: AdminWrite = NOTHING_SENT): Promise<Item> {
+    return this.#as(name, (request) => {
+      const { permission } = this.#rule(name);
+      const authorize =
+        permission === undefined
+          ? {}
+          : {
+              authorize: async (row: Item) => {
+                if ((await permission.evaluate(request.context, row)) !== true) throw await permission.denial(request.context, row);
+              },
+            };
+      return this.#operations.writer.transition(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        name,
+        input,
+        { ...options(write), ...authorize },
+      );
+    });
+  }
+
+  /** The transitions this member of staff may make from the row's state now. */
+  transitions(row: Item): Promise<string[]> {
+    return this.#as('transitions', (request) =>
+      this.#operations.possibleTransitions(request, row).then((found) => found.map(({ name }) => name)),
+    );
+  }
+
+  #rule(name: string): TransitionRule {
+    const found = this.#operations.transitionRules[name];
+    if (found === undefined) throw new Error(`The resource "${this.#operations.resource.name}" has no transition "${name}".`);
+    return found;
+  }
+}
+
+const NOTHING_SENT: AdminWrite = Object.freeze({ sent: [] });
+
+function options({ sent, version }: AdminWrite): WriteOptions {
+  return { via: 'admin', sent, ...(version === undefined ? {} : { ifMatch: { any: false, versions: [String(version)] } }) };
+}
