@@ -333,7 +333,15 @@ const TransitionList = jsonSchema<{ items: Item[] }>({
   properties: {
     items: {
       type: 'array',
-      items: { type: 'object', properties: { name: { type: 'string' }, to: { type: 'string' } }, required: ['name', 'to'] },
+      items: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          to: { type: 'string' },
+          input: { type: 'object', description: 'JSON Schema of the body, where the transition takes one.', additionalProperties: true },
+        },
+        required: ['name', 'to'],
+      },
     },
   },
   required: ['items'],

@@ -233,8 +233,16 @@ export function invalidCursor(): Error {
 
 /** The query string with one parameter set, the others as they were sent: also empty and repeated ones. */
 function linkTo(queryString: string, name: string, value: string): string {
-  const others = queryString.split('&').filter((pair) => pair !== '' && decodeName(pair) !== name);
-  return `?${[`${name}=${value}`, ...others].join('&')}`;
+  return `?${[`${name}=${value}`, ...without(queryString, [name])].join('&')}`;
+}
+
+/** The same list from its start. */
+export function firstPage(queryString: string): string {
+  return `?${without(queryString, ['cursor', 'offset']).join('&')}`;
+}
+
+function without(queryString: string, names: readonly string[]): string[] {
+  return queryString.split('&').filter((pair) => pair !== '' && !names.includes(decodeName(pair)));
 }
 
 function decodeName(pair: string): string {

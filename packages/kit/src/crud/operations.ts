@@ -6,13 +6,13 @@ import type { ModelColumn } from '../db/model-statements.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { ControllerBase } from '../http/controller.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import type { QueryValues } from '../http/query-string.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Route } from '../http/route.ts';
-import type { Schema } from '../http/schema.ts';
-import type { Permission } from '../permissions/permission.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
@@ -20,7 +20,7 @@ import { crudErrors } from './errors.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
 import { limits } from './limits.ts';
-import { type ListPage, readList, unitFor } from './list.ts';
+import { firstPage, type ListPage, readList, unitFor } from './list.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
@@ -31,6 +31,7 @@ import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
+import type { TransitionRule } from './transition-rule.ts';
 import { absentValue, type RowKey, Writer, type WriteOptions } from './write.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
@@ -212,16 +213,19 @@ export class Operations {
     const fixed = [...(await this.#permittedRows(context, request)), ...(await this.#parentRows(context, request, db, true))];
     const url = exchangeOf(context.request).url;
     const mark = url.indexOf('?');
+    const queryString = mark === -1 ? '' : url.slice(mark + 1);
     const { page, totalCount } = await readList(db, request, list, shape, {
       policy: this.policy,
       options: this.list.page,
       cursors: await cursorsOf(this.#app ?? notMounted(this.resource)),
       operation: `${this.policy.name}.${operation}`,
       isFreeForm,
-      queryString: mark === -1 ? '' : url.slice(mark + 1),
+      queryString,
       fixed,
     });
+    const isFirst = list.cursor === undefined && list.offset === 0;
     const links = [
+      ...(isFirst ? [] : [`<${firstPage(queryString)}>; rel="first"`]),
       ...(page.next === null ? [] : [`<${page.next}>; rel="next"`]),
       ...(page.previous === null ? [] : [`<${page.previous}>; rel="prev"`]),
     ];
@@ -403,9 +407,16 @@ export class Operations {
   readonly transitions = async (context: Context): Promise<{ items: Item[] }> => {
     const request = await this.request(context, 'transitions');
     const row = await this.find(context, (context.params as { id: string }).id);
-    return { items: await this.possibleTransitions(request, row) };
+    const items: Item[] = [];
+    for (const { name, to } of await this.possibleTransitions(request, row)) {
+      const offered = this.#siblingRoute(context, name);
+      if (offered === undefined || !(await isPermitted(exchangeOf(context.request), offered, row))) continue;
+      items.push({ name, to, ...(offered.body === undefined ? {} : { input: offered.body.json }) });
+    }
+    return { items };
   };
 
+  /** What the state, the guard and the permission of each transition allow, whatever a controller offers. */
   async possibleTransitions(request: CrudRequest, row: Item): Promise<{ name: string; to: unknown }[]> {
     const { state } = this.policy.options;
     const items: { name: string; to: unknown }[] = [];
@@ -416,6 +427,15 @@ export class Operations {
       items.push({ name, to });
     }
     return items;
+  }
+
+  /** The mounted route of another operation of this controller at this address; undefined when the controller does not offer it. */
+  #siblingRoute(context: Context, operation: string): CompiledRoute | undefined {
+    const own = exchangeOf(context.request).route as CompiledRoute;
+    const base = own.path.slice(0, own.path.lastIndexOf('/:id'));
+    return (this.#app?.routes ?? []).find(
+      ({ field, controller, path }) => field === operation && controller === own.controller && path.startsWith(`${base}/:id`),
+    );
   }
 
   get transitionRules(): Readonly<Record<string, TransitionRule>> {
@@ -616,18 +636,19 @@ export interface AnyRowWriter {
 
 type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
-export interface TransitionRule {
-  readonly from: readonly unknown[];
-  readonly to: unknown;
-  readonly permission?: Permission;
-  readonly input?: Schema;
-  readonly guard?: (row: Item, caller: unknown) => boolean | string;
-  readonly summary?: string;
-}
-
 const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
 /** Combinations of more filters than this get no statement name of their own on the server. */
 const FILTERS_NAMED_MAX = 4;
+
+/** Whether the caller may use another route on this object: with the scope that route declares. */
+async function isPermitted(
+  { url, headers, principal, user, db, rules }: Exchange,
+  route: CompiledRoute,
+  object: unknown,
+): Promise<boolean> {
+  const context = { method: route.method, url, headers, principal, user, scope: route.scope, db, rules };
+  return (await route.permission.evaluate(context, object)) === true;
+}
 
 function isEmpty(query: object): boolean {
   for (const _ in query) return false;

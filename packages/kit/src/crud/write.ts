@@ -14,6 +14,7 @@ import type { FieldRule } from './field-rule.ts';
 import type { Policy } from './policy.ts';
 import type { Precondition } from './precondition.ts';
 import type { Change, ChangeEvent, Via, WriteContext } from './resource.ts';
+import type { TransitionRule } from './transition-rule.ts';
 import type { Item } from './select-unit.ts';
 
 /** Where changes are recorded and announced, if anywhere. */
@@ -100,13 +101,16 @@ export class Writer {
     return db.transaction(async (tx) => {
       await this.#checkReferences(tx, checks);
       const context = this.#context(tx, request);
-      const next = (values: Item) => this.#insert(tx, { ...values, ...forced });
-      const after = await (hooks?.create === undefined
-        ? next(input)
-        : (hooks.create({ ...context, input }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, request, scope, after);
+      const hook = hooks?.create;
+      const insertRow = (values: Item) => this.#insert(tx, { ...values, ...forced });
+      const { written, returned } =
+        hook === undefined
+          ? { written: await insertRow(input), returned: undefined }
+          : await runHook(`create hook of "${this.policy.name}"`, insertRow, (next) => hook({ ...context, input }, next as never));
+      const after = written ?? (await this.#existing(tx, scope, returned, options));
+      if (written !== undefined) await this.#stillVisible(tx, request, scope, after);
       await options.authorize?.(after);
-      await this.#changed(context, request, { operation: 'create', via: options.via, before: null, after });
+      if (written !== undefined) await this.#changed(context, request, { operation: 'create', via: options.via, before: null, after });
       await options.present?.build(tx, after);
       return after;
     });
@@ -140,13 +144,22 @@ export class Writer {
         return before;
       }
       const context = this.#context(tx, request);
-      const next = async (values: Item) =>
+      const hook = hooks?.update;
+      const updateRow = async (values: Item) =>
         (await this.#update(tx, request, scope, key, values, { ...options, ifMatch: undefined })) ?? notFound();
-      const after = await (hooks?.update === undefined
-        ? next(changes)
-        : (hooks.update({ ...context, before, input: changes }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, request, scope, after);
-      await this.#changed(context, request, { operation: 'update', via: options.via, before, after });
+      const written =
+        hook === undefined
+          ? await updateRow(changes)
+          : (
+              await runHook(`update hook of "${this.policy.name}"`, updateRow, (next) =>
+                hook({ ...context, before, input: changes }, next as never),
+              )
+            ).written;
+      const after = written ?? (await this.#locked(tx, scope, key, options));
+      if (written !== undefined) {
+        await this.#stillVisible(tx, request, scope, after);
+        await this.#changed(context, request, { operation: 'update', via: options.via, before, after });
+      }
       await options.present?.build(tx, after);
       return after;
     });
@@ -164,31 +177,41 @@ export class Writer {
       await options.authorize?.(before);
       this.#refuseStale(before, options);
       const context = this.#context(tx, request);
-      let isGone = false;
-      const next = async () => {
-        isGone = await this.#delete(tx, scope, key, { ...options, ifMatch: undefined });
-      };
-      await (hooks?.destroy === undefined ? next() : hooks.destroy({ ...context, before }, next));
-      if (isGone) await this.#changed(context, request, { operation: 'destroy', via: options.via, before, after: null });
+      const hook = hooks?.destroy;
+      const deleteRow = () => this.#delete(tx, scope, key, { ...options, ifMatch: undefined });
+      const isGone =
+        hook === undefined
+          ? await deleteRow()
+          : (await runHook(`destroy hook of "${this.policy.name}"`, deleteRow, (next) => hook({ ...context, before }, next as never)))
+              .written;
+      if (isGone === true) await this.#changed(context, request, { operation: 'destroy', via: options.via, before, after: null });
     });
   }
 
   /** Moves the state of a row, if it is in one of the states the transition starts from. */
   async transition(db: Db, request: CrudRequest, key: RowKey, name: string, input: unknown, options: WriteOptions): Promise<Item> {
-    const { hooks, transitions } = this.policy.options;
+    const { hooks, transitions, onChange } = this.policy.options;
     const state = this.policy.options.state as string;
-    const { from, to, guard } = (
-      transitions as unknown as Record<
-        string,
-        { from: readonly unknown[]; to: unknown; guard?: (row: Item, caller: unknown) => boolean | string }
-      >
-    )[name] as { from: readonly unknown[]; to: unknown; guard?: (row: Item, caller: unknown) => boolean | string };
+    const { from, to, guard, input: schema } = (transitions as unknown as Record<string, TransitionRule>)[name] as TransitionRule;
     const scope = await this.policy.scope(request);
     const refuse = (row: Item, detail?: string) =>
       crudErrors.invalid_transition({
         detail: detail ?? `"${name}" is not possible from "${String(row[state])}".`,
         extensions: { from: row[state], to, allowed: from },
       });
+    // Nobody looks at the row: one statement moves it, and the states are in its condition.
+    const isPlain = guard === undefined && schema === undefined && onChange === undefined && this.#isPlain(hooks?.transition, request);
+    if (isPlain && options.authorize === undefined && options.present?.isDeep !== true) {
+      const moved = await this.#update(db, request, scope, key, { [state]: to }, options, { column: state, values: from });
+      if (moved !== undefined) {
+        await options.present?.build(db, moved);
+        return moved;
+      }
+      const row = await this.#select(db, scope, key, options, false);
+      if (row === undefined) notFound();
+      this.#refuseStale(row, options);
+      throw refuse(row);
+    }
     return db.transaction(async (tx) => {
       const before = await this.#locked(tx, scope, key, options);
       await options.authorize?.(before);
@@ -197,13 +220,22 @@ export class Writer {
       const allowed = guard?.(before, callerOf(request)) ?? true;
       if (allowed !== true) throw refuse(before, typeof allowed === 'string' ? allowed : undefined);
       const context = this.#context(tx, request);
-      const next = async (values: Item = {}) =>
+      const hook = hooks?.transition;
+      const moveRow = async (values: Item = {}) =>
         (await this.#update(tx, request, scope, key, { ...values, [state]: to }, { ...options, ifMatch: undefined })) ?? notFound();
-      const after = await (hooks?.transition === undefined
-        ? next()
-        : (hooks.transition({ ...context, name, before, input }, next as never) as Promise<Item>));
-      await this.#stillVisible(tx, request, scope, after);
-      await this.#changed(context, request, { operation: `transition:${name}`, via: options.via, before, after });
+      const written =
+        hook === undefined
+          ? await moveRow()
+          : (
+              await runHook(`transition hook of "${this.policy.name}"`, moveRow, (next) =>
+                hook({ ...context, name, before, input }, next as never),
+              )
+            ).written;
+      const after = written ?? (await this.#locked(tx, scope, key, options));
+      if (written !== undefined) {
+        await this.#stillVisible(tx, request, scope, after);
+        await this.#changed(context, request, { operation: `transition:${name}`, via: options.via, before, after });
+      }
       await options.present?.build(tx, after);
       return after;
     });
@@ -223,6 +255,14 @@ export class Writer {
     const locking = lock && db.dialect === 'postgres' ? ' for no key update of t0' : '';
     const [row] = await db.query<Item>(`select ${statements.list} from ${statements.table} t0 where ${where}${locking}`, parameters);
     return row;
+  }
+
+  /** The row a create hook returned instead of making one, as it is in the database and if the caller sees it. */
+  async #existing(tx: Db, scope: Scope, returned: unknown, options: WriteOptions): Promise<Item> {
+    const { key, name } = this.policy;
+    const value = (returned as Item | null | undefined)?.[key.name];
+    if (value === undefined) throw new Error(`The create hook of "${name}" must call next() or return an existing row.`);
+    return this.#locked(tx, scope, { column: key, value }, options);
   }
 
   /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees. */
@@ -254,7 +294,15 @@ export class Writer {
   }
 
   /** Undefined when no row of this key, scope and version is there. */
-  async #update(db: Db, request: CrudRequest, scope: Scope, key: RowKey, changes: Item, options: WriteOptions): Promise<Item | undefined> {
+  async #update(
+    db: Db,
+    request: CrudRequest,
+    scope: Scope,
+    key: RowKey,
+    changes: Item,
+    options: WriteOptions,
+    onlyFrom?: { readonly column: string; readonly values: readonly unknown[] },
+  ): Promise<Item | undefined> {
     const { statements } = this.policy;
     const parameters: unknown[] = [];
     const assignments: string[] = [];
@@ -268,6 +316,11 @@ export class Writer {
     }
     let where = this.#whereKey(db, scope, key, options, parameters);
     where += this.#versionCondition(options.ifMatch, parameters);
+    if (onlyFrom !== undefined) {
+      const { encode } = statements.column(onlyFrom.column);
+      const states = onlyFrom.values.map((value) => `$${parameters.push(encode(value))}`);
+      where += ` and t0.${quoteName(onlyFrom.column)} in (${states.join(', ')})`;
+    }
     const text = `update ${statements.table} as t0 set ${assignments.join(', ')} where ${where} returning ${statements.list}`;
     const { rows } = await db.execute<Item>(text, parameters);
     return rows[0];
@@ -333,12 +386,12 @@ export class Writer {
     const { user, tenant } = request;
     const forced: Item = { ...fixed };
     const tenantColumn = policy.options.tenant as string | undefined;
-    const admin = policy.adminRule(request);
-    if (tenantColumn !== undefined && admin?.tenant !== 'all')
-      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
-    // In the admin site the owner of a new row comes from the form.
-    if (policy.owner !== undefined && user !== null && admin === undefined)
+    if (tenantColumn !== undefined) forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
+    if (policy.owner !== undefined) {
+      // Anonymous callers may see rows that say so; a row they make would have no owner.
+      if (user === null) throw coreErrors.not_authenticated();
       forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
+    }
     for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
     return forced;
   }
@@ -421,6 +474,23 @@ interface ReferenceCheck {
   readonly value: unknown;
   readonly target: Policy;
   readonly scope: Scope;
+}
+
+/**
+ * Runs a hook around its write. The row that `next` wrote counts, whatever the hook returns, so that audit and events tell the truth; a failed
+ * write fails the request even when the hook caught it.
+ */
+async function runHook<R>(
+  name: string,
+  write: (values: Item) => Promise<R>,
+  run: (next: (values: Item) => Promise<R>) => Promise<unknown>,
+): Promise<{ readonly written: R | undefined; readonly returned: unknown }> {
+  let writing: Promise<R> | undefined;
+  const returned = await run((values) => {
+    if (writing !== undefined) throw new Error(`The ${name} called next() twice. A hook writes one row.`);
+    return (writing = write(values));
+  });
+  return { written: await writing, returned };
 }
 
 function notFound(): never {

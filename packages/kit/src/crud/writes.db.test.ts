@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { customers, orders, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import type { AuditEntry } from '../auth/audit-sink.ts';
 import type { EventEntry } from '../app/registry.ts';
 import type { Module } from '../app/module.ts';
 import { countQueries } from '../db/query-observer.ts';
-import { isAuthenticated, isStaff } from '../permissions/index.ts';
+import { allowAny, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource, type Change } from './index.ts';
 
@@ -198,6 +199,77 @@ describeDatabases('writing', (database) => {
     expect((await shop.call('ann', 'GET', `orders/${free}/transitions`)).body.items).toEqual([]);
   });
 
+  test('67: the list of transitions obeys what a controller adds or removes, and shows their input', async () => {
+    class Narrow extends CrudController(
+      resource(orders, {
+        tenant: 'org',
+        owner: 'owner_id',
+        input: ['item', 'quantity', 'total'],
+        state: 'status',
+        transitions: {
+          pay: { from: ['open'], to: 'paid', input: z.object({ reference: z.string() }) },
+          cancel: { from: ['open'], to: 'cancelled' },
+          ship: { from: ['open'], to: 'paid' },
+        },
+      }),
+      { permission: isAuthenticated, operations: { cancel: { permission: isStaff }, ship: false } },
+    ) {}
+    const narrow = await startShop({
+      database: database.db,
+      mount: { '/v1': { '/orders': Narrow } },
+      resources: [resource(customers, { tenant: 'org' })],
+      modules: [{ ...shopModule, resources: [] }],
+    });
+    try {
+      const { body } = await narrow.call('ann', 'POST', 'orders', { item: 'lamp', quantity: 1, total: '5.00' });
+      expect((await narrow.call('ann', 'GET', `orders/${body.id}/transitions`)).body.items).toEqual([
+        {
+          name: 'pay',
+          to: 'paid',
+          input: expect.objectContaining({ type: 'object', required: ['reference'], properties: { reference: { type: 'string' } } }),
+        },
+      ]);
+      expect((await narrow.call('ann', 'POST', `orders/${body.id}/cancel`)).status).toBe(403);
+      expect((await narrow.call('ann', 'POST', `orders/${body.id}/ship`)).status).toBe(404);
+    } finally {
+      await narrow.close();
+    }
+  });
+
+  test('a transition without guard, input, hook and records is one statement', async () => {
+    const plain = await startShop({
+      database: database.db,
+      mount: {
+        '/v1': {
+          '/orders': class PlainController extends CrudController(
+            resource(orders, {
+              tenant: 'org',
+              owner: 'owner_id',
+              version: 'version',
+              input: ['item', 'quantity', 'total'],
+              state: 'status',
+              transitions: { pay: { from: ['open'], to: 'paid' } },
+            }),
+            { permission: isAuthenticated },
+          ) {},
+        },
+      },
+      resources: [resource(customers, { tenant: 'org' })],
+      modules: [{ ...shopModule, resources: [] }],
+    });
+    try {
+      const { body } = await plain.call('ann', 'POST', 'orders', { item: 'lamp', quantity: 1, total: '5.00' });
+      const stale = await plain.call('ann', 'POST', `orders/${body.id}/pay`, undefined, { 'if-match': '"7"' });
+      expect([stale.status, stale.headers['etag']]).toEqual([412, '"1"']);
+      const { count, result } = await countQueries(() => plain.call('ann', 'POST', `orders/${body.id}/pay`));
+      expect([result.status, result.body.status, result.body.version, count]).toEqual([200, 'paid', 2, 1]);
+      expect((await plain.call('ann', 'POST', `orders/${body.id}/pay`)).body).toMatchObject({ code: 'invalid_transition', from: 'paid' });
+      expect((await plain.call('bob', 'POST', `orders/${body.id}/pay`)).status).toBe(404);
+    } finally {
+      await plain.close();
+    }
+  });
+
   test('a plain change is one statement', async () => {
     const { id } = (await shop.call('ann', 'POST', 'customers', { name: 'one' })).body;
     const { count, result } = await countQueries(() => shop.call('ann', 'PATCH', `customers/${id}`, { name: 'two' }));
@@ -240,9 +312,13 @@ describeDatabases('hooks, change records, audit and events', (database) => {
       async create({ input, tx }, next) {
         tx.afterCommit(() => (committed += 1));
         if (failing === 'create') throw new Error('no');
+        if (input.item.startsWith('existing ')) return { id: input.item.slice('existing '.length) } as never;
+        if (input.item === 'twice') await next({ ...input, total: '1.00' });
+        if (input.item === 'caught') return next({ ...input, total: 'nothing' }).catch(() => ({ id: 'invented' }) as never);
         return next({ ...input, total: `${input.quantity * 10}.00`, owner_id: people.cid.id } as never);
       },
       async update({ input, before }, next) {
+        if (input.item === 'skip') return before;
         return next({ ...input, total: `${(input.quantity ?? before.quantity) * 10}.00` });
       },
     },
@@ -315,6 +391,25 @@ describeDatabases('hooks, change records, audit and events', (database) => {
       expect(Object.keys((data as { object: object }).object)).not.toEqual(expect.arrayContaining(['internal_note', 'secret']));
   });
 
+  test('a hook that does not call next writes, records and announces nothing; the answer is the row as it is', async () => {
+    const { body } = await place();
+    for (const list of [seen, audited, published]) list.length = 0;
+    const made = await shop.call('ann', 'POST', 'orders', { item: `existing ${body.id}`, quantity: 1 });
+    expect([made.status, made.body.id]).toEqual([201, body.id]);
+    const kept = await shop.call('ann', 'PATCH', `orders/${body.id}`, { item: 'skip', quantity: 9 });
+    expect([kept.status, kept.body.item, kept.body.quantity, kept.body.version]).toEqual([200, 'lamp', 2, 1]);
+    expect([seen, audited, published]).toEqual([[], [], []]);
+    expect((await shop.call('bob', 'POST', 'orders', { item: `existing ${body.id}`, quantity: 1 })).status).toBe(404);
+  });
+
+  test('a hook that calls next twice, or catches the error of its write, saves nothing', async () => {
+    const count = async () => (await database.db.query('select id from orders')).length;
+    const before = await count();
+    expect((await shop.call('ann', 'POST', 'orders', { item: 'twice', quantity: 1 })).status).toBe(500);
+    expect((await shop.call('ann', 'POST', 'orders', { item: 'caught', quantity: 1 })).status).toBe(422);
+    expect(await count()).toBe(before);
+  });
+
   test('45, 48: a hook, an onChange or an audit sink that throws saves nothing, and after-commit callbacks do not run', async () => {
     for (const where of ['create', 'change', 'audit']) {
       failing = where;
@@ -332,6 +427,30 @@ describeDatabases('hooks, change records, audit and events', (database) => {
 });
 
 describe('guards of a controller', () => {
+  test('an anonymous caller who may see public rows cannot make a row without an owner: 401', async () => {
+    class Public extends CrudController(
+      resource(orders, {
+        owner: 'owner_id',
+        anonymous: { status: 'paid' },
+        input: ['item', 'quantity', 'total'],
+        hooks: { create: ({ input }, next) => next({ ...input, org: 'north' }) },
+      }),
+      { permission: allowAny },
+    ) {}
+    const shop = await startShop({
+      mount: { '/v1': { '/orders': Public } },
+      resources: [resource(customers, { tenant: 'org' })],
+      modules: [{ ...shopModule, resources: [] }],
+    });
+    try {
+      expect((await shop.call(nobody, 'GET', 'orders')).status).toBe(200);
+      const made = await shop.call(nobody, 'POST', 'orders', { item: 'lamp', quantity: 1, total: '1.00' });
+      expect([made.status, made.body.code]).toEqual([401, 'not_authenticated']);
+    } finally {
+      await shop.close();
+    }
+  });
+
   class Closed extends CrudController(resource(customers, { tenant: 'org' }), { permission: isStaff }) {
     override list = this.wrap('list', { permission: isAuthenticated, summary: 'Open' }, async (_, next) => next());
   }
