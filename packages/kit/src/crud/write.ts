@@ -386,8 +386,11 @@ export class Writer {
     const { user, tenant } = request;
     const forced: Item = { ...fixed };
     const tenantColumn = policy.options.tenant as string | undefined;
-    if (tenantColumn !== undefined) forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
-    if (policy.owner !== undefined) {
+    const admin = policy.adminRule(request);
+    if (tenantColumn !== undefined && admin?.tenant !== 'all')
+      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
+    // In the admin site the owner of a new row comes from the form.
+    if (policy.owner !== undefined && admin === undefined) {
       // Anonymous callers may see rows that say so; a row they make would have no owner.
       if (user === null) throw coreErrors.not_authenticated();
       forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
