@@ -113,6 +113,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A model of a module that has migrations says something that they do not: a table, column, index or check. The first statement that uses it would fail.',
     remedy: 'Write the migration with `kit migrate make <name>`, look at it, and run `kit migrate`.',
   },
+  E024: {
+    title: 'Grants cannot be decided',
+    explanation:
+      'An operation has no action that grants decide it by, or a declaration of actions names a set, action, column or parent that does not exist.',
+    remedy: 'Correct `objectActions(…)`, or map the operation: `grants(orders, { operations: { approve: "change" } })`.',
+  },
   W003: {
     title: 'Public write without a throttle',
     explanation: 'Anyone on the network may call a writing operation as often as they like.',

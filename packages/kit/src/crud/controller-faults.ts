@@ -46,6 +46,7 @@ class ControllerFaults {
     this.#expand();
     this.#names(controller);
     this.#lists();
+    this.#actions();
     if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
   }
@@ -228,6 +229,22 @@ class ControllerFaults {
       const known = ['list', 'query', 'retrieve', 'create', 'update', 'partialUpdate', 'destroy', ...transitions, 'transitions'];
       if (!known.includes(name))
         this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
+    }
+  }
+
+  /** Every operation has an action that grants decide it by. */
+  #actions(): void {
+    const { access } = this.#operations.policy.options;
+    if (access === undefined) return;
+    const routes = this.#app.routes.filter(({ controller }) => controller === this.#name);
+    const operations = new Set(routes.flatMap(({ metadata }) => (metadata['crud'] as { operation?: string } | undefined)?.operation ?? []));
+    for (const operation of operations) {
+      if (access.actionOf(operation) === undefined)
+        this.#add(
+          'E024',
+          `the operation "${operation}" has no action that ${access.name} decides by.`,
+          `Declare an action "${operation}", or say which one it needs: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
+        );
     }
   }
 

@@ -312,10 +312,11 @@ class RouteBuilder {
 
   /** The controller's permission is part of every operation; an owner's rows are for those who are known. */
   #permission(...added: readonly (Permission | undefined)[]): Permission {
-    const { owner, anonymous } = this.#operations.resource.options;
+    const { owner, anonymous, access } = this.#operations.resource.options;
+    const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
     const parts = [
       this.#options.permission as Permission,
-      ...(owner !== undefined && anonymous === undefined ? [isAuthenticated as Permission] : []),
+      ...(owner !== undefined && !admitsAnonymous ? [isAuthenticated as Permission] : []),
       ...added.filter((each) => each !== undefined),
     ];
     return parts.length === 1 ? (parts[0] as Permission) : all(...parts);

@@ -20,6 +20,12 @@ export interface Scope {
   readonly compiled: CompiledWhere;
 }
 
+/** The rows a write may reach: those the caller sees, and those among them that its action is allowed on. */
+export interface WriteScope extends Scope {
+  /** Absent: seeing a row is enough. */
+  readonly allowed?: { readonly action: string; readonly compiled: CompiledWhere };
+}
+
 /** One request as policies see it. What a policy decides for the caller is decided once and kept here. */
 export interface CrudRequest {
   readonly context: PermissionContext;

@@ -14,8 +14,8 @@ export {
   type ChangeEvent,
   type Resource,
   type ResourceOptions,
-  type RowAccess,
   type Transition,
   type Via,
   type WriteContext,
 } from './resource.ts';
+export type { AccessContext, AccessNarrowing, AccessPage, AccessWrite, RowAccess } from './row-access.ts';

@@ -13,6 +13,7 @@ import type { OrderTerm } from './ordering.ts';
 import type { CountMode, PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
 import { presentRows, selectRows, type Selection } from './read.ts';
+import type { AccessNarrowing, AccessPage } from './row-access.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import type { Shape } from './shape.ts';
 
@@ -87,7 +88,12 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
           },
         }),
   };
-  const found = await selectRows(db, request, selection);
+  const narrowed = await narrow(db, request, policy, {
+    limit: list.limit + 1,
+    isFiltered: where.length > 0,
+    ...byKey(policy, list.ordering, backwards, from?.position[0]),
+  });
+  const found = await selectPage(db, request, selection, narrowed, list.limit + 1);
   const hasMore = found.length > list.limit;
   const kept = hasMore ? found.slice(0, list.limit) : found;
   const rows = backwards ? kept.toReversed() : kept;
@@ -117,14 +123,20 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const where = await conditions(request, policy, list.where, context.fixed);
   const unit = unitFor(shape, []);
   const { limit, offset } = list;
-  const found = await selectRows(db, request, {
+  const selection: Selection = {
     unit,
     where,
     orderBy: keyset.orderSql(db.dialect),
     limit: limit + 1,
     offset,
     isFreeForm: context.isFreeForm,
+  };
+  const narrowed = await narrow(db, request, policy, {
+    limit: offset + limit + 1,
+    isFiltered: where.length > 0,
+    ...byKey(policy, list.ordering, false, undefined),
   });
+  const found = await selectPage(db, request, selection, narrowed, limit + 1);
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
   const isKnown = offset === 0 || rows.length > 0;
@@ -174,6 +186,39 @@ async function conditions(
   return [...fixed, ...where.map((each) => policy.compile(request, each))];
 }
 
+/** How a page is found sooner, where the access of the resource knows. */
+async function narrow(db: Db, request: CrudRequest, policy: Policy, page: AccessPage): Promise<CompiledNarrowing | undefined> {
+  const { access } = policy.options;
+  if (access?.page === undefined) return undefined;
+  const { compiled } = await policy.scope(request);
+  if (compiled.constant !== undefined) return undefined;
+  const narrowing = await access.page(policy.accessContext(request, db), page);
+  return narrowing === undefined ? undefined : { ...narrowing, compiled: policy.compile(request, narrowing.where) };
+}
+
+interface CompiledNarrowing extends AccessNarrowing {
+  readonly compiled: CompiledWhere;
+}
+
+/** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
+async function selectPage(
+  db: Db,
+  request: CrudRequest,
+  selection: Selection,
+  narrowed: CompiledNarrowing | undefined,
+  wanted: number,
+): Promise<Item[]> {
+  if (narrowed === undefined) return selectRows(db, request, selection);
+  const found = await selectRows(db, request, { ...selection, where: [...selection.where, narrowed.compiled] });
+  return narrowed.isComplete || found.length >= wanted ? found : selectRows(db, request, selection);
+}
+
+function byKey(policy: Policy, ordering: readonly OrderTerm[], backwards: boolean, after: unknown): Pick<AccessPage, 'byKey'> {
+  const [term] = ordering;
+  if (ordering.length !== 1 || term?.column !== policy.key.name) return {};
+  return { byKey: { descending: term.descending !== backwards, ...(after === undefined ? {} : { after }) } };
+}
+
 interface Counted {
   readonly number: number | null;
   readonly text: string | undefined;
@@ -191,10 +236,14 @@ async function countRows(
   if (mode === 'none') return { number: null, text: undefined };
   if (!hasMore) return { number: found, text: String(found) };
   const { compiled } = await policy.scope(request);
-  const parameters: unknown[] = [];
-  const terms = [compiled, ...where].filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
-  const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
-  const source = { from, parameters };
+  const sourceOf = (conditions: readonly CompiledWhere[]) => {
+    const parameters: unknown[] = [];
+    const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+    return { from, parameters, terms };
+  };
+  const { terms, ...source } = sourceOf([compiled, ...where]);
+  const { from, parameters } = source;
   if (mode === 'exact') {
     const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
     const number = Number(row?.count ?? 0);
@@ -205,7 +254,9 @@ async function countRows(
     if (estimate !== undefined) return { number: null, text: `~${estimate}` };
   }
   const upTo = typeof mode === 'object' ? mode.upTo : limits.countUpTo;
-  const number = await countUpTo(db, source, upTo);
+  const narrowed = await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0 });
+  let number = narrowed === undefined ? undefined : await countUpTo(db, sourceOf([narrowed.compiled, compiled, ...where]), upTo);
+  if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
   return { number, text: number === null ? `${upTo}+` : String(number) };
 }
 

@@ -13,6 +13,7 @@ import type { HandlerContext } from '../http/handler-context.ts';
 import type { QueryValues } from '../http/query-string.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Route } from '../http/route.ts';
+import { allowedOperations } from './allowed-operations.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
@@ -420,8 +421,11 @@ export class Operations {
   async possibleTransitions(request: CrudRequest, row: Item): Promise<{ name: string; to: unknown }[]> {
     const { state } = this.policy.options;
     const items: { name: string; to: unknown }[] = [];
-    for (const [name, { from, to, permission, guard }] of Object.entries(this.transitionRules)) {
-      if (!from.includes(row[state as string])) continue;
+    const possible = Object.entries(this.transitionRules).filter(([, { from }]) => from.includes(row[state as string]));
+    const names = possible.map(([name]) => name);
+    const allowed = await allowedOperations(this.policy, request, row, names);
+    for (const [name, { to, permission, guard }] of possible) {
+      if (!allowed.has(name)) continue;
       if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true) continue;
       if (guard !== undefined && guard(row, callerOf(request)) !== true) continue;
       items.push({ name, to });

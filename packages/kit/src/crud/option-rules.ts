@@ -47,7 +47,7 @@ export const resourceRules: Rules = {
   owner: either('a column, or { column, unless }', filledText, objectOf({ column: required(filledText), unless: aPermission })),
   rows: aFunction,
   anonymous: aCondition,
-  access: objectWith('an access rule, such as grants(…)', 'condition'),
+  access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
   unscoped: oneOf(true),
   version: filledText,
   relations: recordOf(aRelation),

@@ -120,6 +120,10 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
         'Which of its rows a caller may refer to is not known: give its resource to createApp({ resources }).',
       );
   }
+  if (options.access !== undefined)
+    faults.push(
+      ...(options.access.faults?.({ model, owner: policy.owner?.column, tenant: options.tenant as string | undefined, app }) ?? []),
+    );
   faults.push(...stateFaults(policy, place), ...computedFaults(policy, place), ...uniqueFaults(policy, place));
   return faults;
 }

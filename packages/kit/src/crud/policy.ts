@@ -1,6 +1,6 @@
 import { resolveReference, type ColumnSettings } from '../db/column.ts';
 import type { User } from '../auth/principal.ts';
-import type { Database } from '../db/db.ts';
+import type { Database, Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../db/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../db/where/compile-where.ts';
@@ -8,10 +8,11 @@ import type { Where, WhereRelation } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { Permission, Verdict } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
-import { callerOf, type CrudRequest, type Scope, type Visibility } from './crud-request.ts';
+import { callerOf, type CrudRequest, type Scope, type Visibility, type WriteScope } from './crud-request.ts';
 import type { FieldRule } from './field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from './relation.ts';
 import type { AnyResource, AnyResourceOptions, OwnerRule } from './resource.ts';
+import { type AccessContext, VIEW } from './row-access.ts';
 
 type Maybe<T> = T | Promise<T>;
 
@@ -146,13 +147,12 @@ export class Policy {
     const known = request.scopes.get(this);
     if (known !== undefined) return known;
     const admin = this.adminRule(request);
-    if (admin !== undefined)
-      return this.#decide(request, [...(admin.tenant === 'all' ? [] : this.#tenantPart(request)), admin.rows as Where | boolean]);
-    const parts = this.#tenantPart(request);
-    const { access } = this.options;
+    const parts = admin?.tenant === 'all' ? [] : this.#tenantPart(request);
+    if (admin !== undefined && this.options.access === undefined) return this.#decide(request, [...parts, admin.rows as Where | boolean]);
     const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
-    const given = this.#given(request);
-    const granted = access === undefined ? undefined : access.condition(callerOf(request), this.model);
+    // Staff see what they were granted: the admin site is one more path to the rows.
+    const given = admin === undefined ? this.#given(request) : [admin.rows as Where | boolean];
+    const granted = this.#granted(request, VIEW);
     if (isSettled(owned) && isSettled(given) && isSettled(granted))
       return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given]);
     return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
@@ -163,6 +163,28 @@ export class Policy {
   /** What the admin site shows of the rows, when it asks. Rows of a model that is not in the site are reached as on the API. */
   adminRule({ isAdmin }: CrudRequest): AnyResourceOptions['admin'] {
     return isAdmin ? this.options.admin : undefined;
+  }
+
+  /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
+  async writeScope(request: CrudRequest): Promise<WriteScope> {
+    const scope = await this.scope(request);
+    const action = this.options.access?.actionOf(request.action);
+    if (action === undefined || action === null || action === VIEW) {
+      // A write that no action is named for is not let through: start-up refuses such operations.
+      if (this.options.access !== undefined && action === undefined) throw new Error(`No action is known for "${request.action}".`);
+      return scope;
+    }
+    const owned = this.owner === undefined ? undefined : await this.#owned(this.owner, request);
+    const where = every(ownedOrGranted(owned, await this.#granted(request, action)));
+    return { ...scope, allowed: { action, compiled: this.compile(request, where) } };
+  }
+
+  #granted(request: CrudRequest, action: string): Maybe<Where | boolean | undefined> {
+    return this.options.access?.condition(this.accessContext(request), action);
+  }
+
+  accessContext(request: CrudRequest, db: Db = this.database(request)): AccessContext {
+    return { db, caller: callerOf(request), model: this.model, request, owner: this.owner?.column };
   }
 
   #decide(request: CrudRequest, parts: readonly (Where | boolean)[]): Maybe<Scope> {
@@ -216,6 +238,7 @@ export class Policy {
     if (user === null) {
       // What anonymous callers see is said by `anonymous`; without it nobody is let in.
       if (this.options.anonymous !== undefined) return true;
+      if (this.options.access?.admitsAnonymous === true) return false;
       throw coreErrors.not_authenticated();
     }
     const own = this.#identity(column, user.id);
@@ -229,7 +252,7 @@ export class Policy {
     if (request.user === null) {
       if (anonymous !== undefined) return [anonymous as Where | boolean];
       // A tenant's rows, or everybody's, are for whoever the permission admits; rows by user are not for callers without one.
-      return rows === undefined && (unscoped === true || access === undefined) ? [] : [false];
+      return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true) ? [] : [false];
     }
     if (rows === undefined) return [];
     const given = rows(callerOf(request) as CrudCaller<User>) as Maybe<Where | boolean>;

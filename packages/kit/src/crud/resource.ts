@@ -11,17 +11,11 @@ import type { FieldRule } from './field-rule.ts';
 import { singular } from './names.ts';
 import { checkOptions, resourceRules } from './option-rules.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
+import type { RowAccess } from './row-access.ts';
 
 type Maybe<T> = T | Promise<T>;
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
-
-/** Rows given by something else than columns of the row: grants. Joined to the owner by OR. */
-export interface RowAccess {
-  readonly name: string;
-  /** Which rows the caller may do `caller.action` to. */
-  condition(caller: CrudCaller, model: Model): Maybe<Where | boolean>;
-}
 
 export interface OwnerRule<N extends string = string> {
   readonly column: N;

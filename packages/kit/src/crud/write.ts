@@ -8,12 +8,13 @@ import type { FieldError } from '../errors/kit-error.ts';
 import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { EventEntry, EventPublisher } from '../app/registry.ts';
 import { announcedRow, auditedRow, changedColumns } from './change.ts';
-import { callerOf, type CrudRequest, type Scope } from './crud-request.ts';
+import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { FieldRule } from './field-rule.ts';
 import type { Policy } from './policy.ts';
 import type { Precondition } from './precondition.ts';
 import type { Change, ChangeEvent, Via, WriteContext } from './resource.ts';
+import type { AccessWrite } from './row-access.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import type { Item } from './select-unit.ts';
 
@@ -108,7 +109,10 @@ export class Writer {
           ? { written: await insertRow(input), returned: undefined }
           : await runHook(`create hook of "${this.policy.name}"`, insertRow, (next) => hook({ ...context, input }, next as never));
       const after = written ?? (await this.#existing(tx, scope, returned, options));
-      if (written !== undefined) await this.#stillVisible(tx, request, scope, after);
+      if (written !== undefined) {
+        await this.#tellAccess(tx, request, 'create', null, after);
+        await this.#stillVisible(tx, request, scope, after);
+      }
       await options.authorize?.(after);
       if (written !== undefined) await this.#changed(context, request, { operation: 'create', via: options.via, before: null, after });
       await options.present?.build(tx, after);
@@ -119,7 +123,7 @@ export class Writer {
   /** Changes a row among those the caller sees and returns it whole. `changes` may be empty: then nothing is written. */
   async update(db: Db, request: CrudRequest, key: RowKey, changes: Item, options: WriteOptions): Promise<Item> {
     const { hooks } = this.policy.options;
-    const scope = await this.policy.scope(request);
+    const scope = await this.policy.writeScope(request);
     const isWritable = await this.#isWritableByRequest(request, options.sent);
     const checks = await this.#references(request, changes);
     const hasChanges = Object.keys(changes).length > 0;
@@ -157,6 +161,7 @@ export class Writer {
             ).written;
       const after = written ?? (await this.#locked(tx, scope, key, options));
       if (written !== undefined) {
+        await this.#tellAccess(tx, request, 'update', before, after);
         await this.#stillVisible(tx, request, scope, after);
         await this.#changed(context, request, { operation: 'update', via: options.via, before, after });
       }
@@ -167,7 +172,7 @@ export class Writer {
 
   async destroy(db: Db, request: CrudRequest, key: RowKey, options: WriteOptions): Promise<void> {
     const { hooks } = this.policy.options;
-    const scope = await this.policy.scope(request);
+    const scope = await this.policy.writeScope(request);
     if (this.#isPlain(hooks?.destroy, request) && options.authorize === undefined) {
       if (await this.#delete(db, scope, key, options)) return;
       throw await this.#missing(db, scope, key, options);
@@ -184,7 +189,9 @@ export class Writer {
           ? await deleteRow()
           : (await runHook(`destroy hook of "${this.policy.name}"`, deleteRow, (next) => hook({ ...context, before }, next as never)))
               .written;
-      if (isGone === true) await this.#changed(context, request, { operation: 'destroy', via: options.via, before, after: null });
+      if (isGone !== true) return;
+      await this.#tellAccess(tx, request, 'destroy', before, null);
+      await this.#changed(context, request, { operation: 'destroy', via: options.via, before, after: null });
     });
   }
 
@@ -193,7 +200,7 @@ export class Writer {
     const { hooks, transitions, onChange } = this.policy.options;
     const state = this.policy.options.state as string;
     const { from, to, guard, input: schema } = (transitions as unknown as Record<string, TransitionRule>)[name] as TransitionRule;
-    const scope = await this.policy.scope(request);
+    const scope = await this.policy.writeScope(request);
     const refuse = (row: Item, detail?: string) =>
       crudErrors.invalid_transition({
         detail: detail ?? `"${name}" is not possible from "${String(row[state])}".`,
@@ -233,6 +240,7 @@ export class Writer {
             ).written;
       const after = written ?? (await this.#locked(tx, scope, key, options));
       if (written !== undefined) {
+        await this.#tellAccess(tx, request, 'update', before, after);
         await this.#stillVisible(tx, request, scope, after);
         await this.#changed(context, request, { operation: `transition:${name}`, via: options.via, before, after });
       }
@@ -242,19 +250,45 @@ export class Writer {
   }
 
   /** The row by its key, among those the caller sees, locked against other writers. */
-  async #locked(tx: Db, scope: Scope, key: RowKey, options: WriteOptions): Promise<Item> {
+  async #locked(tx: Db, scope: WriteScope, key: RowKey, options: WriteOptions): Promise<Item> {
     const row = await this.#select(tx, scope, key, options, true);
     return row ?? notFound();
   }
 
-  async #select(db: Db, scope: Scope, key: RowKey, options: WriteOptions, lock: boolean): Promise<Item | undefined> {
+  /** One statement decides whether there is a row for the caller, and whether it may do this to it. */
+  async #select(db: Db, scope: WriteScope, key: RowKey, options: WriteOptions, lock: boolean): Promise<Item | undefined> {
     const { statements } = this.policy;
     const parameters: unknown[] = [];
+    const { allowed } = scope;
+    const isOpen = allowed === undefined || allowed.compiled.constant === true;
+    const decision = isOpen
+      ? ''
+      : `, case when ${allowed.compiled.append(db.dialect, 't0', parameters)} then 1 else 0 end as ${quoteName(ALLOWED)}`;
     const where = this.#whereKey(db, scope, key, options, parameters);
     // The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile.
     const locking = lock && db.dialect === 'postgres' ? ' for no key update of t0' : '';
-    const [row] = await db.query<Item>(`select ${statements.list} from ${statements.table} t0 where ${where}${locking}`, parameters);
-    return row;
+    const [row] = await db.query<Item>(
+      `select ${statements.list}${decision} from ${statements.table} t0 where ${where}${locking}`,
+      parameters,
+    );
+    if (row === undefined || isOpen) return row;
+    const { [ALLOWED]: isAllowed, ...rest } = row;
+    if (Number(isAllowed) !== 1) throw actionDenied(allowed.action);
+    return rest;
+  }
+
+  /** Grants follow the row: made for its creator, moved, removed with it. */
+  async #tellAccess(
+    tx: Db,
+    request: CrudRequest,
+    operation: AccessWrite['operation'],
+    before: Item | null,
+    after: Item | null,
+  ): Promise<void> {
+    const { access } = this.policy.options;
+    if (access?.written === undefined) return;
+    const { requestId } = request;
+    await access.written({ ...this.policy.accessContext(request, tx), operation, before, after, requestId });
   }
 
   /** The row a create hook returned instead of making one, as it is in the database and if the caller sees it. */
@@ -353,7 +387,7 @@ export class Writer {
   }
 
   /** Why no row was hit: it is not there for this caller, or it has another version. */
-  async #missing(db: Db, scope: Scope, key: RowKey, options: WriteOptions): Promise<Error> {
+  async #missing(db: Db, scope: WriteScope, key: RowKey, options: WriteOptions): Promise<Error> {
     if (options.ifMatch === undefined) return coreErrors.not_found();
     const row = await this.#select(db, scope, key, options, false);
     return row === undefined ? coreErrors.not_found() : stale(row, options);
@@ -503,6 +537,13 @@ function notFound(): never {
 function stale(row: Item, { etagOf }: WriteOptions): Error {
   const etag = etagOf?.(row);
   return crudErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
+}
+
+/** The column of a statement that says whether the action is allowed. */
+const ALLOWED = '~allowed';
+
+function actionDenied(action: string): Error {
+  return coreErrors.permission_denied({ detail: `You may see this, but not do "${action}" to it.`, extensions: { action } });
 }
 
 function unwritable(fields: readonly string[]): Error {
