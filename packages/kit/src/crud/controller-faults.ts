@@ -216,6 +216,7 @@ class ControllerFaults {
       'partialUpdate',
       'destroy',
       'transitions',
+      ...DECLARED,
       ...RESERVED,
     ]);
     for (const name of transitions) {
@@ -226,7 +227,18 @@ class ControllerFaults {
       if (RESERVED.includes(name))
         this.#add('E018', `the field "${name}" replaces a member that generic operations use.`, 'Give it another name.');
     for (const name of Object.keys(options.operations ?? {})) {
-      const known = ['list', 'query', 'retrieve', 'create', 'update', 'partialUpdate', 'destroy', ...transitions, 'transitions'];
+      const known = [
+        'list',
+        'query',
+        'retrieve',
+        'create',
+        'update',
+        'partialUpdate',
+        'destroy',
+        ...DECLARED,
+        ...transitions,
+        'transitions',
+      ];
       if (!known.includes(name))
         this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
     }
@@ -276,6 +288,8 @@ class ControllerFaults {
   }
 }
 
+/** Operations that an option of the same name declares. */
+const DECLARED = ['export'];
 const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'install'];
 
 function isUnique(

@@ -8,6 +8,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { Controller, type ControllerBase } from '../http/controller.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import { jsonSchema } from '../http/json-schema.ts';
+import { raw } from '../http/raw.ts';
 import { type HttpMethod, type ResponseFacts, type Route, type WrapOptions } from '../http/route.ts';
 import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
@@ -15,12 +16,13 @@ import { isAuthenticated } from '../permissions/built-ins.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
+import { mediaTypes } from './export.ts';
 import { controllerFaults } from './controller-faults.ts';
 import { Operations } from './operations.ts';
 import { splitOptions } from './option-rules.ts';
 import type { Name, Relations } from './relation.ts';
 import { type AnyResource, isResource, type RelatedOf, resource, type Resource, type ResourceOptions } from './resource.ts';
-import { bodySchemas, itemSchema, keyParams, listQuery, pageQuery, pageSchema, queryBody, shapeQuery } from './schemas.ts';
+import { bodySchemas, exportQuery, itemSchema, keyParams, listQuery, pageQuery, pageSchema, queryBody, shapeQuery } from './schemas.ts';
 import type { Item } from './select-unit.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
@@ -237,6 +239,7 @@ class RouteBuilder {
       { params: this.params, raises: [...notFound, ...conflicts, ...guarded] },
       operations.destroy,
     );
+    yield* this.#fileRoutes(parentParams);
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
       const facts = {
@@ -263,6 +266,29 @@ class RouteBuilder {
         { params: this.params, response: TransitionList, raises: notFound },
         operations.transitions,
       );
+  }
+
+  /** Rows as files. */
+  *#fileRoutes(parentParams: { readonly params?: Schema }): Iterable<[string, Route]> {
+    const operations = this.#operations;
+    const { exporter } = operations;
+    if (exporter !== undefined) {
+      const { formats } = exporter.options;
+      const query = lazyQuery(() => exportQuery(operations.list, formats));
+      const types = formats.map((format) => mediaTypes[format]);
+      const headers = { 'Content-Disposition': 'The name of the file.' };
+      const description =
+        'All rows that match, as a file; never a part that looks whole: an error cuts CSV and is the last line of JSON Lines.';
+      const facts = {
+        ...parentParams,
+        query,
+        response: raw(types[0] as string),
+        responses: { 200: { headers, description, mediaTypes: types } },
+        raises: [crudErrors.export_too_large, ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly])],
+        timeoutMs: 0,
+      };
+      yield* this.#route('export', 'GET', '/export', 'read', facts, exporter.handle);
+    }
   }
 
   #parentParams(): Schema {

@@ -9,6 +9,7 @@ import type { HandlerContext } from '../http/handler-context.ts';
 import type { Route, RouteFacts } from '../http/route.ts';
 import type { Schema } from '../http/schema.ts';
 import type { Permission } from '../permissions/permission.ts';
+import type { ExportOptions, FileFormat } from './export.ts';
 import type { CustomFilter } from './filter.ts';
 import type { ListPage } from './list.ts';
 import type { PageOptions } from './page-options.ts';
@@ -54,7 +55,9 @@ export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'p
 
 /** Facts of one operation; a permission is added to the controller's. `false` removes the operation. */
 export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
-type OperationsOf = { readonly [K in Operation]?: false | OperationOptions };
+/** Operations that exist only where an option of the same name declares them. */
+export type DeclaredOperation = 'export';
+type OperationsOf = { readonly [K in Operation | DeclaredOperation]?: false | OperationOptions };
 /** The operations that are not `false`. */
 export type Offered<N> = Exclude<Operation, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
 
@@ -83,6 +86,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly etag?: 'required' | 'optional' | false;
   /** QUERY with a filter tree in the body, and its alias `POST /query`; true when filters exist. */
   readonly queryMethod?: boolean;
+  /** `GET /export`: `['csv', 'jsonl']`, the first is the default. */
+  readonly export?: readonly FileFormat[] | ExportOptions;
   readonly operations?: N & OperationsOf;
 }
 
@@ -136,9 +141,9 @@ type AnyContext = HandlerContext<any, any, any, any, any>;
 /** What the generated base gives a subclass: one route field per operation, and the policy for routes of its own. */
 export type CrudBase<C extends Columns, U extends User | null, N extends string, T extends string, I, P> = ControllerBase & {
   readonly [K in N | T | (string extends T ? never : [T] extends [never] ? never : 'transitions')]: Route;
-} & {
+} & { readonly [K in DeclaredOperation]?: Route } & {
   /** Overrides an operation: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`. A permission is added. */
-  wrap<K extends N | T>(
+  wrap<K extends N | T | DeclaredOperation>(
     operation: K,
     facts: Partial<RouteFacts & { readonly permission: Permission }>,
     handler?: (

@@ -21,6 +21,11 @@ export const crudErrors = defineErrors('crud', {
     detail: 'The expansion would read too many rows.',
     remedy: 'Expand fewer paths, or ask for smaller pages with `limit`.',
   },
+  export_too_large: {
+    status: 422,
+    detail: 'The export has too many rows.',
+    remedy: 'Filter the rows, and export them in several parts; `rows_max` is the limit.',
+  },
   invalid_transition: {
     status: 409,
     detail: 'The row cannot make this transition from its state.',

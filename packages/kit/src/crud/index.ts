@@ -3,6 +3,7 @@ export type { CrudCaller } from './crud-caller.ts';
 export { crudOf, type CrudProgram, type ProgramCaller } from './crud-of.ts';
 export type { CrudClass, CrudOptions, RowWriter } from './crud-options.ts';
 export { crudErrors } from './errors.ts';
+export type { ExportOptions, FileFormat } from './export.ts';
 export { visibleTo, writableBy, type FieldRule } from './field-rule.ts';
 export { filter, type CustomFilter } from './filter.ts';
 export type { ListPage } from './list.ts';

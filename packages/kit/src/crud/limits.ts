@@ -17,6 +17,9 @@ export const limits = Object.freeze({
   /** Rows that one request may read for its expansions: page × limits per parent. */
   expandRows: 10_000,
   countUpTo: 1_000,
+  exportRows: 1_000_000,
+  exportIdleMs: 60_000,
+  exportDurationMs: 15 * 60_000,
   /** Compiled statements kept per resource. */
   plans: 1_000,
   /** Distinct permissions that decide what is seen of a resource: 2⁶ plans at most. */

@@ -47,6 +47,7 @@ export interface ShapeParameters {
 }
 
 const SHAPE_NAMES = ['fields', 'expand'] as const;
+const PAGE_NAMES: ReadonlySet<string> = new Set(['limit', 'cursor', 'offset']);
 const LIST_NAMES = ['search', 'ordering', 'limit', 'cursor', 'offset', ...SHAPE_NAMES] as const;
 
 /** Names that no filter may have. */
@@ -88,7 +89,22 @@ export class ListQueryReader {
     ];
   }
 
-  async readGet(given: QueryValues): Promise<ListRequest> {
+  /** The query string of an export: a list without pages, with to-one relations only, and a format. */
+  async readExport<F extends string>(
+    given: QueryValues,
+    formats: readonly F[],
+  ): Promise<{ readonly list: ListRequest; readonly format: F }> {
+    const { format = formats[0], ...rest } = given;
+    if (!formats.includes(format as F)) this.#refuse(['query', 'format'], 'invalid', `Give one of ${formats.join(', ')}.`);
+    const list = await this.#readList(rest, (name) => name === 'format' || !PAGE_NAMES.has(name), ['format']);
+    return { list, format: format as F };
+  }
+
+  readGet(given: QueryValues): Promise<ListRequest> {
+    return this.#readList(given, () => true);
+  }
+
+  async #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): Promise<ListRequest> {
     const where: Where[] = [];
     const bound: [string, unknown][] = [];
     const names = Object.keys(given);
@@ -117,12 +133,12 @@ export class ListQueryReader {
         if (condition !== undefined) where.push(condition);
         continue;
       }
-      known ??= new Set(this.#names(false));
+      known ??= new Set([...this.#names(false).filter(isOffered), ...more]);
       if (!known.has(name) || parameter !== undefined) this.#refuseName(name, [...known]);
     }
     const search = this.#search(given['search'], ['query', 'search']);
     const ordering = this.#ordering(given['ordering']);
-    const shape = this.#shape(given);
+    const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
     this.#finish();
     if (search !== undefined) {
@@ -161,18 +177,18 @@ export class ListQueryReader {
     return shape;
   }
 
-  #shape(given: QueryValues): ShapeParameters {
+  #shape(given: QueryValues, isToOneOnly = false): ShapeParameters {
     return {
       fields: given['fields'] === undefined ? undefined : this.#paths('fields', given['fields']),
-      expand: this.#expand(given['expand']),
+      expand: this.#expand(given['expand'], isToOneOnly),
     };
   }
 
-  #expand(given: string | string[] | undefined): readonly string[] {
+  #expand(given: string | string[] | undefined, isToOneOnly: boolean): readonly string[] {
     if (given === undefined) return [];
     const { expand } = this.#list;
     const paths = this.#paths('expand', given);
-    const usable = [...expand].filter((path) => this.#isExpandable(path));
+    const usable = [...expand].filter((path) => this.#isExpandable(path, isToOneOnly));
     for (const path of paths) {
       // Too deep is answered as such, by whoever counts the cost.
       if (path.split('.').length > limits.expandDepth || paths.length > limits.expandPaths) continue;
@@ -187,11 +203,11 @@ export class ListQueryReader {
   }
 
   /** A relation through a column the caller does not see is as unknown as the column. */
-  #isExpandable(path: string): boolean {
+  #isExpandable(path: string, isToOneOnly: boolean): boolean {
     let { policy } = this.#list;
     for (const step of path.split('.')) {
       const edge = policy.edge(step);
-      if (edge === undefined) return false;
+      if (edge === undefined || (isToOneOnly && edge.kind === 'many')) return false;
       const through = edge.kind === 'one' ? policy.shown.get(edge.column) : undefined;
       if (through !== undefined && policy.sees(this.#visibilityOf(policy), through) !== true) return false;
       policy = edge.target;

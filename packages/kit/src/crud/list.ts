@@ -48,7 +48,7 @@ export interface ListContext {
 
 const keysets = new WeakMap<Policy, BoundedCache<Keyset>>();
 
-function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
+export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
   let known = keysets.get(policy);
   if (known === undefined) keysets.set(policy, (known = new BoundedCache(limits.plans)));
   const names = ordering.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
@@ -175,7 +175,8 @@ function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
   return Object.fromEntries(keyset.columns.map(({ name }) => [name, unit.extra(row, name)]));
 }
 
-async function conditions(
+/** The conditions of a request, and those of the address. */
+export async function conditions(
   request: CrudRequest,
   policy: Policy,
   where: readonly Where[],

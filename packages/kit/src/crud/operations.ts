@@ -18,6 +18,7 @@ import { BoundedCache } from './bounded-cache.ts';
 import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
+import { Exporter } from './export.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
 import { limits } from './limits.ts';
@@ -62,9 +63,12 @@ export class Operations {
   #involved: readonly Policy[] = [];
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
 
+  readonly exporter: Exporter | undefined;
+
   constructor(resource: AnyResource, options: AnyCrudOptions) {
     this.resource = resource;
     this.options = options;
+    this.exporter = options.export === undefined ? undefined : new Exporter(this, options.export);
   }
 
   /** Every controller of the app exists: relations can be followed. */
@@ -160,7 +164,7 @@ export class Operations {
     };
   }
 
-  async #visibilityOf(request: CrudRequest): Promise<(policy: Policy) => Visibility> {
+  async visibilityOf(request: CrudRequest): Promise<(policy: Policy) => Visibility> {
     for (const policy of this.#involved) {
       const visibility = policy.visibility(request);
       if (visibility instanceof Promise) await visibility;
@@ -168,7 +172,7 @@ export class Operations {
     return (policy) => policy.visibility(request) as Visibility;
   }
 
-  #shape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters, pageSize: number): Shape {
+  shape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters, pageSize: number): Shape {
     const masks = this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
     refuseCostlyExpand(expand, undefined, pageSize);
     const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () => {
@@ -185,7 +189,7 @@ export class Operations {
 
   readonly readPage = async (context: Context): Promise<ListPage> => {
     const request = await this.request(context, 'list');
-    const visibilityOf = await this.#visibilityOf(request);
+    const visibilityOf = await this.visibilityOf(request);
     const list = await new ListQueryReader(this.list, request, visibilityOf).readGet(context.query as QueryValues);
     const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
     return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
@@ -193,7 +197,7 @@ export class Operations {
 
   readonly readQuery = async (context: Context): Promise<ListPage> => {
     const request = await this.request(context, 'list');
-    const visibilityOf = await this.#visibilityOf(request);
+    const visibilityOf = await this.visibilityOf(request);
     const list = await new ListQueryReader(this.list, request, visibilityOf).readQuery(
       context.query as QueryValues,
       (context.body ?? {}) as Readonly<Record<string, unknown>>,
@@ -209,9 +213,9 @@ export class Operations {
     operation: string,
     isFreeForm: boolean,
   ): Promise<ListPage> {
-    const shape = this.#shape(visibilityOf, list, list.limit);
+    const shape = this.shape(visibilityOf, list, list.limit);
     const db = this.policy.database(request);
-    const fixed = [...(await this.#permittedRows(context, request)), ...(await this.#parentRows(context, request, db, true))];
+    const fixed = [...(await this.permittedRows(context, request)), ...(await this.parentRows(context, request, db, true))];
     const url = exchangeOf(context.request).url;
     const mark = url.indexOf('?');
     const queryString = mark === -1 ? '' : url.slice(mark + 1);
@@ -230,7 +234,7 @@ export class Operations {
       ...(page.next === null ? [] : [`<${page.next}>; rel="next"`]),
       ...(page.previous === null ? [] : [`<${page.previous}>; rel="prev"`]),
     ];
-    this.#answerWith(
+    this.answerWith(
       context,
       page,
       { kind: 'body' },
@@ -243,7 +247,7 @@ export class Operations {
   }
 
   /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
-  async #permittedRows(context: Context, request: CrudRequest): Promise<CompiledWhere[]> {
+  async permittedRows(context: Context, request: CrudRequest): Promise<CompiledWhere[]> {
     const exchange = exchangeOf(context.request);
     if (exchange.verdict !== 'unknown') return [];
     const rows = await exchange.route?.permission.rows(exchange);
@@ -253,11 +257,11 @@ export class Operations {
   }
 
   /** Rows of the parent in the address. A parent the caller does not see is a 404 for the whole request. */
-  async #parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<CompiledWhere[]> {
+  async parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<CompiledWhere[]> {
     const { parent } = this;
     if (parent === undefined) return [];
     const { edge } = parent;
-    const value = this.#parentValue(context);
+    const value = this.parentValue(context);
     await edge.target.scope(request);
     if (mustExist) {
       const unit = new SelectUnit(keyShape(edge.target));
@@ -272,7 +276,7 @@ export class Operations {
     return [this.policy.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
   }
 
-  #parentValue(context: Context): unknown {
+  parentValue(context: Context): unknown {
     const { edge, param } = this.parent as { readonly edge: Edge; readonly param: string };
     const settings = edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings;
     const read = readParameter(settings, (context.params as Record<string, string>)[param] as string);
@@ -284,20 +288,20 @@ export class Operations {
     const request = await this.request(context, 'retrieve');
     const { shape, isFreeForm } = await this.#singleShape(context, request);
     const db = this.policy.database(request);
-    const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.#parentRows(context, request, db, false))];
+    const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.parentRows(context, request, db, false))];
     const unit = this.#singleUnit(context, shape);
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
     if (needsRow) await context.authorize(wholeRow(unit, row));
-    this.#answerWith(context, item, this.#tag(unit, row));
+    this.answerWith(context, item, this.#tag(unit, row));
     return item;
   };
 
   async #singleShape(context: Context, request: CrudRequest): Promise<{ readonly shape: Shape; readonly isFreeForm: boolean }> {
-    const visibilityOf = await this.#visibilityOf(request);
+    const visibilityOf = await this.visibilityOf(request);
     const given = context.query as QueryValues;
     const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, visibilityOf).readShape(given);
-    return { shape: this.#shape(visibilityOf, parameters, 1), isFreeForm: parameters !== WHOLE };
+    return { shape: this.shape(visibilityOf, parameters, 1), isFreeForm: parameters !== WHOLE };
   }
 
   /** Every column where somebody must look at the whole row: a permission about it. */
@@ -323,13 +327,13 @@ export class Operations {
     const request = await this.request(context, 'create');
     const { shape } = await this.#singleShape(context, request);
     const db = this.policy.database(request);
-    await this.#parentRows(context, request, db, true);
+    await this.parentRows(context, request, db, true);
     const options = this.#writeOptions(context, shape);
     const body = context.body as Item;
     const { row, item } = await this.#written(request, shape, (present) => this.writer.create(db, request, body, { ...options, present }));
     const key = encodeURIComponent(String(row[this.lookup.name]));
     const path = (exchangeOf(context.request).url.split('?', 1)[0] as string).replace(/\/+$/, '');
-    this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row), {
+    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row), {
       location: `${path.slice(path.lastIndexOf('/') + 1)}/${key}`,
     });
     return item;
@@ -350,7 +354,7 @@ export class Operations {
     const { row, item } = await this.#written(request, shape, (present) =>
       this.writer.update(db, request, this.#key(context), changes, { ...options, present }),
     );
-    this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
     return item;
   }
 
@@ -399,7 +403,7 @@ export class Operations {
       const { row, item } = await this.#written(request, shape, (present) =>
         this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, present }),
       );
-      this.#answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+      this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
       return item;
     };
   }
@@ -479,13 +483,13 @@ export class Operations {
       sent: sentNames(context),
       ifMatch: this.options.etag === false ? undefined : readIfMatch(exchange.headers['if-match'] as string | undefined),
       etagOf: (row) => this.#etagOfRow(shape, row),
-      ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.#parentValue(context) } }),
+      ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
       ...(exchange.verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
     };
   }
 
   async #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Promise<WriteOptions> {
-    if (this.parent !== undefined) await this.#parentRows(context, request, this.policy.database(request), true);
+    if (this.parent !== undefined) await this.parentRows(context, request, this.policy.database(request), true);
     return this.#writeOptions(context, shape);
   }
 
@@ -570,8 +574,8 @@ export class Operations {
   /** Rows as the caller may see them. */
   async presentAs<V extends Item | readonly Item[]>(request: CrudRequest, given: V): Promise<Presented<V>> {
     const rows: readonly Item[] = Array.isArray(given) ? given : [given];
-    const visibilityOf = await this.#visibilityOf(request);
-    const unit = unitFor(this.#shape(visibilityOf, WHOLE, 1), []);
+    const visibilityOf = await this.visibilityOf(request);
+    const unit = unitFor(this.shape(visibilityOf, WHOLE, 1), []);
     const isJoined = unit.joined().length > 0;
     const items = isJoined
       ? await this.#presentJoined(request, unit, rows)
@@ -597,7 +601,7 @@ export class Operations {
 
   // — answering —
 
-  #answerWith(context: Context, value: unknown, tag: TagSource, headers: Readonly<Record<string, string>> = {}): void {
+  answerWith(context: Context, value: unknown, tag: TagSource, headers: Readonly<Record<string, string>> = {}): void {
     (context.reply as CrudReply)[answerFacts] = { value, tag: this.options.etag === false ? undefined : tag, headers };
   }
 

@@ -8,6 +8,7 @@ import {
   instanceOf,
   isMembers,
   listOf,
+  milliseconds,
   objectWith,
   oneOf,
   recordOf,
@@ -69,6 +70,8 @@ const aFilter = rule(
   "a list of operators such as ['eq', 'in'], or filter(schema, where)",
   (value) => isCustomFilter(value) || (Array.isArray(value) && value.length > 0),
 );
+const aFileFormat = oneOf('csv', 'jsonl');
+const fileFormats = listOf(aFileFormat, { min: 1 });
 const pageSize = wholeNumber(1, 10_000);
 
 export const controllerRules: Rules = {
@@ -99,6 +102,11 @@ export const controllerRules: Rules = {
   }),
   etag: oneOf('required', 'optional', false),
   queryMethod: flag,
+  export: either(
+    "a list of 'csv' and 'jsonl', or { formats, rowsMax, idleMs, durationMs }",
+    fileFormats,
+    objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
+  ),
   operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
 };
 

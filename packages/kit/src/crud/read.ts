@@ -40,16 +40,21 @@ export function keptStatements(policy: Policy): number {
   return textsOf(policy).size;
 }
 
-/** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
-export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
+/** A statement with its parameters; undefined when no row can match. */
+interface SelectStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+async function selectStatement(db: Db, request: CrudRequest, selection: Selection): Promise<SelectStatement | undefined> {
   const { unit, where, after, orderBy = '', limit, offset } = selection;
   const { policy } = unit.shape;
   const scope = await policy.scope(request);
   const joined = await Promise.all(unit.joined().map(async (target) => target.scope(request)));
-  if (scope.compiled.constant === false) return [];
+  if (scope.compiled.constant === false) return undefined;
   const { dialect } = db;
   const conditions = [scope.compiled, ...where].filter((each) => each.constant !== true);
-  if (conditions.some((each) => each.constant === false)) return [];
+  if (conditions.some((each) => each.constant === false)) return undefined;
   const key = [
     dialect,
     unit.key,
@@ -82,9 +87,26 @@ export async function selectRows(db: Db, request: CrudRequest, selection: Select
     ...(limit === undefined ? [] : [limit]),
     ...(offset === undefined || offset === 0 ? [] : [offset]),
   ];
-  // Rows that go straight out are read in their JSON form: no Date is made only to be written as text again.
-  const isWire = unit.isWire && selection.forCode !== true;
-  return db.query<Item>(text, values, { ...(selection.isFreeForm ? { replanned: true } : {}), ...(isWire ? { as: 'wire' } : {}) });
+  return { text, values };
+}
+
+/** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
+export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
+  const statement = await selectStatement(db, request, selection);
+  if (statement === undefined) return [];
+  const { text, values } = statement;
+  return db.query<Item>(text, values, { ...(selection.isFreeForm ? { replanned: true } : {}), ...formOf(selection) });
+}
+
+/** The rows of one selection through a cursor, chunk by chunk, in flat memory. */
+export async function* streamRows(db: Db, request: CrudRequest, selection: Selection, chunkSize: number): AsyncGenerator<Item[]> {
+  const statement = await selectStatement(db, request, selection);
+  if (statement !== undefined) yield* db.stream<Item>(statement.text, statement.values, chunkSize, formOf(selection));
+}
+
+/** Rows that go straight out are read in their JSON form: no Date is made only to be written as text again. */
+function formOf({ unit, forCode }: Selection): { readonly as?: 'wire' } {
+  return unit.isWire && forCode !== true ? { as: 'wire' } : {};
 }
 
 /** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */

@@ -8,7 +8,7 @@ import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import { pascal } from './names.ts';
 import { readParameter } from './parameter-value.ts';
-import type { Policy, ShownColumn } from './policy.ts';
+import type { Edge, Policy, ShownColumn } from './policy.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
 function named<O>(
@@ -216,8 +216,31 @@ function pageProperties({ page }: ListDeclaration): Record<string, JsonSchema> {
 
 /** Every parameter of a list, typed. */
 export function listQuery(list: ListDeclaration): RawQuerySchema {
-  const { filters, search, ordering } = list;
+  return rawQuery({ ...rowProperties(list), ...pageProperties(list), ...shapeProperties(list) });
+}
+
+/** Every parameter of an export: those of the list without its pages, and the format. */
+export function exportQuery(list: ListDeclaration, formats: readonly string[]): RawQuerySchema {
+  const toOne = new Set([...list.expand].filter((path) => leadsToOne(list.policy, path)));
   return rawQuery({
+    format: { type: 'string', enum: [...formats], default: formats[0] },
+    ...rowProperties(list),
+    ...shapeProperties({ ...list, expand: toOne }),
+  });
+}
+
+function leadsToOne(policy: Policy, path: string): boolean {
+  let at: Policy | undefined = policy;
+  return path.split('.').every((step) => {
+    const edge: Edge | undefined = at?.edge(step);
+    at = edge?.target;
+    return edge?.kind === 'one';
+  });
+}
+
+/** Which rows, and in which order. */
+function rowProperties({ filters, search, ordering }: ListDeclaration): Record<string, JsonSchema> {
+  return {
     ...filterProperties(filters),
     ...(search.length > 0
       ? {
@@ -239,9 +262,7 @@ export function listQuery(list: ListDeclaration): RawQuerySchema {
             maxItems: limits.orderingColumns,
           },
         }),
-    ...pageProperties(list),
-    ...shapeProperties(list),
-  });
+  };
 }
 
 function filterProperties(filters: FilterParameters): Record<string, JsonSchema> {

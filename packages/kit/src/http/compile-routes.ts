@@ -290,9 +290,9 @@ class RouteCompiler implements CompiledMount {
 
   #responses(where: string, given: NonNullable<Route['options']['responses']>): CompiledRoute['responses'] {
     return Object.fromEntries(
-      Object.entries(given).map(([status, { description, response, headers = {} }]) => [
+      Object.entries(given).map(([status, { description, response, headers = {}, mediaTypes = [] }]) => [
         status,
-        { description, response: this.#schema(where, `response ${status}`, response, 'output'), headers },
+        { description, response: this.#schema(where, `response ${status}`, response, 'output'), headers, mediaTypes },
       ]),
     );
   }

@@ -16,6 +16,8 @@ export interface CompiledResponse {
   readonly description: string | undefined;
   readonly response: RouteSchema | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** Empty: JSON, or the route's own media type. */
+  readonly mediaTypes: readonly string[];
 }
 
 /** An error a route is known to answer with. */

@@ -25,6 +25,8 @@ export interface ResponseFacts {
   readonly response?: Schema;
   /** Response headers by name, each with what it says: `{ ETag: 'The version of the row.' }`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of an answer that is not JSON and comes in several forms: `['text/csv', 'application/x-ndjson']`. */
+  readonly mediaTypes?: readonly string[];
 }
 
 export interface RouteFacts {

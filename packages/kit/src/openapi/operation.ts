@@ -127,11 +127,9 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
     };
   }
   if (schema === undefined && route.mediaType === undefined) return { description, headers };
-  return {
-    description,
-    headers,
-    content: { [route.mediaType ?? 'application/json']: schema === undefined ? {} : mediaOf(schema, context.components) },
-  };
+  const media = schema === undefined ? {} : mediaOf(schema, context.components);
+  const mediaTypes = own === undefined || own.mediaTypes.length === 0 ? [route.mediaType ?? 'application/json'] : own.mediaTypes;
+  return { description, headers, content: Object.fromEntries(mediaTypes.map((type) => [type, media])) };
 }
 
 const isoDate = (value: string | Date): string => new Date(value).toISOString();
