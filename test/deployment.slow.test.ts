@@ -91,14 +91,16 @@ test('what compose.yaml describes runs here: migrate, serve, deliver, answer the
   await expect.poll(healthy(probed('config-server', ports.config)), { timeout: 300_000 }).toBe(true);
   const api = start('api');
   const worker = start('worker');
+  const jobs = start('jobs');
   await expect.poll(healthy(probed('api', ports.api)), { timeout: 300_000 }).toBe(true);
   for (const path of pods().flatMap(({ where, spec }) => (where.endsWith('orders-api') ? probePaths(spec.containers) : [])))
     expect([path, (await fetch(`http://127.0.0.1:${ports.api}${path}`)).status]).toEqual([path, 200]);
   await expect.poll(() => configServer.output(), { timeout: 300_000 }).toContain('"application":"orders"');
 
   await expect.poll(() => worker.output(), { timeout: 300_000 }).toContain('Delivering');
+  await expect.poll(() => jobs.output(), { timeout: 300_000 }).toContain('Running jobs');
 
-  for (const [name, { child, exit, output }] of Object.entries({ api, worker, configServer })) {
+  for (const [name, { child, exit, output }] of Object.entries({ api, worker, jobs, configServer })) {
     child.kill('SIGTERM');
     expect([name, await exit, output()]).toEqual([name, 0, expect.not.stringMatching(/"level":[56]0/)]);
   }

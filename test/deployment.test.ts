@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
+import { readJobsOptions } from '../packages/kit/src/contrib/jobs/options.ts';
 import { DEFAULT_TIMEOUT_MS } from '../packages/kit/src/contrib/webhooks/network/transport.ts';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods, resources, unitLines, units } from './deployment/manifests.ts';
@@ -38,7 +39,7 @@ test('no secret is a variable: each comes from a file that is mounted', () => {
   const named = processes
     .filter(({ where }) => where.startsWith('compose'))
     .flatMap(({ environment }) => Object.entries(environment).filter(([name]) => name.endsWith('_FILE')));
-  expect(named).toHaveLength(12);
+  expect(named).toHaveLength(16);
   expect(named.filter(([, file]) => !mounted.has(file))).toEqual([]);
   for (const unit of units()) {
     const lines = unitLines(unit);
@@ -58,6 +59,17 @@ test('whatever is stopped has more time than a worker needs to finish what it is
   for (const { stopSeconds } of workers) expect(stopSeconds).toBeGreaterThan(DEFAULT_TIMEOUT_MS / 1000 + 10);
 });
 
+test('a job worker is stopped with more time than its jobs get to finish', () => {
+  const workers = deployedProcesses().filter(({ argv }) => argv.includes('jobs'));
+  expect(workers.map(({ where }) => where)).toEqual([
+    'compose jobs',
+    'kubernetes Deployment orders-jobs',
+    'deploy/systemd/orders-jobs@.service',
+  ]);
+  const { stopTimeoutMs } = readJobsOptions({ jobs: [] });
+  for (const { stopSeconds } of workers) expect(stopSeconds).toBeGreaterThan(stopTimeoutMs / 1000 + 10);
+});
+
 describe('nothing runs as root, writes to its image or can gain privileges', () => {
   test('in compose', () => {
     expect(source('deploy/docker/Dockerfile')).toMatch(/^USER node$/m);
@@ -66,7 +78,7 @@ describe('nothing runs as root, writes to its image or can gain privileges', () 
   });
 
   test('in Kubernetes', () => {
-    expect(pods()).toHaveLength(5);
+    expect(pods()).toHaveLength(6);
     for (const { spec } of pods()) {
       expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
       for (const container of spec.containers)

@@ -8,6 +8,7 @@ import { PrometheusRegistry } from '../packages/kit/src/contrib/metrics/promethe
 import { accounts } from '../packages/kit/src/contrib/accounts/index.ts';
 import { apiKeys } from '../packages/kit/src/contrib/apikeys/index.ts';
 import { audit } from '../packages/kit/src/contrib/audit/index.ts';
+import { jobs } from '../packages/kit/src/contrib/jobs/index.ts';
 import { metrics } from '../packages/kit/src/contrib/metrics/index.ts';
 import { webhooks } from '../packages/kit/src/contrib/webhooks/index.ts';
 import { allowAny, createApp } from '../packages/kit/src/index.ts';
@@ -32,7 +33,14 @@ beforeAll(async () => {
   const app = createApp({
     database: 'sqlite::memory:',
     log: { level: 'silent' },
-    modules: [accounts(), apiKeys(), audit(), webhooks(), metrics({ path: '/metrics', permission: allowAny, process: false })],
+    modules: [
+      accounts(),
+      apiKeys(),
+      audit(),
+      webhooks(),
+      jobs({ jobs: [] }),
+      metrics({ path: '/metrics', permission: allowAny, process: false }),
+    ],
     mount: {},
   });
   const registry = app.registry.metrics as PrometheusRegistry;

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountsOf } from '../src/contrib/accounts/accounts.ts';
+import { AccountController } from '../src/contrib/accounts/index.ts';
+import { createUser } from '../src/contrib/accounts/manage-users.ts';
 import { formatKey, newPrefix, newSecret } from '../src/contrib/apikeys/key.ts';
 import { rotateApiKey } from '../src/contrib/apikeys/index.ts';
 import { audit } from '../src/contrib/audit/index.ts';
@@ -14,7 +17,11 @@ describeDatabases(
     let kit: KeyApp;
     beforeAll(async () => {
       const modules = [audit(), metrics({ path: '/metrics', permission: allowAny, process: false })];
-      kit = await startKeyApp(database.db, { modules, keys: { failedAttempts: '8/min' } });
+      kit = await startKeyApp(database.db, {
+        modules,
+        keys: { failedAttempts: '8/min' },
+        app: { mount: { '/': { '/account': AccountController } } },
+      });
     });
     afterAll(() => kit.app.close());
 
@@ -42,6 +49,21 @@ describeDatabases(
       expect(['accepted', 'previous', 'malformed', 'refused', 'throttled'].map(of)).toEqual([1, 1, 4, 4, 1]);
       expect(exposition).not.toMatch(/not-a-key|kit_[a-z0-9]{12}_/);
       expect(count(exposition, 'kit_authentications_total{scheme="none",outcome="refused"}')).toBe(8);
+    });
+
+    test('logins are counted by outcome, and no name becomes a label', async () => {
+      const password = 'correct horse battery';
+      await createUser(database.db, { username: 'grace', password }, accountsOf(kit.app.db).management(null));
+      const logIn = async (login: string, given: string) =>
+        (await kit.call('POST', '/account/login', {}, { login, password: given })).status;
+      expect(await logIn('grace', password)).toBe(200);
+      const statuses: number[] = [];
+      for (let index = 0; index < 11; index += 1) statuses.push(await logIn('grace', 'wrong wrong wrong'));
+      expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429]);
+      const exposition = await scrape();
+      const of = (outcome: string) => count(exposition, `kit_accounts_logins_total{outcome="${outcome}"}`);
+      expect(['succeeded', 'refused', 'throttled'].map(of)).toEqual([1, 10, 1]);
+      expect(exposition).not.toContain('grace');
     });
 
     test('audit entries are counted by action once they are committed', async () => {

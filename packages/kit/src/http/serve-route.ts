@@ -1,8 +1,9 @@
+import { AsyncResource } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { activeTracing } from '../observe/tracing.ts';
+import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
@@ -32,6 +33,8 @@ interface RoutePlan extends AnswerPlan {
   readonly around: readonly Middleware[];
   readonly onFinish: readonly Middleware[];
   readonly enclosure: Enclosure | undefined;
+  /** Of the handler, in traces. */
+  readonly span: { readonly name: string; readonly options: SpanOptions };
 }
 
 /** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
@@ -50,6 +53,7 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     onResponse: middleware.filter((each) => each.onResponse !== undefined),
     onFinish: middleware.filter((each) => each.onFinish !== undefined),
     enclosure: enclosureOf(middleware),
+    span: handlerSpan(route),
     errors: route.errors,
     challenges: challengesOf(route.authenticators),
   };
@@ -64,6 +68,11 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     handler: handlerOf(plan),
     errorHandler: (error, request) => refuseBody(plan, request as KitRequest, error),
   };
+}
+
+function handlerSpan({ controller, field }: CompiledRoute): RoutePlan['span'] {
+  const name = `${controller}.${field}`;
+  return { name: `handler ${name}`, options: { attributes: { 'code.function.name': name } } };
 }
 
 function admit(host: Host, plan: RoutePlan, request: FastifyRequest, reply: FastifyReply, proceed: () => void): void {
@@ -157,8 +166,9 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const { route } = plan;
   const context = new Handling(exchange, input);
   if (route.kind === 'stream') {
-    const events = route.route.handler(context) as AsyncIterable<ServerSentEvent>;
-    sendStream(exchange, plan, events).catch((error: unknown) => fail(exchange, plan, error));
+    // Its generator runs while the events are sent, and so does the span of the handler.
+    const send = (): Promise<void> => sendStream(exchange, plan, route.route.handler(context) as AsyncIterable<ServerSentEvent>);
+    inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
   const result = plan.around.length > 0 ? runAround(plan, exchange, context) : callHandler(plan, exchange, context);
@@ -178,15 +188,9 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
-  const { route } = plan;
-  const tracing = activeTracing();
-  return tracing === undefined
+  return activeTracing() === undefined
     ? runHandler(plan, exchange, context)
-    : tracing.span(
-        `handler ${route.controller}.${route.field}`,
-        { attributes: { 'code.function.name': `${route.controller}.${route.field}` } },
-        () => runHandler(plan, exchange, context),
-      );
+    : inSpan(plan.span.name, plan.span.options, () => runHandler(plan, exchange, context));
 }
 
 function runHandler({ route }: RoutePlan, exchange: Exchange, context: Handling): unknown {
@@ -233,11 +237,19 @@ function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: u
       // Fastify would read a stream to its end to throw it away.
       discard(value);
       reply.send(Readable.from([]));
-    } else reply.send(value);
+    } else {
+      if (plan.enclosure !== undefined && value instanceof Readable) keepAsyncContext(value);
+      reply.send(value);
+    }
   } else reply.send();
 }
 
 const noText = (): string => '';
+
+/** A stream is read when its connection has room: what it does then, such as statements, still belongs to this request. */
+function keepAsyncContext(stream: Readable): void {
+  stream._read = AsyncResource.bind(stream._read.bind(stream));
+}
 
 /** A stream nobody reads keeps its file or connection open. */
 function discard(value: unknown): void {

@@ -57,6 +57,16 @@ describeDatabases(
       expect(await scrape()).not.toContain(receiver.origin);
     });
 
+    test('a result that comes after another worker has taken the delivery over is a lost claim', async () => {
+      await database.db.transaction((tx) => createEndpoint(tx, { owner: 'eve', url: receiver.url('/taken'), events: ['*'] }));
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 4 }, { owner: 'eve' }));
+      const before = await value(`kit_webhooks_lost_claims_total${at()}`);
+      const take = `update webhook_deliveries set claim_token = 'another' where status = 'pending' and claim_token is not null`;
+      receiver.answer('/taken', (_request, response) => void database.db.query(take).then(() => response.writeHead(200).end()));
+      await deliverDue(database.db);
+      expect((await value(`kit_webhooks_lost_claims_total${at()}`)) - (Number.isNaN(before) ? 0 : before)).toBe(1);
+    });
+
     test('endpoints that are disabled are counted', async () => {
       receiver.answer('/gone', 410);
       await database.db.transaction((tx) => createEndpoint(tx, { owner: 'bob', url: receiver.url('/gone'), events: ['*'] }));

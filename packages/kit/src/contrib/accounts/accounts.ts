@@ -2,6 +2,7 @@ import { moduleState, type App } from '../../app/index.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Log } from '../../http/index.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
 import type { ThrottleStorage } from '../../throttle/index.ts';
 import type { UserManagement } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
@@ -13,6 +14,8 @@ export interface Accounts {
   readonly log: Log;
   readonly throttleStorage: ThrottleStorage;
   readonly throttleRates: App['settings']['throttleRates'];
+  /** Undefined unless the application has metrics. */
+  readonly logins: Counter<'outcome'> | undefined;
   /** For the verbs that change users. */
   management(actor: UserManagement['actor'], requestId?: string | null): UserManagement;
 }
@@ -22,7 +25,10 @@ export const accountsState = moduleState<Accounts>({ name: 'Accounts', setUp: 'a
 /** The accounts module of an application, found from its database or a transaction on it. */
 export const accountsOf = (db: Db): Accounts => accountsState.of(db);
 
-export function accountsIn(app: App, settings: AccountsSettings): Accounts {
+/** What can come of a login by password. `throttled`: the account's budget of guesses is used up. */
+export const LOGIN_OUTCOMES = ['succeeded', 'refused', 'throttled', 'failed'] as const;
+
+export function accountsIn(app: App, settings: AccountsSettings, logins?: Counter<'outcome'>): Accounts {
   const { clock, log, throttleStorage, registry } = app;
   return Object.freeze({
     settings,
@@ -30,6 +36,7 @@ export function accountsIn(app: App, settings: AccountsSettings): Accounts {
     log,
     throttleStorage,
     throttleRates: app.settings.throttleRates,
+    logins,
     management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
       const { audit, userChanges } = registry;
       return { clock, passwordCost: settings.passwordCost, audit, userChanges, actor: actor ?? null, requestId };

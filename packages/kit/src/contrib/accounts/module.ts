@@ -1,6 +1,7 @@
 import type { Module } from '../../app/index.ts';
 import type { Database } from '../../db/db.ts';
-import { accountsIn, accountsState } from './accounts.ts';
+import type { Counter } from '../../observe/metric-registry.ts';
+import { accountsIn, accountsState, LOGIN_OUTCOMES } from './accounts.ts';
 import { accountsAdmin } from './admin.ts';
 import { userCommand } from './commands.ts';
 import { accountsEnvironment } from './config.ts';
@@ -15,6 +16,7 @@ import { accountsDirectory } from './user-directory.ts';
 export function accounts(options: AccountsOptions = {}): Module {
   const settings = readAccountsOptions(options, accountsEnvironment());
   let database: Database | undefined;
+  let logins: Counter<'outcome'> | undefined;
   return {
     name: 'accounts',
     models: [users, sessions],
@@ -24,8 +26,15 @@ export function accounts(options: AccountsOptions = {}): Module {
     errors: accountErrors,
     commands: [userCommand],
     admin: accountsAdmin(),
+    metrics(registry) {
+      logins = registry.counter({
+        name: 'kit_accounts_logins_total',
+        help: 'Logins by password, by outcome.',
+        labels: { outcome: LOGIN_OUTCOMES },
+      });
+    },
     setup(app) {
-      accountsState.bind(app.db, accountsIn(app, settings));
+      accountsState.bind(app.db, accountsIn(app, settings, logins));
       database = app.db;
     },
     stop() {

@@ -1,7 +1,7 @@
 import type { User } from '../../auth/index.ts';
-import { coreErrors } from '../../errors/index.ts';
+import { coreErrors, isKitError } from '../../errors/index.ts';
 import type { HandlerContext } from '../../http/index.ts';
-import { accountsOf, type Accounts } from './accounts.ts';
+import { accountsOf, type Accounts, type LOGIN_OUTCOMES } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
 import { takeLoginAttempt } from './login-throttle.ts';
 import { publicUser } from './manage-users.ts';
@@ -20,11 +20,22 @@ export async function logInByPassword(
 ): Promise<{ user: User; csrf_token: string }> {
   const accounts = accountsOf(context.db);
   requireOwnOrigin(context, accounts);
-  const giveBack = await takeLoginAttempt(context.db, login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
-  const previousToken = sessionTokenOf(context.request.headers, accounts.settings);
-  const session = await logIn(context.db, { login, password, previousToken, admit }, accounts.settings, context.clock);
-  await giveBack();
-  return sessionAnswer(context, accounts, session);
+  try {
+    const giveBack = await takeLoginAttempt(context.db, login, accounts.throttleStorage, accounts.throttleRates, context.clock.now());
+    const previousToken = sessionTokenOf(context.request.headers, accounts.settings);
+    const session = await logIn(context.db, { login, password, previousToken, admit }, accounts.settings, context.clock);
+    await giveBack();
+    accounts.logins?.add({ outcome: 'succeeded' });
+    return sessionAnswer(context, accounts, session);
+  } catch (error) {
+    accounts.logins?.add({ outcome: outcomeOf(error) });
+    throw error;
+  }
+}
+
+function outcomeOf(error: unknown): (typeof LOGIN_OUTCOMES)[number] {
+  if (!isKitError(error) || error.status >= 500) return 'failed';
+  return error.status === 429 ? 'throttled' : 'refused';
 }
 
 /** Ends the session whose CSRF token the request proved, and clears the cookie in any case. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { Container } from '../../di/container.ts';
 import type { Log } from '../../http/log.ts';
+import type { JobMetrics } from './job-metrics.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
 
 /** Everything the verbs need to know about the jobs of one database, besides the database. */
@@ -14,6 +15,8 @@ export interface Jobs {
   readonly log: Log;
   readonly services: Container;
   readonly registry: Pick<Registry, 'audit'>;
+  /** Undefined unless the application has metrics. */
+  readonly metrics: JobMetrics | undefined;
   /** Where a job can be read; null when no JobController is mounted. */
   readonly urlOf: (id: string) => string | null;
 }
@@ -29,7 +32,8 @@ export interface UseJobsOptions extends JobsOptions {
 /** Sets jobs up for a database without the toolkit's application: afterwards `startJob` and the other verbs work on it. */
 export function useJobs(database: Database, options: UseJobsOptions): Jobs {
   const { clock = database.clock, log = silentLog, services = new Container([]), ...rest } = options;
-  return bindJobs({ database, settings: readJobsOptions(rest), clock, log, services, registry: { audit: null }, urlOf: () => null });
+  const settings = readJobsOptions(rest);
+  return bindJobs({ database, settings, clock, log, services, registry: { audit: null }, metrics: undefined, urlOf: () => null });
 }
 
 export function bindJobs(jobs: Jobs): Jobs {

@@ -62,6 +62,8 @@ export const jobRows = model(
     /** The end of the lease. Kept when a running job is cancelled: until then its handler may still be at work. */
     claimed_until: t.timestamp().nullable(),
     worker: t.text(WORKER_NAME_LENGTH_MAX).nullable(),
+    /** The trace of the request that started it. */
+    traceparent: t.text(55).nullable(),
   },
   {
     indexes: [

@@ -6,6 +6,7 @@ import { jobsCommand } from './commands/commands.ts';
 import { durableHandlers } from './durable-handlers.ts';
 import { jobErrors } from './errors.ts';
 import { JobCatalog } from './job-catalog.ts';
+import { jobMetrics, type JobMetrics } from './job-metrics.ts';
 import { bindJobs, unbindJobs } from './jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
@@ -22,6 +23,7 @@ export function jobs(options: JobsOptions): Module {
   let settings = readJobsOptions(options);
   const bound: Database[] = [];
   const workers: JobWorker[] = [];
+  let metrics: JobMetrics | undefined;
   return {
     name: 'jobs',
     models: jobModels,
@@ -35,13 +37,20 @@ export function jobs(options: JobsOptions): Module {
       settings = Object.freeze({ ...settings, catalog: new JobCatalog([...options.jobs, ...durable.jobs]) });
       return { jobs: durable };
     },
+    metrics(registry) {
+      metrics = jobMetrics(
+        registry,
+        () => bound,
+        () => settings.catalog.queues,
+      );
+    },
     async setup(app) {
       await checkSettings(settings, app);
       const { databases, clock, log, services, registry } = app;
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
-        bindJobs({ database, settings, clock, log, services, registry, urlOf: urlOf(app) });
+        bindJobs({ database, settings, clock, log, services, registry, metrics, urlOf: urlOf(app) });
         bound.push(database);
       }
     },

@@ -8,6 +8,7 @@ import { isJob, type JobDefinition } from './job.ts';
 import { findJobs, type Jobs } from './jobs.ts';
 import { KEY_LENGTH_MAX, PAYLOAD_BYTES_MAX, PRIORITY_MAX, type JobStatus } from './models.ts';
 import { findByUniqueKey, insertJob, insertJobs, WAKE_CHANNEL, wakePayload, type NewJob } from './start-store.ts';
+import { startTraced } from './traced-start.ts';
 
 export interface StartOptions {
   /** Who may see the job. Not whose authority it runs with: a job that acts for a user checks that user again when it runs. */
@@ -60,7 +61,7 @@ export async function startJob<Input>(
   const call = checkedCall(tx, definition, options, 'startJob');
   checkedInput(definition, await definition.input['~standard'].validate(input));
   const job = newJob(call, serialised(input));
-  const started = announced(call, job, await runSteps(tx, storedOnce(tx, call.jobs, job)));
+  const started = announced(call, job, await stored(tx, call, job));
   await handedOver(call, started.created && job.isReady ? [job.id] : []);
   return started;
 }
@@ -82,7 +83,11 @@ export function startJobSync<Input>(
     throw new StartRefused('not_synchronous', `The input of ${definition.name} is checked with promises: use \`await startJob(…)\`.`);
   checkedInput(definition, checked);
   const job = newJob(call, serialised(input));
-  return announced(call, job, runSteps(tx, storedOnce(tx, call.jobs, job)) as StartedJob);
+  return announced(call, job, stored(tx, call, job) as StartedJob);
+}
+
+function stored(tx: SqlExecutor, { definition, jobs }: CheckedCall, job: NewJob): StartedJob | Promise<StartedJob> {
+  return startTraced(definition, [job.id], (traceparent) => runSteps(tx, storedOnce(tx, jobs, { ...job, traceparent })));
 }
 
 /** Starts up to 1,000 jobs with one statement. Every input is checked first: all are started or none. */
@@ -105,9 +110,9 @@ export async function startJobs<Input>(
   }
   if (each.length === 0) return { ids: [] };
   const job = newJob(call, '');
-  await runSteps(tx, insertJobs(tx.dialect, job, each));
-  announce(call, job);
   const ids = each.map(({ id }) => id);
+  await startTraced(definition, ids, (traceparent) => runSteps(tx, insertJobs(tx.dialect, { ...job, traceparent }, each)));
+  announce(call, job);
   await handedOver(call, job.isReady ? ids : []);
   return { ids };
 }
@@ -246,6 +251,7 @@ function newJob({ definition, clock, options }: CheckedCall, input: string): New
     owner,
     tenantKey,
     createdAt,
+    traceparent: null,
   };
 }
 

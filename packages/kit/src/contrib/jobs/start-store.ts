@@ -25,10 +25,12 @@ export interface NewJob {
   readonly owner: string;
   readonly tenantKey: string;
   readonly createdAt: Date;
+  /** The trace that the job belongs to. */
+  readonly traceparent: string | null;
 }
 
 const COLUMNS = `name, version, queue, is_ready, attempts_max, priority, run_at, unique_key, unique_lock, unique_until_started,
-  serial_key, owner_id, tenant_key, created_at, status, attempts`;
+  serial_key, owner_id, tenant_key, created_at, traceparent, status, attempts`;
 const INSERT = `insert into jobs (${COLUMNS}, id, input)`;
 const ON_TAKEN_KEY = 'on conflict (name, tenant_key, owner_id, unique_lock) where unique_lock is not null do nothing';
 
@@ -36,19 +38,19 @@ const ON_TAKEN_KEY = 'on conflict (name, tenant_key, owner_id, unique_lock) wher
 const VALUES: Readonly<Record<Dialect, string>> = {
   postgres: `cast($2 as text), cast($3 as integer), cast($4 as text), cast($5 as integer) = 1, cast($6 as integer), cast($7 as integer),
   cast($8 as timestamptz), cast($9 as text), cast($9 as text), cast($10 as integer) = 1, cast($11 as text), cast($12 as text), cast($13 as text),
-  cast($14 as timestamptz), 'queued', 0`,
-  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14, 'queued', 0`,
+  cast($14 as timestamptz), cast($15 as text), 'queued', 0`,
+  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, 'queued', 0`,
 };
 
 const notify = (rows: string): string =>
-  `select cast(count(*) as integer) as created, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', cast($15 as text)) as text) end as notified from ${rows}`;
+  `select cast(count(*) as integer) as created, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', cast($16 as text)) as text) end as notified from ${rows}`;
 
 const START: Readonly<Record<Dialect, string>> = {
   // One statement and so one round trip: the job, and the notification that the commit sends.
   postgres: `with job as (
-  ${INSERT} values (${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($16 as text)) ${ON_TAKEN_KEY} returning id
+  ${INSERT} values (${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($17 as text)) ${ON_TAKEN_KEY} returning id
 ) ${notify('job')}`,
-  sqlite: `${INSERT} values (${VALUES.sqlite}, $1, $15) ${ON_TAKEN_KEY} returning id`,
+  sqlite: `${INSERT} values (${VALUES.sqlite}, $1, $16) ${ON_TAKEN_KEY} returning id`,
 };
 
 const START_MANY: Readonly<Record<Dialect, string>> = {
@@ -75,6 +77,7 @@ function parametersOf(first: string, job: Omit<NewJob, 'id' | 'input'>): SqlPara
     owner,
     tenantKey,
     job.createdAt.toISOString(),
+    job.traceparent,
   ];
 }
 

@@ -18,36 +18,71 @@ export interface JobStats {
 
 type Count = number | bigint;
 
-/** Depth and age by queue. Finished jobs are not looked at, but for the failed ones. */
+/** Statistics are read every few seconds: a backlog of millions is not counted to its end. */
+const COUNTED_MAX = 100_000;
+const QUEUES_MAX = 100;
+
+const READY = `status = 'queued' and is_ready`;
+const NEXT_QUEUE = `select queue from jobs where ${READY} and queue > $1 order by queue limit 1`;
+// The lowest priority first: the job that has waited longest is among those.
+const READY_OF_QUEUE = `select count(*) as ready, min(run_at) as oldest from (
+  select run_at from jobs where queue = $1 and ${READY} order by priority limit ${COUNTED_MAX}
+) r`;
+// Two conditions, because waiting jobs are in two partial indexes.
+const WAITING = `select queue, count(*) as count from (
+  select queue from (
+    select queue from jobs where status = 'queued' and not is_ready and serial_key is null
+    union all
+    select queue from jobs where serial_key is not null and (finished_at is null or claimed_until is not null) and status = 'queued' and not is_ready
+  ) w limit ${COUNTED_MAX}
+) c group by queue`;
+const RUNNING = `select queue, count(*) as count from jobs where claimed_until is not null and status = 'running' group by queue`;
+const FAILED = `select count(*) as count from (select id from jobs where status = 'failed' limit ${COUNTED_MAX}) f`;
+
+/** Depth and age by queue, each count up to 100,000. Only partial indexes are read, so finished jobs cost nothing. */
 export async function readStats(db: Db, now: Date): Promise<JobStats> {
-  const rows = await db.query<{ queue: string; ready: Count; waiting: Count; running: Count }>(
-    `select queue, sum(case when status = 'queued' and is_ready then 1 else 0 end) as ready,
-       sum(case when status = 'queued' and not is_ready then 1 else 0 end) as waiting, sum(case when status = 'running' then 1 else 0 end) as running
-     from jobs where status in ('queued', 'running') group by queue order by queue`,
-  );
-  const queues: QueueStats[] = [];
-  for (const { queue, ready, waiting, running } of rows) {
-    const [oldest] = await db.query<{ run_at: Date }>(
-      `select run_at from jobs where queue = $1 and status = 'queued' and is_ready order by run_at limit 1`,
-      [queue],
-    );
-    const age = oldest === undefined ? null : Math.max(0, (now.getTime() - oldest.run_at.getTime()) / 1000);
-    queues.push({ queue, ready: Number(ready), waiting: Number(waiting), running: Number(running), oldest_ready_age_seconds: age });
+  const ready = new Map<string, { readonly ready: number; readonly ageSeconds: number | null }>();
+  for (let last = ''; ready.size < QUEUES_MAX;) {
+    const [next] = await db.query<{ queue: string }>(NEXT_QUEUE, [last]);
+    if (next === undefined) break;
+    last = next.queue;
+    const [row] = await db.query<{ ready: Count; oldest: Date | string | null }>(READY_OF_QUEUE, [last]);
+    // SQLite has no type for the result of min().
+    const ageMs = row === undefined || row.oldest === null ? null : now.getTime() - new Date(row.oldest).getTime();
+    ready.set(last, { ready: Number(row?.ready ?? 0), ageSeconds: ageMs === null ? null : Math.max(0, ageMs / 1000) });
   }
-  const [failed] = await db.query<{ count: Count }>(`select count(*) as count from jobs where status = 'failed'`);
+  const waiting = await countsByQueue(db, WAITING);
+  const running = await countsByQueue(db, RUNNING);
+  const [failed] = await db.query<{ count: Count }>(FAILED);
   const clock = db.dialect === 'postgres' ? 'clock_timestamp()' : '$1';
   const [expired] = await db.query<{ count: Count }>(
     `select count(*) as count from jobs where claimed_until <= ${clock}`,
     db.dialect === 'postgres' ? [] : [now],
   );
+  const queues = [...new Set([...ready.keys(), ...waiting.keys(), ...running.keys()])].toSorted().map((queue): QueueStats => {
+    const { ready: count = 0, ageSeconds = null } = ready.get(queue) ?? {};
+    return {
+      queue,
+      ready: count,
+      waiting: waiting.get(queue) ?? 0,
+      running: running.get(queue) ?? 0,
+      oldest_ready_age_seconds: ageSeconds,
+    };
+  });
   return { queues, failed: Number(failed?.count ?? 0), expired_leases: Number(expired?.count ?? 0) };
 }
 
-const GAUGES: readonly (readonly [name: Exclude<keyof QueueStats, 'queue'>, help: string])[] = [
-  ['ready', 'Jobs that may run now.'],
-  ['waiting', 'Jobs that wait for their time or their turn.'],
+async function countsByQueue(db: Db, text: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.query<{ queue: string; count: Count }>(text);
+  return new Map(rows.map(({ queue, count }) => [queue, Number(count)]));
+}
+
+/** The gauges by queue. */
+export const queueGauges: readonly (readonly [name: Exclude<keyof QueueStats, 'queue'>, help: string])[] = [
+  ['ready', 'Jobs that may run now; counted up to 100,000.'],
+  ['waiting', 'Jobs that wait for their time or their turn; counted up to 100,000.'],
   ['running', 'Jobs that are running.'],
-  ['oldest_ready_age_seconds', 'Age of the oldest job that is ready; absent when none is.'],
+  ['oldest_ready_age_seconds', 'Age of the oldest job that is ready; 0 when none is.'],
 ];
 
 /** The statistics in the text format of Prometheus. All are gauges: pruning makes them smaller. */
@@ -58,14 +93,11 @@ export function prometheusText({ queues, failed, expired_leases: expired }: JobS
     `# TYPE kit_jobs_${name} gauge`,
     ...lines,
   ];
-  const byQueue = GAUGES.flatMap(([name, help]) =>
+  const byQueue = queueGauges.flatMap(([name, help]) =>
     gauge(
       name,
       help,
-      queues.flatMap((stats) => {
-        const value = stats[name];
-        return value === null ? [] : [`kit_jobs_${name}{database="${label(database)}",queue="${label(stats.queue)}"} ${value}`];
-      }),
+      queues.map((stats) => `kit_jobs_${name}{database="${label(database)}",queue="${label(stats.queue)}"} ${stats[name] ?? 0}`),
     ),
   );
   const one = (name: string, help: string, value: number): string[] =>

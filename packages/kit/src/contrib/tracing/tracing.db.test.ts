@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
@@ -10,11 +11,12 @@ import {
   type Sampler,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import type { Authenticator } from '../../auth/authenticator.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
+import { raw } from '../../http/raw.ts';
 import { route } from '../../http/route.ts';
 import { requestLog } from '../../middleware/request-log.ts';
 import { activeTracing, inSpan } from '../../observe/tracing.ts';
@@ -75,6 +77,24 @@ class ThingController extends Controller {
   missing = route.get('/missing', { permission: allowAny, response: Ok }, () => {
     throw coreErrors.not_found();
   });
+  events = route.stream('/events', { permission: allowAny, response: Ok }, async function* ({ db }) {
+    for (let n = 0; n < 3; n += 1) {
+      await db.query('select 1 as event');
+      yield { data: { ok: true } };
+    }
+  });
+  rows = route.get('/rows', { permission: allowAny, response: raw('text/plain') }, ({ db }) =>
+    Readable.from(
+      (async function* () {
+        // More than a connection takes at once: the later statements run when the client has read the first.
+        for (let n = 0; n < 5; n += 1) {
+          await db.query('select 1 as row');
+          yield Buffer.alloc(1_000_000, 120);
+        }
+      })(),
+      { objectMode: false },
+    ),
+  );
   broken = route.get('/broken', { permission: allowAny, response: Ok }, async ({ db }) => {
     await db.query('select * from nowhere');
     return { ok: true };
@@ -97,6 +117,7 @@ const post = (headers: Record<string, string> = {}) => ({
 });
 const spans = () => exporter.getFinishedSpans();
 const named = (name: string | RegExp) => spans().filter((span) => (typeof name === 'string' ? span.name === name : name.test(span.name)));
+const hrTimeMs = (time: readonly [number, number] | undefined) => (time?.[0] ?? 0) * 1000 + (time?.[1] ?? 0) / 1e6;
 const parentOf = (span: ReadableSpan | undefined) => span?.parentSpanContext?.spanId;
 
 describeDatabases('a trace of a request', (database) => {
@@ -153,6 +174,24 @@ describeDatabases('a trace of a request', (database) => {
     expect(missing?.attributes['error.type']).toBe('not_found');
     expect(broken?.attributes['error.type']).toBe('internal_error');
     expect(JSON.stringify(spans().map(({ events, status }) => [events, status]))).not.toContain('nowhere');
+  });
+
+  test('what a stream of events does is inside its handler, which lasts until the last event', async () => {
+    await using app = await start({ database: database.db });
+    expect((await app.inject('/v1/things/events')).body.match(/^data/gm)).toHaveLength(3);
+    const [handler] = named('handler ThingController.events');
+    expect(named(/^SELECT/).map(parentOf)).toEqual(Array.from({ length: 3 }, () => handler?.spanContext().spanId));
+    const last = named(/^SELECT/).at(-1)?.endTime ?? [0, 0];
+    expect(hrTimeMs(handler?.endTime)).toBeGreaterThanOrEqual(hrTimeMs(last) - 1);
+  });
+
+  test('what a body does while the client reads it belongs to its request', async () => {
+    await using app = await start({ database: database.db });
+    const origin = await app.listen();
+    expect((await (await fetch(`${origin}/v1/things/rows`)).arrayBuffer()).byteLength).toBe(5_000_000);
+    await vi.waitUntil(() => named('GET /v1/things/rows').length === 1, { timeout: 20_000 });
+    const [request] = named('GET /v1/things/rows');
+    expect(named(/^SELECT/).map(parentOf)).toEqual(Array.from({ length: 5 }, () => request?.spanContext().spanId));
   });
 
   test('statements: false leaves the statements out', async () => {

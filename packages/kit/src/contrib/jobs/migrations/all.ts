@@ -1,4 +1,5 @@
 import { initial } from './0001_initial.ts';
+import { traceparent } from './0002_traceparent.ts';
 
 /** In order. Released ones are never edited. */
-export const jobMigrations = [initial];
+export const jobMigrations = [initial, traceparent];

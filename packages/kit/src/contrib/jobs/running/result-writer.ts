@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { uuidv7 } from '../../../db/uuidv7.ts';
+import type { RunOutcome } from '../job-metrics.ts';
 import type { Jobs } from '../jobs.ts';
 import { retryDelayMs } from '../retry-policy.ts';
 import type { Claim } from './claim-store.ts';
@@ -8,7 +9,7 @@ import type { RunReport } from './job-run.ts';
 import { endCancelledLease, fail, hasSucceeded, release, succeed, type Failed, type Success } from './result-store.ts';
 
 /** What a worker has done so far; the line that `kit jobs work` prints. */
-export interface WorkSummary {
+export interface WorkSummary extends Readonly<Record<RunOutcome, number>> {
   readonly succeeded: number;
   readonly retrying: number;
   readonly failed: number;
@@ -112,8 +113,21 @@ export class ResultWriter {
     await release(database, batch.released);
     for (const { id } of batch.lost) await endCancelledLease(database, id, this.#worker);
     if (batch.serialKeys.length > 0) await this.#hooks.ready(await promoteKeys(database, clock.now(), batch.serialKeys));
-    for (const outcome of batch.outcomes.values()) this.#counters[outcome]++;
+    this.#count(batch);
     if (batch.unknown.length > 0) this.#hooks.waiting();
+  }
+
+  #count({ reports, outcomes }: Batch): void {
+    const { metrics, database } = this.#jobs;
+    for (const { claim, startedAt, endedAt } of reports) {
+      const outcome = outcomes.get(claim.id);
+      if (outcome === undefined) continue;
+      this.#counters[outcome]++;
+      if (metrics === undefined) continue;
+      const labels = { database: database.using, queue: claim.queue };
+      metrics.runs.add({ ...labels, outcome });
+      metrics.runSeconds.observe(labels, Math.max(0, endedAt.getTime() - startedAt.getTime()) / 1000);
+    }
   }
 
   #lost(id: string, batch: Batch): void {
@@ -121,8 +135,6 @@ export class ResultWriter {
     this.#jobs.log.warn({ job_id: id, worker: this.#worker }, 'the claim on a job was lost before its result came');
   }
 }
-
-type Outcome = keyof WorkSummary;
 
 /** What is to be written for some reports; rows are made once, however often it takes to write them. */
 class Batch {
@@ -133,7 +145,7 @@ class Batch {
   readonly released: Claim[] = [];
   readonly lost: Claim[] = [];
   readonly serialKeys: string[] = [];
-  readonly outcomes = new Map<string, Outcome>();
+  readonly outcomes = new Map<string, RunOutcome>();
   readonly #jobs: Jobs;
 
   constructor(reports: readonly RunReport[], jobs: Jobs) {
@@ -142,7 +154,7 @@ class Batch {
     for (const report of reports) this.outcomes.set(report.claim.id, this.#sort(report));
   }
 
-  #sort(report: RunReport): Outcome {
+  #sort(report: RunReport): RunOutcome {
     const { claim, end, endedAt } = report;
     if (claim.serial_key !== null) this.serialKeys.push(claim.serial_key);
     switch (end.kind) {

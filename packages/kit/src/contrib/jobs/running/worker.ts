@@ -110,11 +110,17 @@ export class JobWorker {
   }
 
   #loopOf(queue: string, concurrency: number, pollIntervalMs: number): WorkLoop<Claim, RunReport> {
-    const { database, clock, settings, log } = this.#jobs;
+    const { database, clock, settings, log, metrics } = this.#jobs;
     const round = { lastOwner: '' };
     return new WorkLoop(
       {
-        claim: (max) => claimReady(database, { queue, now: clock.now(), leaseMs: settings.leaseMs, max, worker: this.#name }, round),
+        claim: async (max) => {
+          const start = performance.now();
+          const limits = { queue, now: clock.now(), leaseMs: settings.leaseMs, max, worker: this.#name };
+          const claims = await claimReady(database, limits, round);
+          metrics?.claimSeconds.observe({ database: database.using, queue }, (performance.now() - start) / 1000);
+          return claims;
+        },
         run: (claim) => this.#runs.run(claim),
         ended: (_claim, report) => this.#results.add(report),
         release: (claims) => this.#release(claims),
