@@ -101,6 +101,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A transition, relation, filter or field takes a name that generic operations use, or a transition has a state that does not exist.',
     remedy: 'Give it another name.',
   },
+  E020: {
+    title: 'Soft deletion cannot work',
+    explanation:
+      'A resource deletes softly and its model lacks the columns, its cascade leads to rows that cannot be deleted softly, or a unique value stays taken by deleted rows.',
+    remedy: 'Add `...softDelete()` to the models; declare unique values with `softDeleteUnique()`.',
+  },
   E022: {
     title: 'Visibility cannot be decided',
     explanation:

@@ -3,6 +3,7 @@ import type { App } from '../app/index.ts';
 import { isKitError } from '../errors/index.ts';
 import { CliFailure } from './cli-failure.ts';
 import { checkCommand } from './commands/check.ts';
+import { crudCommand } from './commands/crud.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { migrateCommand } from './commands/migrate.ts';
@@ -24,7 +25,15 @@ export interface ProgramRun {
   readonly version: string;
 }
 
-const CORE_COMMANDS: readonly CoreCommand[] = [startCommand, migrateCommand, checkCommand, inspectCommand, doctorCommand, openapiCommand];
+const CORE_COMMANDS: readonly CoreCommand[] = [
+  startCommand,
+  migrateCommand,
+  checkCommand,
+  inspectCommand,
+  doctorCommand,
+  openapiCommand,
+  crudCommand,
+];
 
 /** Runs one command line; answers its exit code: 0 done, 1 failed, 2 the command line was wrong. */
 export async function runProgram(run: ProgramRun): Promise<number> {

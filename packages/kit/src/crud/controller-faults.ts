@@ -8,6 +8,7 @@ import { filteredColumn } from './filter-parameters.ts';
 import { limits } from './limits.ts';
 import { reservedParameters } from './list-query.ts';
 import type { Operations } from './operations.ts';
+import type { Policy } from './policy.ts';
 import { orderTerm } from './ordering.ts';
 import { createFaults, policyFaults } from './policy-faults.ts';
 
@@ -46,6 +47,7 @@ class ControllerFaults {
     this.#expand();
     this.#names(controller);
     this.#lists();
+    this.#softDelete();
     this.#actions();
     if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
@@ -71,8 +73,7 @@ class ControllerFaults {
         );
     } else if (!policy.statements.byName.has(lookup))
       this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
-    else if (!isUnique(policy.model, lookup))
-      this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
+    else if (!isUnique(policy, lookup)) this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
     if (parent !== undefined) {
       const edge = policy.edge(parent.relation);
       if (edge === undefined || edge.kind !== 'one')
@@ -260,6 +261,12 @@ class ControllerFaults {
     }
   }
 
+  #softDelete(): void {
+    const { policy, options } = this.#operations;
+    if (options.restore === true && policy.softDelete === undefined)
+      this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
+  }
+
   #lists(): void {
     const { policy, options, list } = this.#operations;
     const route = this.#app.routes.find(
@@ -288,21 +295,16 @@ class ControllerFaults {
   }
 }
 
-/** Operations that an option of the same name declares. */
-const DECLARED = ['export'];
+/** Operations that an option declares. */
+const DECLARED = ['export', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
 const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'install'];
 
-function isUnique(
-  model: {
-    readonly primaryKey: readonly string[];
-    readonly table: {
-      readonly indexes: readonly { readonly columns: readonly string[]; readonly unique: boolean; readonly where?: string }[];
-    };
-  },
-  column: string,
-): boolean {
+/** Deleted rows may share a value that is unique among the others. */
+function isUnique({ model, softDelete }: Policy, column: string): boolean {
   if (model.primaryKey.length === 1 && model.primaryKey[0] === column) return true;
+  const partial = softDelete === undefined ? undefined : `${softDelete.deletedAt} is null`;
   return model.table.indexes.some(
-    ({ columns, unique, where }) => unique && where === undefined && columns.length === 1 && columns[0]?.replace(/^-/, '') === column,
+    ({ columns, unique, where }) =>
+      unique && (where === undefined || where === partial) && columns.length === 1 && columns[0]?.replace(/^-/, '') === column,
   );
 }

@@ -14,7 +14,7 @@ import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
 import { all, type Permission } from '../permissions/permission.ts';
-import type { AnyCrudOptions, CrudClass, CrudOptions, Offered } from './crud-options.ts';
+import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
 import { mediaTypes } from './export.ts';
 import { controllerFaults } from './controller-faults.ts';
@@ -43,7 +43,8 @@ export function CrudController<
   const N = {},
   // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
   const F = {},
->(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F>): CrudClass<C, U, Offered<N>, T, I, P>;
+  const Q extends boolean = false,
+>(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q>): CrudClass<C, U, Offered<N, Extra<Q>>, T, I, P>;
 export function CrudController<
   C extends Columns,
   U extends User | null,
@@ -60,10 +61,11 @@ export function CrudController<
   const N = {},
   // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
   const F = {},
+  const Q extends boolean = false,
 >(
   source: Model<C>,
-  options: Omit<CrudOptions<C, R, U, N, F>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
-): CrudClass<C, U, Offered<N>, T, I, O | A | V>;
+  options: Omit<CrudOptions<C, R, U, N, F, Q>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
+): CrudClass<C, U, Offered<N, Extra<Q>>, T, I, O | A | V>;
 export function CrudController(source: object, options: object): unknown {
   const { forResource, forController } = splitOptions(isResource(source), options);
   const declared: AnyResource = isResource(source) ? source : resource(source as Model, forResource as never);
@@ -236,10 +238,23 @@ class RouteBuilder {
       'DELETE',
       '/:id',
       'write',
-      { params: this.params, raises: [...notFound, ...conflicts, ...guarded] },
+      { params: this.params, raises: [...notFound, ...conflicts, ...guarded, crudErrors.too_many_related] },
       operations.destroy,
     );
     yield* this.#fileRoutes(parentParams);
+    if (this.#options.restore === true)
+      yield* this.#route(
+        'restore',
+        'POST',
+        '/:id/restore',
+        'write',
+        {
+          ...changing,
+          summary: 'Bring a deleted row back, with those that went with it',
+          raises: [...notFound, ...conflicts, crudErrors.deleted_with_parent, ...(etag === false ? [] : [crudErrors.precondition_failed])],
+        },
+        operations.restore,
+      );
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
       const facts = {

@@ -55,13 +55,15 @@ export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'p
 
 /** Facts of one operation; a permission is added to the controller's. `false` removes the operation. */
 export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
-/** Operations that exist only where an option of the same name declares them. */
-export type DeclaredOperation = 'export';
+/** Operations that exist only where an option declares them. */
+export type DeclaredOperation = 'export' | 'restore' | 'bulkCreate' | 'bulkUpdate' | 'bulkDestroy';
 type OperationsOf = { readonly [K in Operation | DeclaredOperation]?: false | OperationOptions };
 /** The operations that are not `false`. */
-export type Offered<N> = Exclude<Operation, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
+export type Offered<N, X = never> = Exclude<Operation | X, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
+/** The operations that options ask for. */
+export type Extra<Q> = Q extends true ? 'restore' : never;
 
-export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F> {
+export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F, Q = boolean> {
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
   /** `orders` gives `orders:read` and `orders:write`. */
@@ -88,6 +90,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly queryMethod?: boolean;
   /** `GET /export`: `['csv', 'jsonl']`, the first is the default. */
   readonly export?: readonly FileFormat[] | ExportOptions;
+  /** `POST /:id/restore`, for a resource that deletes softly; who may use it may list the deleted rows with `?deleted=only`. */
+  readonly restore?: Q;
   readonly operations?: N & OperationsOf;
 }
 

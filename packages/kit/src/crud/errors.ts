@@ -26,6 +26,16 @@ export const crudErrors = defineErrors('crud', {
     detail: 'The export has too many rows.',
     remedy: 'Filter the rows, and export them in several parts; `rows_max` is the limit.',
   },
+  deleted_with_parent: {
+    status: 409,
+    detail: 'The row was deleted with the row above it, and that one is still deleted.',
+    remedy: 'Restore the row above it (`parent` names its resource): this one comes back with it.',
+  },
+  too_many_related: {
+    status: 409,
+    detail: 'Too many related rows would change with this one.',
+    remedy: 'Delete the related rows first, in smaller steps.',
+  },
   invalid_transition: {
     status: 409,
     detail: 'The row cannot make this transition from its state.',

@@ -25,6 +25,8 @@ export interface ListDeclaration {
   readonly expand: ReadonlySet<string>;
   /** Names of the path's own parameters: they are not filters. */
   readonly queryMethod: boolean;
+  /** Whether callers who may restore rows may list the deleted ones. */
+  readonly hasDeleted: boolean;
 }
 
 /** A list as a caller asked for it, checked. */
@@ -38,6 +40,8 @@ export interface ListRequest {
   readonly cursor: string | undefined;
   /** Filters and search in one form: a cursor belongs to them. */
   readonly binding: string;
+  /** The deleted rows instead of those that are there. */
+  readonly isDeleted: boolean;
 }
 
 /** `fields` and `expand` of any operation that answers with a row. */
@@ -67,11 +71,14 @@ export class ListQueryReader {
   readonly #request: CrudRequest;
   readonly #visibilityOf: (policy: Policy) => Visibility;
   readonly #faults: FieldError[] = [];
+  readonly #offersDeleted: boolean;
 
-  constructor(list: ListDeclaration, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility) {
+  /** `offersDeleted`: whether this caller may ask for deleted rows. */
+  constructor(list: ListDeclaration, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, offersDeleted = false) {
     this.#list = list;
     this.#request = request;
     this.#visibilityOf = visibilityOf;
+    this.#offersDeleted = offersDeleted;
   }
 
   /** The names this caller may use. */
@@ -86,6 +93,7 @@ export class ListQueryReader {
       ...paging,
       ...(isSparse ? ['fields'] : []),
       ...(expand.size > 0 ? ['expand'] : []),
+      ...(this.#offersDeleted ? ['deleted'] : []),
     ];
   }
 
@@ -140,13 +148,15 @@ export class ListQueryReader {
     const ordering = this.#ordering(given['ordering']);
     const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
+    const isDeleted = this.#deleted(given['deleted']);
     this.#finish();
     if (search !== undefined) {
       where.push(search);
       bound.push(['search', given['search']]);
     }
+    if (isDeleted) bound.push(['deleted', 'only']);
     bound.sort(([a], [b]) => (a < b ? -1 : 1));
-    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound) };
+    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted };
   }
 
   /** The body of QUERY; paging stays in the query string. */
@@ -164,7 +174,8 @@ export class ListQueryReader {
     const inBody = body['limit'] as number | undefined;
     const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
     this.#finish();
-    return { where, ordering, ...shape, ...page, binding: canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null }) };
+    const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
+    return { where, ordering, ...shape, ...page, binding, isDeleted: false };
   }
 
   /** `fields` and `expand` of a single row. */
@@ -260,6 +271,12 @@ export class ListQueryReader {
     const cursor = given['cursor'];
     if (cursor !== undefined && typeof cursor !== 'string') this.#refuse(['query', 'cursor'], 'duplicate', 'Give this parameter once.');
     return { limit, offset: 0, cursor: typeof cursor === 'string' ? cursor : undefined };
+  }
+
+  #deleted(given: string | string[] | undefined): boolean {
+    if (given === undefined || !this.#offersDeleted) return false;
+    if (given !== 'only') this.#refuse(['query', 'deleted'], 'invalid', 'Give "only", or leave it out.');
+    return true;
   }
 
   #number(given: string | string[] | undefined, name: string, min: number, max: number, otherwise: number, hint = ''): number {

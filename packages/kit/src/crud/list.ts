@@ -77,6 +77,7 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
     where,
     orderBy: keyset.orderSql(db.dialect, backwards),
     limit: list.limit + 1,
+    rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm: context.isFreeForm,
     ...(from === undefined
       ? {}
@@ -98,7 +99,7 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const kept = hasMore ? found.slice(0, list.limit) : found;
   const rows = backwards ? kept.toReversed() : kept;
   const count =
-    from === undefined ? await countRows(db, request, where, context, found.length, hasMore) : carried(from.count, options.count);
+    from === undefined ? await countRows(db, request, list, where, context, found.length, hasMore) : carried(from.count, options.count);
   const items = await presentRows(db, request, unit, rows);
   const link = (position: KeysetPosition, toStart: boolean) =>
     linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
@@ -130,6 +131,7 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
     limit: limit + 1,
     offset,
     isFreeForm: context.isFreeForm,
+    rows: list.isDeleted ? 'deleted' : 'live',
   };
   const narrowed = await narrow(db, request, policy, {
     limit: offset + limit + 1,
@@ -140,7 +142,7 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
   const isKnown = offset === 0 || rows.length > 0;
-  const count = await countRows(db, request, where, context, offset + found.length, hasMore || !isKnown);
+  const count = await countRows(db, request, list, where, context, offset + found.length, hasMore || !isKnown);
   const items = await presentRows(db, request, unit, rows);
   const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
   return {
@@ -229,6 +231,7 @@ interface Counted {
 async function countRows(
   db: Db,
   request: CrudRequest,
+  { isDeleted }: ListRequest,
   where: readonly CompiledWhere[],
   { options: { count: mode }, policy }: ListContext,
   found: number,
@@ -236,7 +239,7 @@ async function countRows(
 ): Promise<Counted> {
   if (mode === 'none') return { number: null, text: undefined };
   if (!hasMore) return { number: found, text: String(found) };
-  const { compiled } = await policy.scope(request);
+  const { compiled } = await policy.scope(request, isDeleted ? 'deleted' : 'live');
   const sourceOf = (conditions: readonly CompiledWhere[]) => {
     const parameters: unknown[] = [];
     const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));

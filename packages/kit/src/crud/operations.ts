@@ -33,8 +33,9 @@ import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
+import type { RowKey } from './row-statements.ts';
 import type { TransitionRule } from './transition-rule.ts';
-import { absentValue, type RowKey, Writer, type WriteOptions } from './write.ts';
+import { absentValue, Writer, type WriteOptions } from './write.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
@@ -87,6 +88,7 @@ export class Operations {
       isSparse: sparse !== false,
       expand: new Set(expand.flatMap(prefixes)),
       queryMethod: queryMethod ?? Object.keys(filters).length > 0,
+      hasDeleted: this.options.restore === true && policy.softDelete !== undefined,
     };
     this.#involved = [...involvedPolicies(policy, this.#list)];
     this.#writer = new Writer(policy, { audit: null, events: null });
@@ -190,7 +192,9 @@ export class Operations {
   readonly readPage = async (context: Context): Promise<ListPage> => {
     const request = await this.request(context, 'list');
     const visibilityOf = await this.visibilityOf(request);
-    const list = await new ListQueryReader(this.list, request, visibilityOf).readGet(context.query as QueryValues);
+    const given = context.query as QueryValues;
+    const offersDeleted = given['deleted'] !== undefined && (await this.#mayRestore(context));
+    const list = await new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given);
     const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
     return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
   };
@@ -244,6 +248,16 @@ export class Operations {
       },
     );
     return page;
+  }
+
+  /** Who may restore rows may see which were deleted. A permission about rows counts where it holds for every row. */
+  async #mayRestore(context: Context): Promise<boolean> {
+    if (!this.list.hasDeleted) return false;
+    const own = exchangeOf(context.request).route as CompiledRoute;
+    const restore = (this.#app?.routes ?? []).find(
+      ({ field, controller, path }) => field === 'restore' && controller === own.controller && path.startsWith(own.path),
+    );
+    return restore !== undefined && (await isPermitted(exchangeOf(context.request), restore, undefined));
   }
 
   /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
@@ -391,6 +405,18 @@ export class Operations {
     const { shape } = await this.#singleShape(context, request);
     const options = await this.#keyedOptions(context, shape, request);
     await this.writer.destroy(this.policy.database(request), request, this.#key(context), options);
+  };
+
+  readonly restore = async (context: Context): Promise<Item> => {
+    const request = await this.request(context, 'restore');
+    const { shape } = await this.#singleShape(context, request);
+    const db = this.policy.database(request);
+    const options = await this.#keyedOptions(context, shape, request);
+    const { row, item } = await this.#written(request, shape, (present) =>
+      this.writer.restore(db, request, this.#key(context), { ...options, present }),
+    );
+    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+    return item;
   };
 
   transition(name: string): (context: Context) => Promise<Item> {

@@ -51,6 +51,7 @@ export const resourceRules: Rules = {
   access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
   unscoped: oneOf(true),
   version: filledText,
+  softDelete: either('true, false or { cascade }', flag, objectOf({ cascade: names })),
   relations: recordOf(aRelation),
   input: names,
   hidden: names,
@@ -107,6 +108,7 @@ export const controllerRules: Rules = {
     fileFormats,
     objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
   ),
+  restore: flag,
   operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
 };
 

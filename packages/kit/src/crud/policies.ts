@@ -21,7 +21,15 @@ export class Policies {
   constructor(resources: readonly AnyResource[]) {
     for (const resource of new Set(resources)) {
       const model = resource.model as unknown as Model;
-      if (!this.#byModel.has(model)) this.#byModel.set(model, new Policy(resource, (each) => this.#byModel.get(each)));
+      if (!this.#byModel.has(model))
+        this.#byModel.set(
+          model,
+          new Policy(
+            resource,
+            (each) => this.#byModel.get(each),
+            () => this.#byModel.values(),
+          ),
+        );
       else {
         this.faults.push({
           id: 'E017',

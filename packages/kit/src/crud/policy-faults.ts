@@ -124,7 +124,12 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     faults.push(
       ...(options.access.faults?.({ model, owner: policy.owner?.column, tenant: options.tenant as string | undefined, app }) ?? []),
     );
-  faults.push(...stateFaults(policy, place), ...computedFaults(policy, place), ...uniqueFaults(policy, place));
+  faults.push(
+    ...stateFaults(policy, place),
+    ...computedFaults(policy, place),
+    ...uniqueFaults(policy, place),
+    ...softDeleteFaults(policy, place),
+  );
   return faults;
 }
 
@@ -220,4 +225,36 @@ function uniqueFaults({ options, model, owner }: Policy, place: string): Fault[]
       message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 tells that a foreign row exists.`,
       hint: `Begin the index with "${scoping[0]}", unless that is meant.`,
     }));
+}
+
+/** Rows that are only marked as deleted: the columns, the cascade, and unique values that must be free again. */
+function softDeleteFaults(policy: Policy, place: string): Fault[] {
+  const { options, softDelete, model } = policy;
+  const faults: Fault[] = [];
+  const add = (message: string, hint: string) => void faults.push({ id: 'E020', message: `${place}: ${message}`, hint });
+  if (options.softDelete !== undefined && options.softDelete !== false && softDelete === undefined)
+    add('says softDelete, and the model has no deleted_at and deletion_id.', 'Add ...softDelete() to the model.');
+  if (softDelete === undefined) return faults;
+  for (const name of softDelete.cascade) {
+    const edge = policy.edge(name);
+    if (edge === undefined || edge.kind !== 'many')
+      add(
+        `the cascade names no to-many relation "${name}".`,
+        didYouMean(name, Object.keys(policy.resource.relations as object)).trim() || 'Declare it: many(() => model, column).',
+      );
+    else if (edge.target.softDelete === undefined)
+      add(
+        `the cascade over "${name}" leads to "${edge.target.model.name}", which does not delete softly.`,
+        'Add ...softDelete() to that model.',
+      );
+    else if (edge.target.using !== policy.using) add(`the cascade over "${name}" leads to another database.`, 'Remove it.');
+  }
+  for (const { unique, columns, where } of model.table.indexes) {
+    if (unique && where !== `${softDelete.deletedAt} is null`)
+      add(
+        `"${columns.join(', ')}" stays taken by deleted rows.`,
+        `Declare it in indexes: softDeleteUnique(${columns.map((name) => `'${name}'`).join(', ')}).`,
+      );
+  }
+  return faults;
 }

@@ -13,6 +13,7 @@ import type { FieldRule } from './field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from './relation.ts';
 import type { AnyResource, AnyResourceOptions, OwnerRule } from './resource.ts';
 import { type AccessContext, VIEW } from './row-access.ts';
+import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
 
 type Maybe<T> = T | Promise<T>;
 
@@ -41,6 +42,9 @@ export interface Edge {
 /** Finds the policy of a model among all of the app. */
 export type PolicyOf = (model: Model) => Policy | undefined;
 
+/** Which rows of a table that deletes softly: those that are there, those that were deleted, both. */
+export type RowState = 'live' | 'deleted' | 'any';
+
 /**
  * A resource, compiled: which rows a caller sees (as a condition), which columns, and where relations lead. One per resource and app; every
  * path to the rows asks it.
@@ -59,10 +63,15 @@ export class Policy {
   readonly shown: ReadonlyMap<string, ShownColumn>;
   /** The distinct permissions that decide what is seen. */
   readonly permissions: readonly Permission[];
+  /** Undefined where deleting a row removes it. */
+  readonly softDelete: SoftDelete | undefined;
   readonly #policyOf: PolicyOf;
+  readonly #all: () => Iterable<Policy>;
+  /** What a request keeps the rows of each state under. */
+  readonly #scopeKeys: Readonly<Record<RowState, object>> = { live: this, deleted: {}, any: {} };
   readonly #edges = new Map<string, Edge | undefined>();
 
-  constructor(resource: AnyResource, policyOf: PolicyOf) {
+  constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>) {
     this.resource = resource;
     this.name = resource.name;
     this.model = resource.model;
@@ -70,6 +79,8 @@ export class Policy {
     this.statements = statementsOf(this.model);
     this.key = this.statements.key[0] as ModelColumn;
     this.#policyOf = policyOf;
+    this.#all = all;
+    this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
     const { owner, using = 'default', fields = {}, hidden = [] } = this.options;
     this.owner = typeof owner === 'string' ? { column: owner } : owner;
     this.using = using;
@@ -115,6 +126,16 @@ export class Policy {
     return typeof target === 'function' ? this.#policyOf(target() as unknown as Model) : undefined;
   }
 
+  /** The resources that take rows of this one along when they are deleted, with the column of this one that refers to theirs. */
+  cascadeParents(): { readonly parent: Policy; readonly column: string }[] {
+    return [...this.#all()].flatMap((parent) =>
+      (parent.softDelete?.cascade ?? []).flatMap((name) => {
+        const edge = parent.edge(name);
+        return edge?.target === this ? [{ parent, column: edge.column }] : [];
+      }),
+    );
+  }
+
   /** What the caller may see of the columns. Decided once per request. */
   visibility(request: CrudRequest): Maybe<Visibility> {
     if (this.permissions.length === 0) return EVERYTHING;
@@ -143,20 +164,21 @@ export class Policy {
    * The rows the caller may see, as a checked condition. Throws 403 `tenant_required` and 401 where the policy needs to know who asks.
    * Decided once per request.
    */
-  scope(request: CrudRequest): Maybe<Scope> {
-    const known = request.scopes.get(this);
+  scope(request: CrudRequest, rows: RowState = 'live'): Maybe<Scope> {
+    const known = request.scopes.get(this.#scopeKeys[rows]);
     if (known !== undefined) return known;
     const admin = this.adminRule(request);
     const parts = admin?.tenant === 'all' ? [] : this.#tenantPart(request);
-    if (admin !== undefined && this.options.access === undefined) return this.#decide(request, [...parts, admin.rows as Where | boolean]);
+    if (admin !== undefined && this.options.access === undefined)
+      return this.#decide(request, [...parts, admin.rows as Where | boolean], rows);
     const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
     // Staff see what they were granted: the admin site is one more path to the rows.
     const given = admin === undefined ? this.#given(request) : [admin.rows as Where | boolean];
     const granted = this.#granted(request, VIEW);
     if (isSettled(owned) && isSettled(given) && isSettled(granted))
-      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given]);
+      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given], rows);
     return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
-      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more]),
+      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more], rows),
     );
   }
 
@@ -166,8 +188,8 @@ export class Policy {
   }
 
   /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
-  async writeScope(request: CrudRequest): Promise<WriteScope> {
-    const scope = await this.scope(request);
+  async writeScope(request: CrudRequest, rows: RowState = 'live'): Promise<WriteScope> {
+    const scope = await this.scope(request, rows);
     const action = this.options.access?.actionOf(request.action);
     if (action === undefined || action === null || action === VIEW) {
       // A write that no action is named for is not let through: start-up refuses such operations.
@@ -187,26 +209,33 @@ export class Policy {
     return { db, caller: callerOf(request), model: this.model, request, owner: this.owner?.column };
   }
 
-  #decide(request: CrudRequest, parts: readonly (Where | boolean)[]): Maybe<Scope> {
-    const where = every(parts);
-    const needed = this.loadScopes(request, where);
+  #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState): Maybe<Scope> {
+    const where = every([...parts, ...this.#statePart(rows)]);
+    // A deleted row may hang on a deleted one: whoever saw it through that one still does.
+    const related = rows === 'live' ? 'live' : 'any';
+    const needed = this.loadScopes(request, where, related);
     const compile = (): Scope => {
-      const scope = { where, compiled: this.compile(request, where) };
-      request.scopes.set(this, scope);
+      const scope = { where, compiled: this.compile(request, where, related) };
+      request.scopes.set(this.#scopeKeys[rows], scope);
       return scope;
     };
     return needed === undefined ? compile() : needed.then(compile);
   }
 
+  #statePart(rows: RowState): Where[] {
+    if (this.softDelete === undefined || rows === 'any') return [];
+    return [{ [this.softDelete.deletedAt]: rows === 'live' ? null : { isnull: false } } as Where];
+  }
+
   /** Checks a condition on this model; relations in it lead to the rows the caller may see there. */
-  compile(request: CrudRequest, where: Where | boolean): CompiledWhere {
-    return compileWhere(this.model, where, (name, model) => this.#policyOf(model)?.whereRelation(request, name));
+  compile(request: CrudRequest, where: Where | boolean, related: RowState = 'live'): CompiledWhere {
+    return compileWhere(this.model, where, (name, model) => this.#policyOf(model)?.whereRelation(request, name, related));
   }
 
   /** Decides the rows of every policy that relations in the condition lead to. Undefined when there is nothing to wait for. */
-  loadScopes(request: CrudRequest, where: unknown): Promise<void> | undefined {
+  loadScopes(request: CrudRequest, where: unknown, related: RowState = 'live'): Promise<void> | undefined {
     const targets = this.#related(where, new Set());
-    const pending = [...targets].map((target) => target.scope(request)).filter((scope) => scope instanceof Promise);
+    const pending = [...targets].map((target) => target.scope(request, related)).filter((scope) => scope instanceof Promise);
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
   }
 
@@ -267,11 +296,11 @@ export class Policy {
   }
 
   /** Where relations of a condition lead, with the policy of the target. Its scope is known by then: see `loadScopes`. */
-  whereRelation(request: CrudRequest, name: string): WhereRelation | undefined {
+  whereRelation(request: CrudRequest, name: string, related: RowState): WhereRelation | undefined {
     const edge = this.edge(name);
     if (edge === undefined) return undefined;
     const { kind, target, column, where } = edge;
-    const scope = request.scopes.get(target);
+    const scope = request.scopes.get(target.#scopeKeys[related]);
     if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
     return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
   }

@@ -8,7 +8,7 @@ import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest } from './crud-request.ts';
 import { limits } from './limits.ts';
 import type { OrderTerm } from './ordering.ts';
-import { every, type Edge, type Policy } from './policy.ts';
+import { every, type Edge, type Policy, type RowState } from './policy.ts';
 import { type Batch, type Item, keyType, SelectUnit } from './select-unit.ts';
 
 /** What a SELECT is narrowed by, besides the rows the caller sees. */
@@ -24,6 +24,8 @@ export interface Selection {
   readonly isFreeForm: boolean;
   /** Code looks at the values: they must not be in their JSON form. */
   readonly forCode?: boolean;
+  /** Those that are there, unless given. */
+  readonly rows?: RowState;
 }
 
 /** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
@@ -49,7 +51,7 @@ interface SelectStatement {
 async function selectStatement(db: Db, request: CrudRequest, selection: Selection): Promise<SelectStatement | undefined> {
   const { unit, where, after, orderBy = '', limit, offset } = selection;
   const { policy } = unit.shape;
-  const scope = await policy.scope(request);
+  const scope = await policy.scope(request, selection.rows);
   const joined = await Promise.all(unit.joined().map(async (target) => target.scope(request)));
   if (scope.compiled.constant === false) return undefined;
   const { dialect } = db;

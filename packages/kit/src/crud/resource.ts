@@ -55,6 +55,11 @@ export type RelatedOf<R extends Relations> = {
   readonly [K in keyof R]: R[K] extends ToOne<infer C> ? C : R[K] extends ToMany<infer C> ? C : never;
 };
 
+export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { readonly kind: 'many' } ? K : never }[Extract<
+  keyof R,
+  string
+>];
+
 /** What is announced about a change. Null announces nothing. */
 export interface ChangeEvent {
   readonly type: string;
@@ -131,6 +136,11 @@ export interface ResourceOptions<
   readonly unscoped?: true;
   /** The column of `versioned()`: ETag and If-Match. */
   readonly version?: V;
+  /**
+   * DELETE marks the row, and the rows of these to-many relations, instead of removing them. True for a model with the columns of
+   * `softDelete()`; `false` removes rows all the same.
+   */
+  readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
   readonly relations?: R;
   /** Columns a client may send; every writable one unless given. */
   readonly input?: readonly I[];
@@ -155,8 +165,13 @@ export interface ResourceOptions<
 }
 
 /** The options with every type erased: what the code of this ring works with. */
-// oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
-export type AnyResourceOptions = ResourceOptions<any, Relations, any, any, any, any, any, any, any>;
+export interface AnyResourceOptions extends Omit<
+  // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
+  ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
+  'softDelete'
+> {
+  readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
+}
 
 /** Which rows and fields of a model a caller may see and change, on every path that reaches them. */
 export interface Resource<

@@ -216,7 +216,13 @@ function pageProperties({ page }: ListDeclaration): Record<string, JsonSchema> {
 
 /** Every parameter of a list, typed. */
 export function listQuery(list: ListDeclaration): RawQuerySchema {
-  return rawQuery({ ...rowProperties(list), ...pageProperties(list), ...shapeProperties(list) });
+  const deleted = { type: 'string', enum: ['only'], description: 'The deleted rows, for callers who may restore them.' };
+  return rawQuery({
+    ...rowProperties(list),
+    ...pageProperties(list),
+    ...shapeProperties(list),
+    ...(list.hasDeleted ? { deleted } : {}),
+  });
 }
 
 /** Every parameter of an export: those of the list without its pages, and the format. */

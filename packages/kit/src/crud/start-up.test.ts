@@ -3,7 +3,7 @@ import { createApp } from '../app/create-app.ts';
 import { checkDescriptions } from '../app/checks.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { Mountable } from '../http/controller.ts';
-import { model, t, timestamps, versioned } from '../db/index.ts';
+import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { isAuthenticated, isOwner, isStaff, Permission } from '../permissions/index.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { CrudController, filter, many, one, resource, visibleTo } from './index.ts';
@@ -138,6 +138,29 @@ describe('start-up checks of resources', () => {
     class One extends CrudController(notes, { permission, owner: 'owner_id' }) {}
     class Two extends CrudController(notes, { permission, owner: 'owner_id' }) {}
     expect(faults({ '/one': One, '/two': Two })).toEqual([expect.stringMatching(/^E017 The model "notes" has two resources/)]);
+  });
+
+  test('E020: soft deletion needs its columns, a cascade that has them too, and unique values that become free', () => {
+    const leaves = model('leaves', { id: t.uuidv7().pk(), tree_id: t.uuid() });
+    const columns = { id: t.uuidv7().pk(), slug: t.text(20), ...softDelete() };
+    const trees = model('trees', columns, { indexes: [softDeleteUnique('slug')] });
+    const taken = model('trees', { ...columns, slug: t.text(20).unique() });
+    const start = (source: typeof trees, options: object) => {
+      class Trees extends CrudController(source, { permission, unscoped: true, ...options } as never) {}
+      return faults({ '/trees': Trees }, { resources: [people, resource(leaves, { unscoped: true })] });
+    };
+    const relations = { leaves: many(() => leaves, 'tree_id', { limit: 5 }) };
+    expect(start(trees, { restore: true })).toEqual([]);
+    expect(start(taken, {})).toEqual([expect.stringMatching(/^E020 .*"slug" stays taken by deleted rows.*softDeleteUnique\('slug'\)/)]);
+    expect(start(taken, { softDelete: false })).toEqual([]);
+    expect(start(trees, { softDelete: { cascade: ['leaves'] }, relations })).toEqual([
+      expect.stringMatching(/^E020 .*leads to "leaves", which does not delete softly/),
+    ]);
+    expect(start(trees, { softDelete: { cascade: ['leavess'] }, relations })).toEqual([
+      expect.stringMatching(/^E020 .*Did you mean "leaves"/),
+    ]);
+    expect(faults({ '/notes': crud({ restore: true }) })).toEqual([expect.stringMatching(/^E020 .*offers restore/)]);
+    expect(faults({ '/notes': crud({}, { ...base, softDelete: true }) })).toEqual([expect.stringMatching(/^E020 .*no deleted_at/)]);
   });
 
   test('every fault of an app comes at once', () => {

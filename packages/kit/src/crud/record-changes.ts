@@ -1,0 +1,83 @@
+import type { EventEntry, EventPublisher } from '../app/registry.ts';
+import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
+import type { Db } from '../db/db.ts';
+import { announcedRow, auditedRow } from './change.ts';
+import type { Policy } from './policy.ts';
+import type { Change, ChangeEvent } from './resource.ts';
+import type { Item } from './select-unit.ts';
+
+/** Where changes are recorded and announced, if anywhere. */
+export interface Recorders {
+  readonly audit: AuditSink | null;
+  readonly events: EventPublisher | null;
+}
+
+/** A changed row that is not recorded yet. */
+export interface PendingChange {
+  readonly policy: Policy;
+  readonly change: Change;
+}
+
+/** Whether somebody records or announces the changes of a resource. */
+export function isRecorded({ options: { audit, events } }: Policy, recorders: Recorders): boolean {
+  return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
+}
+
+/** Audit entries and events of every change of a request: one statement for each, however many rows changed. */
+export async function recordChanges(tx: Db, recorders: Recorders, changes: readonly PendingChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  if (recorders.audit !== null) {
+    const entries = changes.filter(({ policy }) => policy.options.audit !== false).map(auditEntry);
+    if (entries.length > 0) await recorders.audit.record(tx, entries);
+  }
+  if (recorders.events !== null) {
+    const entries = changes.flatMap(eventEntries);
+    if (entries.length > 0) await recorders.events.publish(tx, entries);
+  }
+}
+
+const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };
+
+/** `order.created`, `order.pay`. */
+function actionOf({ name }: Policy, { operation }: Change): string {
+  return `${name}.${operation.startsWith('transition:') ? operation.slice('transition:'.length) : (PAST[operation] as string)}`;
+}
+
+function auditEntry({ policy, change }: PendingChange): AuditEntry {
+  const row = (change.after ?? change.before) as Item;
+  return {
+    actor: change.principal ?? change.user,
+    action: actionOf(policy, change),
+    target_type: policy.name,
+    target_id: String(row[policy.key.name]),
+    before: auditedRow(policy, change.before as Item | null),
+    after: auditedRow(policy, change.after as Item | null),
+    request_id: change.requestId,
+    ...(change.via === 'single' ? {} : { metadata: { via: change.via } }),
+  };
+}
+
+function eventEntries({ policy, change }: PendingChange): EventEntry[] {
+  const { events } = policy.options;
+  if (events === undefined || events === false) return [];
+  const event = typeof events === 'function' ? (events as (change: Change) => ChangeEvent | null)(change) : defaultEvent(policy, change);
+  if (event === null) return [];
+  const row = (change.after ?? change.before) as Item;
+  const { type, data, audience } = event;
+  return [{ type, data, ...audience, orderingKey: `${policy.name}:${String(row[policy.key.name])}` }];
+}
+
+function defaultEvent(policy: Policy, change: Change): ChangeEvent {
+  const row = (change.after ?? change.before) as Item;
+  const { owner, options } = policy;
+  const tenant = options.tenant as string | undefined;
+  const announced = announcedRow(policy, row);
+  return {
+    type: actionOf(policy, change),
+    data: { id: announced[policy.key.name], changed: change.changed.filter((name) => name in announced), object: announced },
+    audience: {
+      ...(owner === undefined ? {} : { owner: String(row[owner.column]) }),
+      ...(tenant === undefined ? {} : { tenantKey: String(row[tenant]) }),
+    },
+  };
+}

@@ -1,0 +1,229 @@
+import { resolveReference } from '../db/column.ts';
+import type { Db } from '../db/db.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import { quoteName } from '../db/names.ts';
+import { insertion } from '../db/repository.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { Scope, WriteScope } from './crud-request.ts';
+import type { Policy } from './policy.ts';
+import type { Precondition } from './precondition.ts';
+import { type Item, keyType } from './select-unit.ts';
+
+/** Which row: a unique column and its value. */
+export interface RowKey {
+  readonly column: ModelColumn;
+  readonly value: unknown;
+}
+
+/** A column and the values it must have: the states a transition starts from. */
+export interface OnlyFrom {
+  readonly column: string;
+  readonly values: readonly unknown[];
+}
+
+/** What narrows a statement besides the key and the rows the caller sees. */
+export interface RowConditions {
+  /** Columns that the address sets: the parent. */
+  readonly fixed?: Item;
+  readonly ifMatch?: Precondition | undefined;
+  readonly onlyFrom?: OnlyFrom;
+}
+
+/** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
+export class RowStatements {
+  readonly #policy: Policy;
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+  }
+
+  /**
+   * The row by its key; locked against other writers if asked. One statement decides whether there is a row for the caller, and whether it
+   * may do this to it.
+   */
+  async select(db: Db, scope: WriteScope, key: RowKey, conditions: RowConditions, lock: boolean): Promise<Item | undefined> {
+    const { statements, softDelete } = this.#policy;
+    const parameters: unknown[] = [];
+    const decision = decisionSql(db, scope, parameters);
+    const where = this.#whereKey(db, scope, key, conditions, parameters);
+    // Several deleted rows may share a value that is unique among the others: the newest deletion is meant.
+    const order = softDelete === undefined ? '' : ` order by t0.${quoteName(softDelete.deletedAt)} desc limit 1`;
+    const [row] = await db.query<Item>(
+      `select ${statements.list}${decision} from ${statements.table} t0 where ${where}${order}${locking(db, lock)}`,
+      parameters,
+    );
+    return row === undefined ? undefined : allowedRow(scope, row);
+  }
+
+  /** Rows by the values of a column, in the order of their keys: two writers that lock the same rows lock them in the same order. */
+  async selectMany(
+    db: Db,
+    scope: WriteScope | undefined,
+    column: ModelColumn,
+    values: readonly unknown[],
+    { fixed, also, limit }: RowConditions & { readonly also?: string; readonly limit?: number } = {},
+  ): Promise<Item[]> {
+    const { statements, key } = this.#policy;
+    const parameters: unknown[] = [];
+    const decision = scope === undefined ? '' : decisionSql(db, scope, parameters);
+    const terms = [inList(db, `t0.${quoteName(column.name)}`, column, values, parameters), ...this.#fixed(fixed, parameters)];
+    if (also !== undefined) terms.push(also);
+    if (scope !== undefined && scope.compiled.constant !== true) terms.push(scope.compiled.append(db.dialect, 't0', parameters));
+    const most = limit === undefined ? '' : ` limit $${parameters.push(limit)}`;
+    const text = `select ${statements.list}${decision} from ${statements.table} t0 where ${terms.join(' and ')} order by t0.${quoteName(key.name)}${most}${locking(db, true)}`;
+    const rows = await db.query<Item>(text, parameters, { replanned: true });
+    return scope === undefined ? rows : rows.map((row) => allowedRow(scope, row));
+  }
+
+  insert(db: Db, values: Item): Promise<Item> {
+    const { statements } = this.#policy;
+    const { names, parameters } = insertion(db, statements, values);
+    const text = statements.text(`crud insert ${names.join()}`, () => {
+      const columns =
+        names.length === 0
+          ? ' default values'
+          : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
+      return `insert into ${statements.table}${columns} returning ${statements.list}`;
+    });
+    return db.execute<Item>(text, parameters).then(({ rows }) => rows[0] as Item);
+  }
+
+  /** Undefined when no row of this key, scope and version is there. */
+  async update(db: Db, scope: Scope, key: RowKey, values: Item, conditions: RowConditions): Promise<Item | undefined> {
+    const { statements } = this.#policy;
+    const parameters: unknown[] = [];
+    const assignments = this.#assignments(db, values, parameters);
+    let where = this.#whereKey(db, scope, key, conditions, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
+    if (conditions.onlyFrom !== undefined) {
+      const { column, values: allowed } = conditions.onlyFrom;
+      const { encode } = statements.column(column);
+      where += ` and t0.${quoteName(column)} in (${allowed.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
+    }
+    const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
+    const { rows } = await db.execute<Item>(text, parameters);
+    return rows[0];
+  }
+
+  /** Gives every one of these rows the same values. `also` is a condition of SQL's own, without placeholders. */
+  async updateMany(db: Db, column: ModelColumn, keys: readonly unknown[], values: Item, also?: string): Promise<Item[]> {
+    const { statements } = this.#policy;
+    const parameters: unknown[] = [];
+    const assignments = this.#assignments(db, values, parameters);
+    const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
+    const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
+    return (await db.execute<Item>(text, parameters, { replanned: true })).rows;
+  }
+
+  async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
+    const parameters: unknown[] = [];
+    const where = this.#whereKey(db, scope, key, conditions, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
+    const { count } = await db.execute(`delete from ${this.#policy.statements.table} as t0 where ${where}`, parameters);
+    return count > 0;
+  }
+
+  async deleteMany(db: Db, keys: readonly unknown[]): Promise<number> {
+    const { statements, key } = this.#policy;
+    const parameters: unknown[] = [];
+    const where = inList(db, `t0.${quoteName(key.name)}`, key, keys, parameters);
+    return (await db.execute(`delete from ${statements.table} as t0 where ${where}`, parameters, { replanned: true })).count;
+  }
+
+  async isVisible(db: Db, { compiled }: Scope, row: Item): Promise<boolean> {
+    if (compiled.constant === true) return true;
+    if (compiled.isEvaluable) return compiled.matches(row) === true;
+    const { statements, key } = this.#policy;
+    const parameters: unknown[] = [];
+    const where = `t0.${quoteName(key.name)} = $${parameters.push(key.encode(row[key.name]))}`;
+    const text = `select 1 from ${statements.table} t0 where ${where} and ${compiled.append(db.dialect, 't0', parameters)}`;
+    return (await db.query(text, parameters)).length > 0;
+  }
+
+  /** Which of these keys are among the rows the caller sees. On PostgreSQL a row that can be soft-deleted is held until the end. */
+  async visibleKeys(tx: Db, scope: Scope, values: readonly unknown[]): Promise<Set<string>> {
+    const { statements, key, softDelete } = this.#policy;
+    const parameters: unknown[] = [];
+    const column = `t0.${quoteName(key.name)}`;
+    const terms = [
+      values.length === 1 ? `${column} = $${parameters.push(key.encode(values[0]))}` : inList(tx, column, key, values, parameters),
+    ];
+    if (scope.compiled.constant !== true) terms.push(scope.compiled.append(tx.dialect, 't0', parameters));
+    // Otherwise a row could be made below one that is being deleted at the same time, and would not go with it.
+    const lock = softDelete !== undefined && tx.dialect === 'postgres' && tx.isTransaction ? ' for share of t0' : '';
+    const rows = await tx.query<{ key: unknown }>(
+      `select ${column} as key from ${statements.table} t0 where ${terms.join(' and ')}${lock}`,
+      parameters,
+    );
+    return new Set(rows.map((row) => String(row.key)));
+  }
+
+  /** `"item" = $1, "version" = "version" + 1`. Timestamps and versions move with every update. */
+  #assignments(db: Db, values: Item, parameters: unknown[]): string {
+    const { statements } = this.#policy;
+    for (const name of Object.keys(values)) statements.column(name);
+    const assignments: string[] = [];
+    for (const { name, settings, encode } of statements.columns) {
+      if (settings.increment === true) assignments.push(`${quoteName(name)} = ${quoteName(name)} + 1`);
+      else if (values[name] !== undefined) assignments.push(`${quoteName(name)} = $${parameters.push(encode(values[name]))}`);
+      else if (settings.touch !== undefined) assignments.push(`${quoteName(name)} = $${parameters.push(encode(settings.touch(db.clock)))}`);
+    }
+    return assignments.join(', ');
+  }
+
+  /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees. */
+  #whereKey(db: Db, { compiled }: Scope, { column, value }: RowKey, { fixed }: RowConditions, parameters: unknown[]): string {
+    const terms = [`t0.${quoteName(column.name)} = $${parameters.push(column.encode(value))}`, ...this.#fixed(fixed, parameters)];
+    if (compiled.constant !== true) terms.push(compiled.append(db.dialect, 't0', parameters));
+    return terms.join(' and ');
+  }
+
+  #fixed(fixed: Item = {}, parameters: unknown[]): string[] {
+    return Object.entries(fixed).map(
+      ([name, each]) => `t0.${quoteName(name)} = $${parameters.push(this.#policy.statements.column(name).encode(each))}`,
+    );
+  }
+
+  #versionCondition(ifMatch: Precondition | undefined, parameters: unknown[]): string {
+    if (ifMatch === undefined || ifMatch.any) return '';
+    const version = this.#policy.options.version as string | undefined;
+    // Without a version no tag can be compared with the row.
+    if (version === undefined) return ' and 1 = 0';
+    const column = this.#policy.statements.column(version);
+    const versions = ifMatch.versions.filter((text) => /^\d{1,10}$/.test(text)).map(Number);
+    if (versions.length === 0) return ' and 1 = 0';
+    return ` and t0.${quoteName(version)} in (${versions.map((each) => `$${parameters.push(column.encode(each))}`).join(', ')})`;
+  }
+}
+
+/** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */
+function locking({ dialect }: Db, lock: boolean): string {
+  return lock && dialect === 'postgres' ? ' for no key update of t0' : '';
+}
+
+/** One placeholder for however many values: the statement's text does not depend on their number. */
+export function inList({ dialect }: Db, sql: string, column: ModelColumn, values: readonly unknown[], parameters: unknown[]): string {
+  const encoded = values.map((value) => column.encode(value));
+  if (dialect === 'postgres')
+    return `${sql} = any($${parameters.push(encoded)}::${keyType(column, resolveReference(column.settings).kind)}[])`;
+  const json = JSON.stringify(encoded.map((each) => (typeof each === 'bigint' ? each.toString() : each)));
+  return `${sql} in (select value from json_each($${parameters.push(json)}))`;
+}
+
+/** The column of a statement that says whether the action is allowed. */
+const ALLOWED = '~allowed';
+
+function decisionSql({ dialect }: Db, { allowed }: WriteScope, parameters: unknown[]): string {
+  if (allowed === undefined || allowed.compiled.constant === true) return '';
+  return `, case when ${allowed.compiled.append(dialect, 't0', parameters)} then 1 else 0 end as ${quoteName(ALLOWED)}`;
+}
+
+/** The row without the decision; 403 where the caller sees the row and may not do this to it. */
+function allowedRow({ allowed }: WriteScope, row: Item): Item {
+  if (allowed === undefined || !(ALLOWED in row)) return row;
+  const { [ALLOWED]: isAllowed, ...rest } = row;
+  if (Number(isAllowed) !== 1)
+    throw coreErrors.permission_denied({
+      detail: `You may see this, but not do "${allowed.action}" to it.`,
+      extensions: { action: allowed.action },
+    });
+  return rest;
+}
