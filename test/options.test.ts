@@ -410,8 +410,10 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     entries: {
       createPostgresDatabase: none,
       createSqliteDatabase: none,
+      crudTests: (misspelt) => testing.crudTests(kit.Controller, misspelt),
       describeDatabases: (misspelt) => testing.describeDatabases('a', () => {}, misspelt),
       ensurePostgresTemplate: none,
+      expectQueries: none,
       fakeClock: none,
       s3Double: testing.s3Double,
       sample: (misspelt) => testing.sample({ type: 'string' }, misspelt),

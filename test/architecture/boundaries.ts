@@ -52,7 +52,8 @@ export function forbidden(from: string, to: string): string | undefined {
       return `contrib/${a} meets contrib/${b} only through the core registries`;
     return undefined;
   }
-  if (source === 'testing') return core.includes(target as (typeof core)[number]) ? undefined : 'testing stands on the core alone';
+  if (source === 'testing')
+    return target === 'crud' || core.includes(target as (typeof core)[number]) ? undefined : 'testing stands on the core and crud alone';
   if (target === 'testing') return 'testing is for tests';
   const [inner, outer] = [RINGS.indexOf(target as (typeof RINGS)[number]), RINGS.indexOf(source as (typeof RINGS)[number])];
   if (inner < 0 || outer < 0) return `unknown folder ${inner < 0 ? target : source}: give it a place among the rings`;

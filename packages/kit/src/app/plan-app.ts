@@ -29,6 +29,7 @@ import type { Module } from './module.ts';
 import { anAuthenticator, aModule, appRules, versionOptionNames } from './option-rules.ts';
 import type { AppOptions, Controllers, VersionMount } from './options.ts';
 import { orderModules } from './order-modules.ts';
+import { testedAuthenticators, type TestedOptions } from './tested-authenticators.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
@@ -58,11 +59,12 @@ export function planApp(options: AppOptions): AppPlan {
   for (const message of settingFaults) faults.push({ id: 'E011', message });
   const { ordered, faults: moduleFaults } = orderModules(given<Module>('modules', aModule));
   faults.push(...moduleFaults);
-  const authenticators = [
+  const declared = [
     ...given<Authenticator>('authenticators', anAuthenticator),
     ...ordered.flatMap((module) => module.authenticators ?? []),
   ];
-  faults.push(...duplicateAuthenticators(authenticators));
+  faults.push(...duplicateAuthenticators(declared));
+  const authenticators = (options as TestedOptions)[testedAuthenticators]?.(declared) ?? declared;
   const middleware = [...given<Middleware>('middleware', aMiddleware), ...ordered.flatMap((module) => module.middleware ?? [])];
   const reference = referenceMount(options, settings, ordered, () => compiled.routes);
   const compiled: CompiledMount = compileRoutes([...mountPlans(options.mount, faults), ...moduleMounts(ordered), ...reference], {

@@ -72,16 +72,26 @@ export function CrudController(source: object, options: object): unknown {
   return crudClass(declared, forController as AnyCrudOptions);
 }
 
+const operationsByController = new WeakMap<object, Operations>();
+
+/** The operations of a controller that CrudController() made; undefined for any other. For inspection and tests. */
+export function operationsOfController(controller: object): Operations | undefined {
+  return operationsByController.get(controller);
+}
+
 function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   class Crud extends Controller {
     static readonly crudResource = declared;
     static readonly model = declared.model as unknown;
+    /** A static adds to every route of the class, also to those a subclass brings or puts in the place of an operation. */
+    static override readonly permission = options.permission as Permission;
     readonly crudResource!: AnyResource;
     readonly keyParams!: Schema;
     readonly #operations = new Operations(declared, options);
 
     constructor() {
       super();
+      operationsByController.set(this, this.#operations);
       // Not enumerable: what is listed of a controller are its routes.
       Object.defineProperty(this, 'crudResource', { value: declared, enumerable: false });
       const builder = new RouteBuilder(this.#operations);
@@ -351,16 +361,16 @@ class RouteBuilder {
     yield [name, route];
   }
 
-  /** The controller's permission is part of every operation; an owner's rows are for those who are known. */
+  /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
   #permission(...added: readonly (Permission | undefined)[]): Permission {
     const { owner, anonymous, access } = this.#operations.resource.options;
     const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
     const parts = [
-      this.#options.permission as Permission,
       ...(owner !== undefined && !admitsAnonymous ? [isAuthenticated as Permission] : []),
       ...added.filter((each) => each !== undefined),
     ];
-    return parts.length === 1 ? (parts[0] as Permission) : all(...parts);
+    const [first = this.#options.permission as Permission, ...more] = parts;
+    return more.length === 0 ? first : all(first, ...more);
   }
 
   #scope(access: 'read' | 'write'): { readonly scope?: string } {

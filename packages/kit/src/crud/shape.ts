@@ -117,7 +117,7 @@ export class ShapeMaker {
     const below = edges.map(({ edge, shape }) => `${edge.name}(${shape.key})`).join();
     return {
       policy,
-      key: `${visibility.mask}:${names}:${computed.map(({ name }) => name).join()}:${below}`,
+      key: `${visibility.mask}:${names}:${perRow.map(({ name }) => name).join()}:${computed.map(({ name }) => name).join()}:${below}`,
       columns,
       nulls,
       perRow,

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../auth/audit-sink.ts';
 import type { EventEntry } from '../app/registry.ts';
 import type { Module } from '../app/module.ts';
 import { countQueries } from '../db/query-observer.ts';
+import { route } from '../http/route.ts';
 import { allowAny, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource, type Change } from './index.ts';
@@ -451,20 +452,23 @@ describe('guards of a controller', () => {
     }
   });
 
+  const SOME_ID = '01890000-0000-7000-8000-000000000000';
   class Closed extends CrudController(resource(customers, { tenant: 'org' }), { permission: isStaff }) {
-    override list = this.wrap('list', { permission: isAuthenticated, summary: 'Open' }, async (_, next) => next());
+    override list = this.wrap('list', { permission: allowAny, summary: 'Open' }, async (_, next) => next());
+    override retrieve = route.get('/:id', { permission: allowAny, params: this.keyParams }, () => undefined);
+    extra = route.get('/extra/all', { permission: allowAny }, () => undefined);
   }
   class Sub extends Closed {
     static override readonly permission = isAuthenticated;
   }
 
-  test('8, 9: neither a wrapped operation nor a subclass opens what the controller closes', async () => {
+  test('8, 9: neither a wrapped operation, a route of its own nor a subclass opens what the controller closes', async () => {
     const shop = await startShop({ mount: { '/v1': { '/closed': Closed, '/sub': Sub } }, modules: [{ ...shopModule, resources: [] }] });
     try {
-      for (const path of ['closed', 'sub']) {
-        expect((await shop.call('ann', 'GET', path)).status).toBe(403);
-        expect((await shop.call(nobody, 'GET', path)).status).toBe(401);
-        expect((await shop.call('sue', 'GET', path)).status).toBe(200);
+      for (const path of ['closed', 'sub', `closed/${SOME_ID}`, `sub/${SOME_ID}`, 'closed/extra/all', 'sub/extra/all']) {
+        expect([path, (await shop.call('ann', 'GET', path)).status]).toEqual([path, 403]);
+        expect([path, (await shop.call(nobody, 'GET', path)).status]).toEqual([path, 401]);
+        expect((await shop.call('sue', 'GET', path)).status).toBeLessThan(300);
       }
     } finally {
       await shop.close();

@@ -3,11 +3,15 @@ import { createApp } from '../app/create-app.ts';
 import { migrateApp } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
+import { testedAuthenticators, type TestedOptions } from '../app/tested-authenticators.ts';
+import type { Middleware } from '../http/middleware.ts';
+import { nPlusOne } from '../middleware/n-plus-one.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
 import { readOptions } from '../options/read-options.ts';
-import { aFunction, flag } from '../options/value-rule.ts';
+import { aFunction, either, flag, wholeNumber } from '../options/value-rule.ts';
+import { type AsOptions, TestCallers, type TestClient, type TestUser } from './test-callers.ts';
 
 export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
   /**
@@ -17,6 +21,11 @@ export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
   readonly database?: NonNullable<AppOptions['database']>;
   /** Runs the migrations of the modules first; on unless said otherwise. */
   readonly migrate?: boolean;
+  /**
+   * Fails a request that runs the same statement again and again (`nPlusOne({ mode: 'throw' })`), so that the test fails: `true`, or how often
+   * one statement may run.
+   */
+  readonly strictQueries?: boolean | number;
   /** Fills the database: after the migrations, before modules are set up. */
   readonly prepare?: (app: App) => unknown;
 }
@@ -28,12 +37,19 @@ export interface LogRecord {
   readonly [name: string]: unknown;
 }
 
+const optionRules = { migrate: flag, prepare: aFunction, strictQueries: either('true, false or a number', flag, wholeNumber(2)) };
+
 export interface TestApp extends AsyncDisposable {
   readonly app: App;
   /** Everything logged so far, newest last. */
   readonly records: LogRecord[];
   /** A request through the whole pipeline without a socket. */
   readonly inject: App['inject'];
+  /**
+   * Requests authenticated as this user, whatever the app's authenticators are: `await app.as({ id }).get('/v1/orders')`. Permissions, tenants
+   * and throttles are asked as always; a session's CSRF proof is not.
+   */
+  as(user: TestUser, options?: AsOptions): TestClient;
   /** Listens on a free port of 127.0.0.1, for tests that need a socket; the same address when called again. */
   listen(): Promise<string>;
   close(): Promise<void>;
@@ -41,15 +57,23 @@ export interface TestApp extends AsyncDisposable {
 
 /** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
-  const { database = 'sqlite', migrate: migrates = true, prepare, ...rest } = options;
-  readOptions('testApp()', { migrate: migrates, prepare }, { migrate: flag, prepare: aFunction });
+  const { database = 'sqlite', migrate: migrates = true, prepare, strictQueries = false, ...rest } = options;
+  readOptions('testApp()', { migrate: migrates, prepare, strictQueries }, optionRules);
   const place = await placeOf(database);
   const records: LogRecord[] = [];
   const log = pino(
     { level: 'debug', base: null, serializers: { err: (error: unknown) => loggedError(error) } },
     { write: (line: string) => void records.push(JSON.parse(line) as LogRecord) },
   );
-  const app = await createdOr(place, () => createApp({ ...rest, database: place?.url ?? database, log }));
+  const callers = new TestCallers();
+  const tested: TestedOptions = {
+    ...rest,
+    ...(strictQueries === false ? {} : { middleware: [...(rest.middleware ?? []), strict(strictQueries)] }),
+    database: place?.url ?? database,
+    log,
+    [testedAuthenticators]: callers.authenticators,
+  };
+  const app = await createdOr(place, () => createApp(tested));
   let address: Promise<string> | undefined;
   const close = async (): Promise<void> => {
     await app.close();
@@ -68,10 +92,15 @@ export async function testApp(options: TestAppOptions): Promise<TestApp> {
     app,
     records,
     inject: (request) => app.inject(request),
+    as: (user, asOptions) => callers.client(app, user, asOptions),
     listen: () => (address ??= app.listen({ port: 0 })),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function strict(threshold: number | true): Middleware {
+  return nPlusOne({ mode: 'throw', ...(threshold === true ? {} : { threshold }) });
 }
 
 /** A database that was made for an app that cannot be created is removed. */

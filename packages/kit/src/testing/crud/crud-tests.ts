@@ -1,0 +1,53 @@
+import { readOptions } from '../../options/read-options.ts';
+import { aFunction, filledText, objectWith, required } from '../../options/value-rule.ts';
+import { describeDatabases, type TestDatabase } from '../databases.ts';
+import type { TestApp } from '../test-app.ts';
+import { crudChecks } from './checks.ts';
+import { type CrudCallers, CrudSubject } from './subject.ts';
+
+const vitest = await import('vitest').catch(() => undefined);
+
+export interface CrudTestsOptions {
+  /** Starts the application on the database of the block: `(database) => testApp({ database: database.db, … })`. */
+  readonly app: (database: TestDatabase) => Promise<TestApp>;
+  readonly callers: CrudCallers;
+  /** A valid body for a new row, another one for each number; `sample()` of the create schema, required members only, unless given. */
+  readonly input?: (number: number, app: TestApp) => object | Promise<object>;
+  /** Makes a row of the owner and returns its key, where there is no create operation. */
+  readonly make?: (number: number, app: TestApp) => Promise<string>;
+  /** The address, where the controller is below a parent: `/v1/projects/…/tasks`. */
+  readonly path?: string;
+}
+
+/**
+ * Defines the guarantees of `kit/crud` as tests of your own resource, on both databases: what a stranger can tell, that lists are walked
+ * completely, that no change is lost. What the controller does not offer is not tested.
+ */
+export function crudTests(controller: abstract new () => object, options: CrudTestsOptions): void {
+  if (vitest === undefined) throw new Error('crudTests() needs vitest: npm install --save-dev vitest');
+  const { app: start, ...rest } = readOptions('crudTests()', options, {
+    app: required(aFunction),
+    callers: required(objectWith('callers: { owner, stranger }')),
+    input: aFunction,
+    make: aFunction,
+    path: filledText,
+  });
+  const { afterAll, beforeAll, test } = vitest;
+  describeDatabases(`${controller.name} keeps the guarantees of a resource`, (database) => {
+    let app: TestApp | undefined;
+    let subject: CrudSubject | undefined;
+    beforeAll(async () => {
+      app = await start(database);
+      subject = new CrudSubject(app, controller, rest);
+    });
+    afterAll(() => app?.close());
+
+    for (const { name, appliesTo, run } of crudChecks) {
+      test(name, async ({ skip }) => {
+        if (subject === undefined) return;
+        if (!appliesTo(subject)) skip('The controller does not offer this.');
+        await run(subject);
+      });
+    }
+  });
+}

@@ -1,0 +1,210 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { LightMyRequestResponse } from 'fastify';
+import { operationsOfController } from '../../crud/controller.ts';
+import type { Operations } from '../../crud/operations.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import { sample } from '../sample/sample.ts';
+import type { TestApp } from '../test-app.ts';
+import type { TestClient, TestUser } from '../test-callers.ts';
+
+/** Who asks in the checks. */
+export interface CrudCallers {
+  /** Makes rows and sees them. */
+  readonly owner: TestUser;
+  /** Sees none of the owner's rows: another owner, or a member of another tenant. Left out where everybody sees every row. */
+  readonly stranger?: TestUser;
+  /** Has no tenant. For resources that have one. */
+  readonly tenantless?: TestUser;
+}
+
+export interface SubjectOptions {
+  readonly callers: CrudCallers;
+  readonly input?: ((number: number, app: TestApp) => object | Promise<object>) | undefined;
+  readonly make?: ((number: number, app: TestApp) => Promise<string>) | undefined;
+  readonly path?: string | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever the server answered
+  readonly body: any;
+  readonly text: string;
+  readonly headers: LightMyRequestResponse['headers'];
+}
+
+export type Item = Readonly<Record<string, unknown>>;
+
+/** A made row: its key as the address has it, and what its owner sees of it. */
+export interface Made {
+  readonly key: string;
+  readonly item: Item;
+  readonly input: Item;
+}
+
+/** The resource under test: a mounted controller, its callers, and how its rows are made. */
+export class CrudSubject {
+  readonly app: TestApp;
+  readonly operations: Operations;
+  readonly owner: TestClient;
+  readonly stranger: TestClient | undefined;
+  readonly tenantless: TestClient | undefined;
+  readonly #routes: ReadonlyMap<string, CompiledRoute>;
+  readonly #options: SubjectOptions;
+  readonly #base: string;
+  #number = 0;
+
+  constructor(app: TestApp, controller: abstract new () => object, options: SubjectOptions) {
+    this.app = app;
+    this.#options = options;
+    const mounted = app.app.controllers.find((each) => each instanceof controller);
+    const operations = mounted === undefined ? undefined : operationsOfController(mounted);
+    if (mounted === undefined || operations === undefined)
+      throw new Error(`crudTests: ${controller.name} is no CrudController() that the app mounts.`);
+    this.operations = operations;
+    const own = app.app.routes.filter(({ controller: name, route }) => name === controller.name && hasRoute(mounted, route));
+    this.#routes = new Map(own.map((route) => [route.field, route]));
+    const path = own.map((route) => route.path.replace(/\/:id(\/.*)?$/, '')).toSorted((a, b) => a.length - b.length)[0] ?? '';
+    this.#base = options.path ?? path;
+    if (this.#base.includes(':')) throw new Error(`crudTests: ${path} has parameters: give the address as { path }.`);
+    const scopes = [...new Set(own.flatMap(({ scope }) => scope ?? []))];
+    const as = (user: TestUser) => app.as(user, scopes.length === 0 ? {} : { scopes });
+    const { owner, stranger, tenantless } = options.callers;
+    this.owner = as(owner);
+    this.stranger = stranger === undefined ? undefined : as(stranger);
+    this.tenantless = tenantless === undefined ? undefined : as(tenantless);
+  }
+
+  has(...fields: readonly string[]): boolean {
+    return fields.every((field) => this.#routes.has(field));
+  }
+
+  get routes(): Iterable<CompiledRoute> {
+    return this.#routes.values();
+  }
+
+  /** The key as a member of what is shown. */
+  get key(): string {
+    return this.operations.lookup.name;
+  }
+
+  url(rest = ''): string {
+    return `${this.#base}${rest}`;
+  }
+
+  async call(
+    client: TestClient | null,
+    method: string,
+    rest: string,
+    payload?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const request = {
+      method: method as 'GET',
+      url: rest.startsWith('/v') && rest.startsWith(this.#base) ? rest : this.url(rest),
+      headers: { ...headers },
+      ...(payload === undefined ? {} : { payload: payload as object }),
+    };
+    const response = await (client === null ? this.app.inject(request) : client.inject(request));
+    const type = response.headers['content-type'] ?? '';
+    const isJson = type.includes('json') && !type.includes('ndjson') && response.body !== '';
+    return {
+      status: response.statusCode,
+      body: isJson ? (JSON.parse(response.body) as unknown) : undefined,
+      text: response.body,
+      headers: response.headers,
+    };
+  }
+
+  /** The call must have this status; the error says what was answered instead. */
+  async expect(
+    status: number,
+    client: TestClient | null,
+    method: string,
+    rest: string,
+    payload?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer> {
+    const answer = await this.call(client, method, rest, payload, headers);
+    check(
+      answer.status === status,
+      `${method} ${this.url(rest)} answered ${answer.status} instead of ${status}: ${answer.text.slice(0, 400)}`,
+    );
+    return answer;
+  }
+
+  async input(): Promise<Item> {
+    this.#number += 1;
+    const { input } = this.#options;
+    if (input !== undefined) return (await input(this.#number, this.app)) as Item;
+    const body = this.#routes.get('create')?.body;
+    if (body === undefined) throw new Error('crudTests: without a create operation rows come from { make }.');
+    return sample(body.json as never, { seed: this.#number, optional: 'none' }) as Item;
+  }
+
+  /** A new row of the owner. */
+  async make(): Promise<Made> {
+    const { make } = this.#options;
+    if (make !== undefined) {
+      const key = await make((this.#number += 1), this.app);
+      return { key, item: (await this.expect(200, this.owner, 'GET', `/${key}`)).body as Item, input: {} };
+    }
+    const input = await this.input();
+    const made = await this.call(this.owner, 'POST', '', input);
+    if (made.status !== 201)
+      throw new Error(
+        `crudTests: POST ${this.url()} answered ${made.status}. Give { input } that makes a valid body. Sent: ${JSON.stringify(input)}. Answer: ${made.text}`,
+      );
+    return { key: String(made.body[this.key]), item: made.body as Item, input };
+  }
+
+  async makeSeveral(count: number): Promise<Made[]> {
+    const made: Made[] = [];
+    for (let index = 0; index < count; index += 1) made.push(await this.make());
+    return made;
+  }
+
+  /** Changes that are valid for the row: one column of a new input. Undefined when no column of the input is offered for changes. */
+  async changes(): Promise<Item | undefined> {
+    if (!this.#routes.has('partialUpdate')) return undefined;
+    const known = this.operations.input;
+    const first = Object.entries(await this.input()).find(([name, value]) => known.includes(name) && value !== null);
+    return first === undefined ? undefined : { [first[0]]: first[1] };
+  }
+
+  /** What a change must send to pass `etag: 'required'` whatever the row's version. */
+  get anyVersion(): Record<string, string> {
+    return this.operations.options.etag === 'required' ? { 'if-match': '*' } : {};
+  }
+
+  /** A key of the right kind that no row has, and a text that is none. */
+  get unknownKeys(): readonly string[] {
+    const { kind } = this.operations.policy.shown.get(this.key)?.settings ?? this.operations.lookup.settings;
+    if (kind === 'int' || kind === 'bigint') return ['2147483001', 'not-a-key'];
+    return kind === 'uuid' ? ['01890000-0000-7000-8000-000000000000', 'not-a-key'] : ['no-row-has-this-key'];
+  }
+}
+
+/** One guarantee of every resource. */
+export interface CrudCheck {
+  readonly name: string;
+  /** Whether the resource offers what the guarantee is about. */
+  readonly appliesTo: (subject: CrudSubject) => boolean;
+  readonly run: (subject: CrudSubject) => Promise<void>;
+}
+
+function hasRoute(controller: object, route: object): boolean {
+  return Object.values(controller).includes(route);
+}
+
+export function check(holds: boolean, otherwise: string): asserts holds {
+  if (!holds) throw new Error(otherwise);
+}
+
+export function checkEqual(actual: unknown, expected: unknown, otherwise: string): void {
+  check(isDeepStrictEqual(actual, expected), `${otherwise}\nactual:   ${JSON.stringify(actual)}\nexpected: ${JSON.stringify(expected)}`);
+}
+
+/** An answer without what differs between two equal requests. */
+export function anonymised({ status, text }: Answer): string {
+  return `${status} ${text.replaceAll(/"request_id":"[^"]*"/g, '').replaceAll(/"(next|previous)":"[^"]*"/g, '')}`;
+}
