@@ -1,5 +1,16 @@
 export { invalidCredentials } from './auth/index.ts';
-export type { AuditEntry, AuditSink, Authenticator, AuthRequest, Principal, User, UserDirectory, UserSource } from './auth/index.ts';
+export type {
+  AuditEntry,
+  AuditSink,
+  Authenticator,
+  AuthRequest,
+  Group,
+  GroupDirectory,
+  Principal,
+  User,
+  UserDirectory,
+  UserSource,
+} from './auth/index.ts';
 export { coreErrors, defineErrors, errors, hasCode, isKitError, KitError } from './errors/index.ts';
 export type { ErrorDefinition, ErrorFormat, ErrorMap, FieldError } from './errors/index.ts';
 export {

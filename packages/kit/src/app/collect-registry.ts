@@ -1,16 +1,17 @@
 import type { Fault } from '../options/fault.ts';
 import type { App, Module } from './module.ts';
-import { emptyRegistry, type Registry, type UserChangeListener } from './registry.ts';
+import { emptyRegistry, type GroupChangeListener, type Registry, type UserChangeListener } from './registry.ts';
 
-/** Collects what the modules provide. All may listen to user changes; everything else has one provider at most. */
+/** Collects what the modules provide. All may listen to changes of users and groups; everything else has one provider at most. */
 export function collectRegistry(modules: readonly Module[], app: App): { readonly registry: Registry; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const providers = new Map<string, string>();
   const provided: Partial<Registry> = {};
   const userChanges: UserChangeListener[] = [];
+  const groupChanges: GroupChangeListener[] = [];
   for (const module of modules) {
     const { name } = module;
-    const { userChanges: listeners = [], ...single } = module.provides?.(app) ?? {};
+    const { userChanges: ofUsers = [], groupChanges: ofGroups = [], ...single } = module.provides?.(app) ?? {};
     for (const [slot, value] of Object.entries(single)) {
       const other = providers.get(slot);
       if (!(slot in emptyRegistry)) {
@@ -21,7 +22,16 @@ export function collectRegistry(modules: readonly Module[], app: App): { readonl
       } else if (value !== null && value !== undefined) providers.set(slot, name);
     }
     Object.assign(provided, single);
-    userChanges.push(...listeners);
+    userChanges.push(...ofUsers);
+    groupChanges.push(...ofGroups);
   }
-  return { registry: Object.freeze({ ...emptyRegistry, ...provided, userChanges: Object.freeze(userChanges) }), faults };
+  return {
+    registry: Object.freeze({
+      ...emptyRegistry,
+      ...provided,
+      userChanges: Object.freeze(userChanges),
+      groupChanges: Object.freeze(groupChanges),
+    }),
+    faults,
+  };
 }

@@ -6,7 +6,7 @@ export { driftOf, migrateApp, migrationModules, pendingOf } from './migration-mo
 export type { App, Module } from './module.ts';
 export { moduleState, type ModuleState } from './module-state.ts';
 export type { AppOptions, Controllers, VersionMount } from './options.ts';
-export type { EventEntry, EventPublisher, Registry, UserChangeListener } from './registry.ts';
+export type { EventEntry, EventPublisher, GroupChangeListener, Registry, UserChangeListener } from './registry.ts';
 export { checkDescriptions, type CheckDescription } from './checks.ts';
 export { createApp } from './create-app.ts';
 export { StartUpError } from './start-up-error.ts';

@@ -1,4 +1,5 @@
 import type { AuditSink } from '../auth/audit-sink.ts';
+import type { GroupDirectory } from '../auth/group-directory.ts';
 import type { Db } from '../db/db.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
 import type { EventHandler } from '../events/event-handler.ts';
@@ -14,6 +15,10 @@ export interface Registry {
   readonly jobs: DurableHandlers | null;
   /** Where the modules declare their metrics; see `metrics` of Module. */
   readonly metrics: MetricRegistry | null;
+  /** Null: there are no groups. */
+  readonly groups: GroupDirectory | null;
+  /** Called in the transaction that deletes a group. */
+  readonly groupChanges: readonly GroupChangeListener[];
   /** Called in the transaction by everything that changes users (activates, deactivates, deletes). */
   readonly userChanges: readonly UserChangeListener[];
 }
@@ -23,6 +28,8 @@ export interface DurableHandlers {
   /** Stores a handler's work in the caller's transaction. */
   start(tx: SqlExecutor, handler: EventHandler, data: unknown): Promise<unknown>;
 }
+
+export type GroupChangeListener = (tx: Db, groupId: string) => Promise<void>;
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
 
@@ -43,4 +50,12 @@ export interface EventPublisher {
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
 }
 
-export const emptyRegistry: Registry = Object.freeze({ audit: null, events: null, jobs: null, metrics: null, userChanges: [] });
+export const emptyRegistry: Registry = Object.freeze({
+  audit: null,
+  events: null,
+  jobs: null,
+  metrics: null,
+  groups: null,
+  groupChanges: [],
+  userChanges: [],
+});

@@ -234,7 +234,12 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const both = await Promise.all([run(['migrate', '--json'], { cwd: place }), run(['migrate', '--json'], { cwd: place })]);
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     const applied = both.flatMap(({ stdout }) => (JSON.parse(stdout) as { applied: string[] }).applied);
-    expect(applied.sort()).toEqual(['accounts/0001_initial', 'kit/0001_throttles', 'kit/0002_secrets_and_idempotency']);
+    expect(applied.sort()).toEqual([
+      'accounts/0001_initial',
+      'accounts/0002_groups',
+      'kit/0001_throttles',
+      'kit/0002_secrets_and_idempotency',
+    ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);
     const doctor = await run(['doctor', '--json'], { cwd: place });

@@ -1,4 +1,5 @@
-import { moduleState, type App } from '../../app/index.ts';
+import { type GroupChangeListener, moduleState, type App } from '../../app/index.ts';
+import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Log } from '../../http/index.ts';
@@ -16,6 +17,10 @@ export interface Accounts {
   readonly throttleRates: App['settings']['throttleRates'];
   /** Undefined unless the application has metrics. */
   readonly logins: Counter<'outcome'> | undefined;
+  /** Null: nothing is recorded. */
+  audit(): AuditSink | null;
+  /** Told in the transaction when a group is deleted. */
+  groupChanges(): readonly GroupChangeListener[];
   /** For the verbs that change users. */
   management(actor: UserManagement['actor'], requestId?: string | null): UserManagement;
 }
@@ -37,6 +42,8 @@ export function accountsIn(app: App, settings: AccountsSettings, logins?: Counte
     throttleStorage,
     throttleRates: app.settings.throttleRates,
     logins,
+    audit: () => registry.audit,
+    groupChanges: () => registry.groupChanges,
     management(actor: UserManagement['actor'], requestId: string | null = null): UserManagement {
       const { audit, userChanges } = registry;
       return { clock, passwordCost: settings.passwordCost, audit, userChanges, actor: actor ?? null, requestId };

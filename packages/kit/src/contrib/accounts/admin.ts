@@ -15,6 +15,8 @@ import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { activateUser, changeStaff, deactivateUser, type UserManagement } from './manage-users.ts';
+import { groupsResource } from './group-admin.ts';
+import { groupsOfUser } from './group-store.ts';
 import { countSessionsOf, findUserById, lockUser, type UserRow } from './store.ts';
 
 type ShownUser = Omit<UserRow, 'password_hash'>;
@@ -27,14 +29,16 @@ const columns: readonly AdminColumn[] = [
   { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
 ];
 
+const GROUPS_SHOWN = 100;
+
 const yesNo = [
   { value: 'yes', label: 'Yes' },
   { value: 'no', label: 'No' },
 ];
 
-/** The admin site's list of users. */
+/** The admin site's lists of users and groups. */
 export function accountsAdmin(): AdminDeclaration {
-  return { resources: [usersResource()] };
+  return { resources: [usersResource(), groupsResource()] };
 }
 
 function usersResource(): AdminResource {
@@ -109,10 +113,11 @@ function usersResource(): AdminResource {
       );
       return { items: rows.map(rowOf), count, next };
     },
-    async read({ db, clock, principal }, id) {
+    async read({ db, clock, principal, linkTo }, id) {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
       const sessions = await countSessionsOf(db, user.id, clock.now());
+      const memberships = await groupsOfUser(db, user.id, GROUPS_SHOWN);
       const row = rowOf(user);
       return {
         ...row,
@@ -135,6 +140,17 @@ function usersResource(): AdminResource {
               sessions,
               id: user.id,
             },
+          },
+          {
+            kind: 'table',
+            title: 'Groups',
+            columns: [{ name: 'group', label: 'Group', kind: 'link' }],
+            rows: memberships.map((group) => ({
+              id: group.id,
+              title: group.name,
+              values: { group: linkTo('group', group.id, group.name) },
+            })),
+            empty: 'In no group.',
           },
         ],
         actions: actionsOn(user, principal.user),

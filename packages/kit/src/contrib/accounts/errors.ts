@@ -8,6 +8,9 @@ export const accountErrors = defineErrors('accounts', {
     remedy: 'Use another address, or the existing user.',
   },
   user_not_found: { status: 404, detail: 'There is no such user.', remedy: 'Name the user by user name, e-mail address or id.' },
+  group_not_found: { status: 404, detail: 'There is no such group.', remedy: 'Name the group by its name or id.' },
+  group_name_taken: { status: 409, detail: 'A group of this name exists already.', remedy: 'Choose another name.' },
+  invalid_group: { status: 422, detail: 'The group cannot be saved like this.', remedy: 'Correct what `detail` says.' },
   invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
   own_account: {
     status: 409,

@@ -13,6 +13,28 @@ export const users = model('users', {
   ...timestamps(),
 });
 
+export const groups = model(
+  'groups',
+  {
+    id: t.uuidv7().pk(),
+    /** Empty: of no tenant, and so of all of them. */
+    tenant_key: t.text(200).dbDefault(''),
+    name: t.text({ min: 1, max: 150 }),
+    ...timestamps(),
+  },
+  { indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },
+);
+
+export const groupMembers = model(
+  'group_members',
+  {
+    group_id: t.ref(() => groups, { onDelete: 'cascade' }),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    created_at: t.timestamp(),
+  },
+  { primaryKey: ['user_id', 'group_id'], indexes: [{ columns: ['group_id', 'user_id'] }] },
+);
+
 export const sessions = model(
   'sessions',
   {

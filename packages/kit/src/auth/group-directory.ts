@@ -1,0 +1,21 @@
+import type { Db } from '../db/db.ts';
+
+/** Users under one name, as modules see them. */
+export interface Group {
+  readonly id: string;
+  readonly name: string;
+  /** Null: of no tenant; it counts in all of them. */
+  readonly tenantKey: string | null;
+}
+
+/**
+ * Who is in which group. The accounts module provides one; an app that keeps memberships elsewhere brings its own. Answers are asked for with
+ * every request that needs them, and never kept longer.
+ */
+export interface GroupDirectory {
+  /** The ids of the groups that count for a user in a tenant: groups of no tenant and groups of this one. Undefined: of whatever tenant. */
+  groupsOf(db: Db, userId: string, tenantKey: string | null | undefined): Promise<readonly string[]>;
+  findById(db: Db, id: string): Promise<Group | null>;
+  /** By its name among the groups of a tenant and those of none. */
+  findByName(db: Db, name: string, tenantKey: string | null): Promise<Group | null>;
+}

@@ -1,0 +1,106 @@
+import type { Db } from '../../db/db.ts';
+
+export interface GroupRow {
+  readonly id: string;
+  /** Empty: of no tenant. */
+  readonly tenant_key: string;
+  readonly name: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export interface MemberRow {
+  readonly user_id: string;
+  readonly username: string;
+  readonly created_at: Date;
+}
+
+const GROUP = 'id, tenant_key, name, created_at, updated_at';
+
+export async function findGroupById(db: Db, id: string): Promise<GroupRow | null> {
+  const [row] = await db.query<GroupRow>(`select ${GROUP} from groups where id = $1`, [id]);
+  return row ?? null;
+}
+
+/** A tenant's own group comes before one of no tenant. */
+export async function findGroupByName(db: Db, name: string, tenantKey: string | null): Promise<GroupRow | null> {
+  const [row] = await db.query<GroupRow>(
+    `select ${GROUP} from groups where name = $1 and tenant_key in ($2, '') order by tenant_key desc limit 1`,
+    [name, tenantKey ?? ''],
+  );
+  return row ?? null;
+}
+
+export async function lockGroup(tx: Db, id: string): Promise<GroupRow | null> {
+  const lock = tx.dialect === 'postgres' ? ' for update' : '';
+  const [row] = await tx.query<GroupRow>(`select ${GROUP} from groups where id = $1${lock}`, [id]);
+  return row ?? null;
+}
+
+/** Null when the tenant has a group of this name. */
+export async function insertGroup(tx: Db, { id, tenant_key, name, created_at, updated_at }: GroupRow): Promise<GroupRow | null> {
+  const [row] = await tx.query<GroupRow>(
+    `insert into groups (${GROUP}) values ($1, $2, $3, $4, $5) on conflict do nothing returning ${GROUP}`,
+    [id, tenant_key, name, created_at, updated_at],
+  );
+  return row ?? null;
+}
+
+export async function renameGroupRow(tx: Db, id: string, name: string, now: Date): Promise<GroupRow> {
+  const [row] = await tx.query<GroupRow>(`update groups set name = $2, updated_at = $3 where id = $1 returning ${GROUP}`, [id, name, now]);
+  return row as GroupRow;
+}
+
+export async function deleteGroupRow(tx: Db, id: string): Promise<void> {
+  await tx.query('delete from groups where id = $1', [id]);
+}
+
+export async function listGroups(db: Db, limit: number, offset: number): Promise<(GroupRow & { readonly members: number })[]> {
+  const rows = await db.query<GroupRow & { members: number | bigint }>(
+    `select ${GROUP}, (select count(*) from group_members m where m.group_id = g.id) as members
+     from groups g order by tenant_key, name limit $1 offset $2`,
+    [limit, offset],
+  );
+  return rows.map((row) => Object.assign(row, { members: Number(row.members) }));
+}
+
+export async function insertMember(tx: Db, groupId: string, userId: string, now: Date): Promise<boolean> {
+  const rows = await tx.query(
+    'insert into group_members (group_id, user_id, created_at) values ($1, $2, $3) on conflict do nothing returning user_id',
+    [groupId, userId, now],
+  );
+  return rows.length === 1;
+}
+
+export async function deleteMember(tx: Db, groupId: string, userId: string): Promise<boolean> {
+  return (
+    (await tx.query('delete from group_members where group_id = $1 and user_id = $2 returning user_id', [groupId, userId])).length === 1
+  );
+}
+
+export async function membersOf(db: Db, groupId: string, limit: number): Promise<MemberRow[]> {
+  return db.query<MemberRow>(
+    `select m.user_id, u.username, m.created_at from group_members m join users u on u.id = m.user_id
+     where m.group_id = $1 order by u.username limit $2`,
+    [groupId, limit],
+  );
+}
+
+export async function groupIdsOf(db: Db, userId: string, tenantKey: string | null | undefined): Promise<readonly string[]> {
+  const rows =
+    tenantKey === undefined
+      ? await db.query<{ group_id: string }>('select group_id from group_members where user_id = $1 order by group_id', [userId])
+      : await db.query<{ group_id: string }>(
+          `select m.group_id from group_members m join groups g on g.id = m.group_id
+           where m.user_id = $1 and g.tenant_key in ($2, '') order by m.group_id`,
+          [userId, tenantKey ?? ''],
+        );
+  return rows.map(({ group_id }) => group_id);
+}
+
+export async function groupsOfUser(db: Db, userId: string, limit: number): Promise<Pick<GroupRow, 'id' | 'name'>[]> {
+  return db.query<Pick<GroupRow, 'id' | 'name'>>(
+    'select g.id, g.name from group_members m join groups g on g.id = m.group_id where m.user_id = $1 order by g.name limit $2',
+    [userId, limit],
+  );
+}

@@ -1,0 +1,153 @@
+import type { AuditEntry } from '../../auth/audit-sink.ts';
+import type { Group, GroupDirectory } from '../../auth/group-directory.ts';
+import type { Db } from '../../db/db.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
+import { accountsOf } from './accounts.ts';
+import { accountErrors } from './errors.ts';
+import {
+  deleteGroupRow,
+  deleteMember,
+  findGroupById,
+  findGroupByName,
+  groupIdsOf,
+  type GroupRow,
+  insertGroup,
+  insertMember,
+  lockGroup,
+  renameGroupRow,
+} from './group-store.ts';
+import { findUserById } from './store.ts';
+import { isUuid } from '../../db/uuid.ts';
+
+/** Who changes a group, and in which request: for the audit entry. */
+export interface GroupChange {
+  readonly by?: AuditEntry['actor'];
+  readonly requestId?: string | null;
+}
+
+export interface NewGroup {
+  readonly name: string;
+  /** Absent: the group counts in every tenant. */
+  readonly tenantKey?: string | null;
+}
+
+const CHANGE: ReadonlySet<string> = new Set(Object.keys({ by: true, requestId: true } satisfies Record<keyof GroupChange, true>));
+const NEW_GROUP: ReadonlySet<string> = new Set(Object.keys({ name: true, tenantKey: true } satisfies Record<keyof NewGroup, true>));
+const NAME_MAX = 150;
+
+/** The memberships of this module, as every other module sees them. */
+export const accountsGroups: GroupDirectory = {
+  async groupsOf(db, userId, tenantKey) {
+    return isUuid(userId) ? groupIdsOf(db, userId, tenantKey) : [];
+  },
+  async findById(db, id) {
+    return isUuid(id) ? asGroup(await findGroupById(db, id)) : null;
+  },
+  async findByName(db, name, tenantKey) {
+    return asGroup(await findGroupByName(db, normalizeName(name), tenantKey));
+  },
+};
+
+export async function createGroup(db: Db, group: NewGroup, change: GroupChange = {}): Promise<GroupRow> {
+  refuseUnknownNames('createGroup()', group, NEW_GROUP);
+  refuseUnknownNames('createGroup()', change, CHANGE);
+  const name = checkedName(group.name);
+  const { clock } = accountsOf(db);
+  const now = clock.now();
+  return db.transaction(async (tx) => {
+    const row = { id: uuidv7(clock), tenant_key: group.tenantKey ?? '', name, created_at: now, updated_at: now };
+    const made = await insertGroup(tx, row);
+    if (made === null) throw accountErrors.group_name_taken();
+    await record(tx, change, { action: 'group.created', target_id: made.id, before: null, after: facts(made) });
+    return made;
+  });
+}
+
+export async function renameGroup(db: Db, id: string, name: string, change: GroupChange = {}): Promise<GroupRow> {
+  refuseUnknownNames('renameGroup()', change, CHANGE);
+  const wanted = checkedName(name);
+  return db.transaction(async (tx) => {
+    const before = await requireLocked(tx, id);
+    if (before.name === wanted) return before;
+    const taken = await findGroupByName(tx, wanted, before.tenant_key === '' ? null : before.tenant_key);
+    if (taken !== null && taken.tenant_key === before.tenant_key) throw accountErrors.group_name_taken();
+    const after = await renameGroupRow(tx, id, wanted, accountsOf(tx).clock.now());
+    await record(tx, change, { action: 'group.renamed', target_id: id, before: facts(before), after: facts(after) });
+    return after;
+  });
+}
+
+/** Removes the group, its memberships, and what other modules keep for it, in one transaction. */
+export async function deleteGroup(db: Db, id: string, change: GroupChange = {}): Promise<void> {
+  refuseUnknownNames('deleteGroup()', change, CHANGE);
+  await db.transaction(async (tx) => {
+    const group = await requireLocked(tx, id);
+    await deleteGroupRow(tx, id);
+    await record(tx, change, { action: 'group.deleted', target_id: id, before: facts(group), after: null });
+    for (const tell of accountsOf(tx).groupChanges()) await tell(tx, id);
+  });
+}
+
+/** True when the user was not a member before. */
+export async function addGroupMember(db: Db, groupId: string, userId: string, change: GroupChange = {}): Promise<boolean> {
+  refuseUnknownNames('addGroupMember()', change, CHANGE);
+  return db.transaction(async (tx) => {
+    await requireLocked(tx, groupId);
+    if (!isUuid(userId) || (await findUserById(tx, userId)) === null) throw accountErrors.user_not_found();
+    const added = await insertMember(tx, groupId, userId, accountsOf(tx).clock.now());
+    if (added) await record(tx, change, { action: 'group.member_added', target_id: groupId, metadata: { user_id: userId } });
+    return added;
+  });
+}
+
+/** True when the user was a member. */
+export async function removeGroupMember(db: Db, groupId: string, userId: string, change: GroupChange = {}): Promise<boolean> {
+  refuseUnknownNames('removeGroupMember()', change, CHANGE);
+  return db.transaction(async (tx) => {
+    await requireLocked(tx, groupId);
+    const removed = isUuid(userId) && (await deleteMember(tx, groupId, userId));
+    if (removed) await record(tx, change, { action: 'group.member_removed', target_id: groupId, metadata: { user_id: userId } });
+    return removed;
+  });
+}
+
+/** By id or name; `tenantKey` where two tenants have a group of this name. */
+export async function requireGroup(db: Db, idOrName: string, tenantKey: string | null = null): Promise<GroupRow> {
+  const group = isUuid(idOrName)
+    ? await findGroupById(db, idOrName.toLowerCase())
+    : await findGroupByName(db, normalizeName(idOrName), tenantKey);
+  if (group === null) throw accountErrors.group_not_found({ detail: `There is no group ${JSON.stringify(idOrName)}.` });
+  return group;
+}
+
+async function requireLocked(tx: Db, id: string): Promise<GroupRow> {
+  const group = isUuid(id) ? await lockGroup(tx, id) : null;
+  if (group === null) throw accountErrors.group_not_found();
+  return group;
+}
+
+function normalizeName(name: string): string {
+  return name.trim().normalize('NFC');
+}
+
+function checkedName(given: string): string {
+  const name = typeof given === 'string' ? normalizeName(given) : '';
+  if (name === '' || name.length > NAME_MAX || /\p{Cc}/u.test(name))
+    throw accountErrors.invalid_group({ detail: `A group's name has 1 to ${NAME_MAX} characters and no control characters.` });
+  return name;
+}
+
+function asGroup(row: GroupRow | null): Group | null {
+  return row === null ? null : { id: row.id, name: row.name, tenantKey: row.tenant_key === '' ? null : row.tenant_key };
+}
+
+function facts({ name, tenant_key }: GroupRow): object {
+  return { name, ...(tenant_key === '' ? {} : { tenant_key }) };
+}
+
+async function record(tx: Db, { by, requestId }: GroupChange, entry: Omit<AuditEntry, 'target_type' | 'actor'>): Promise<void> {
+  await accountsOf(tx)
+    .audit()
+    ?.record(tx, [{ ...entry, target_type: 'group', actor: by ?? null, request_id: requestId ?? null }]);
+}
