@@ -14,6 +14,8 @@ import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
 import { all, type Permission } from '../permissions/permission.ts';
+import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
+import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bulkResultSchema } from './bulk.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
 import { mediaTypes } from './export.ts';
@@ -44,7 +46,9 @@ export function CrudController<
   // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
   const F = {},
   const Q extends boolean = false,
->(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q>): CrudClass<C, U, Offered<N, Extra<Q>>, T, I, P>;
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no bulk operations
+  const B extends BulkOptions = {},
+>(source: Resource<C, R, P, I, T>, options: CrudOptions<C, R, U, N, F, Q, B>): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, P>;
 export function CrudController<
   C extends Columns,
   U extends User | null,
@@ -62,10 +66,12 @@ export function CrudController<
   // oxlint-disable-next-line typescript/no-empty-object-type -- no filters
   const F = {},
   const Q extends boolean = false,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no bulk operations
+  const B extends BulkOptions = {},
 >(
   source: Model<C>,
-  options: Omit<CrudOptions<C, R, U, N, F, Q>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
-): CrudClass<C, U, Offered<N, Extra<Q>>, T, I, O | A | V>;
+  options: Omit<CrudOptions<C, R, U, N, F, Q, B>, 'input'> & ResourceOptions<C, R, O, A, V, I, S, T, W>,
+): CrudClass<C, U, Offered<N, Extra<Q, B>>, T, I, O | A | V>;
 export function CrudController(source: object, options: object): unknown {
   const { forResource, forController } = splitOptions(isResource(source), options);
   const declared: AnyResource = isResource(source) ? source : resource(source as Model, forResource as never);
@@ -265,6 +271,7 @@ class RouteBuilder {
         },
         operations.restore,
       );
+    if (operations.bulk !== undefined) yield* this.#bulkRoutes(operations.bulk, item, shape, parentParams, [...conflicts, ...guarded]);
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
       const facts = {
@@ -314,6 +321,58 @@ class RouteBuilder {
       };
       yield* this.#route('export', 'GET', '/export', 'read', facts, exporter.handle);
     }
+  }
+
+  *#bulkRoutes(
+    bulk: BulkOperations,
+    item: Schema,
+    query: Schema,
+    parentParams: Partial<Route['options']>,
+    raises: NonNullable<Route['options']['raises']>,
+  ): Iterable<[string, Route]> {
+    const operations = this.#operations;
+    const { mode, max, ...offered } = bulkOptions(this.#options.bulk ?? {});
+    const isPartial = mode === 'partial';
+    const bodyOptions = (): BulkBodyOptions => {
+      const { policy, input, lookup } = operations;
+      return { policy, input, lookup, max, isPartial };
+    };
+    const headers = { 'X-Bulk-Failed': 'How many items failed.' };
+    const partial = (data: Schema | undefined) => ({
+      status: 207,
+      response: lazySchema(() => bulkResultSchema(operations.policy, data)),
+      responses: { 207: { description: 'What each item came to, in the order of the request.', headers } },
+      raises: [],
+    });
+    const items = lazySchema(() => bulkItemsSchema(item));
+    const rows = isPartial ? partial(item) : { response: items, raises };
+    if (offered.create)
+      yield* this.#route(
+        'bulkCreate',
+        'POST',
+        '/bulk',
+        'write',
+        { ...parentParams, query, body: lazySchema(() => bulkCreateBody(bodyOptions())), status: 201, ...rows },
+        bulk.create,
+      );
+    if (offered.update)
+      yield* this.#route(
+        'bulkUpdate',
+        'POST',
+        '/bulk-update',
+        'write',
+        { ...parentParams, query, body: lazySchema(() => bulkUpdateBody(bodyOptions())), ...rows },
+        bulk.update,
+      );
+    if (offered.destroy)
+      yield* this.#route(
+        'bulkDestroy',
+        'POST',
+        '/bulk-delete',
+        'write',
+        { ...parentParams, body: lazySchema(() => bulkDestroyBody(bodyOptions())), ...(isPartial ? partial(undefined) : { raises }) },
+        bulk.destroy,
+      );
   }
 
   #parentParams(): Schema {

@@ -10,6 +10,7 @@ import type { Route, RouteFacts } from '../http/route.ts';
 import type { Schema } from '../http/schema.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { ExportOptions, FileFormat } from './export.ts';
+import type { BulkOptions } from './bulk.ts';
 import type { CustomFilter } from './filter.ts';
 import type { ListPage } from './list.ts';
 import type { PageOptions } from './page-options.ts';
@@ -61,9 +62,13 @@ type OperationsOf = { readonly [K in Operation | DeclaredOperation]?: false | Op
 /** The operations that are not `false`. */
 export type Offered<N, X = never> = Exclude<Operation | X, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
 /** The operations that options ask for. */
-export type Extra<Q> = Q extends true ? 'restore' : never;
+export type Extra<Q, B> =
+  | (Q extends true ? 'restore' : never)
+  | (B extends { readonly create: true } ? 'bulkCreate' : never)
+  | (B extends { readonly update: true } ? 'bulkUpdate' : never)
+  | (B extends { readonly destroy: true } ? 'bulkDestroy' : never);
 
-export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F, Q = boolean> {
+export interface CrudOptions<C extends Columns, R extends Relations, U extends User | null, N, F, Q = boolean, B = BulkOptions> {
   /** Part of every operation; nothing below can remove it. */
   readonly permission: Permission<U>;
   /** `orders` gives `orders:read` and `orders:write`. */
@@ -92,6 +97,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly export?: readonly FileFormat[] | ExportOptions;
   /** `POST /:id/restore`, for a resource that deletes softly; who may use it may list the deleted rows with `?deleted=only`. */
   readonly restore?: Q;
+  /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
+  readonly bulk?: B;
   readonly operations?: N & OperationsOf;
 }
 

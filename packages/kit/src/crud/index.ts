@@ -1,3 +1,4 @@
+export type { BulkOptions } from './bulk.ts';
 export { CrudController } from './controller.ts';
 export type { CrudCaller } from './crud-caller.ts';
 export { crudOf, type CrudProgram, type ProgramCaller } from './crud-of.ts';

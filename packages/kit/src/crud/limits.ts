@@ -24,6 +24,8 @@ export const limits = Object.freeze({
   plans: 1_000,
   /** Distinct permissions that decide what is seen of a resource: 2⁶ plans at most. */
   visibilityPermissions: 6,
+  /** Items of a bulk operation. */
+  bulk: 100,
   /** Rows that one soft deletion takes along. */
   cascadeRows: 10_000,
   /** Characters of a text column in an ordering: it travels in the cursor. */

@@ -13,8 +13,10 @@ import type { HandlerContext } from '../http/handler-context.ts';
 import type { QueryValues } from '../http/query-string.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Route } from '../http/route.ts';
+import { absentValue } from './absent-value.ts';
 import { allowedOperations } from './allowed-operations.ts';
 import { BoundedCache } from './bounded-cache.ts';
+import { BulkOperations, bulkOptions } from './bulk.ts';
 import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
@@ -35,7 +37,7 @@ import { type Item, SelectUnit } from './select-unit.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
 import type { RowKey } from './row-statements.ts';
 import type { TransitionRule } from './transition-rule.ts';
-import { absentValue, Writer, type WriteOptions } from './write.ts';
+import { Writer, type WriteOptions } from './write.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
@@ -59,6 +61,7 @@ export class Operations {
   #policies: Policies | undefined;
   #list: ListDeclaration | undefined;
   #writer: Writer | undefined;
+  #bulk: BulkOperations | undefined;
   #app: App | undefined;
   /** Policies whose visibility a request needs: the resource's own and those of declared paths. */
   #involved: readonly Policy[] = [];
@@ -300,7 +303,7 @@ export class Operations {
 
   readonly retrieve = async (context: Context): Promise<Item> => {
     const request = await this.request(context, 'retrieve');
-    const { shape, isFreeForm } = await this.#singleShape(context, request);
+    const { shape, isFreeForm } = await this.singleShape(context, request);
     const db = this.policy.database(request);
     const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.parentRows(context, request, db, false))];
     const unit = this.#singleUnit(context, shape);
@@ -311,11 +314,12 @@ export class Operations {
     return item;
   };
 
-  async #singleShape(context: Context, request: CrudRequest): Promise<{ readonly shape: Shape; readonly isFreeForm: boolean }> {
+  /** What of one row, or of as many as a bulk operation has, the caller gets. */
+  async singleShape(context: Context, request: CrudRequest, rows = 1): Promise<{ readonly shape: Shape; readonly isFreeForm: boolean }> {
     const visibilityOf = await this.visibilityOf(request);
     const given = context.query as QueryValues;
     const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, visibilityOf).readShape(given);
-    return { shape: this.shape(visibilityOf, parameters, 1), isFreeForm: parameters !== WHOLE };
+    return { shape: this.shape(visibilityOf, parameters, rows), isFreeForm: parameters !== WHOLE };
   }
 
   /** Every column where somebody must look at the whole row: a permission about it. */
@@ -339,10 +343,10 @@ export class Operations {
 
   readonly create = async (context: Context): Promise<Item> => {
     const request = await this.request(context, 'create');
-    const { shape } = await this.#singleShape(context, request);
+    const { shape } = await this.singleShape(context, request);
     const db = this.policy.database(request);
     await this.parentRows(context, request, db, true);
-    const options = this.#writeOptions(context, shape);
+    const options = this.writeOptions(context, shape);
     const body = context.body as Item;
     const { row, item } = await this.#written(request, shape, (present) => this.writer.create(db, request, body, { ...options, present }));
     const key = encodeURIComponent(String(row[this.lookup.name]));
@@ -359,7 +363,7 @@ export class Operations {
 
   async #change(context: Context, action: 'update' | 'partialUpdate'): Promise<Item> {
     const request = await this.request(context, action);
-    const { shape } = await this.#singleShape(context, request);
+    const { shape } = await this.singleShape(context, request);
     this.#requirePrecondition(context);
     const db = this.policy.database(request);
     const body = context.body as Item;
@@ -402,14 +406,14 @@ export class Operations {
   readonly destroy = async (context: Context): Promise<void> => {
     const request = await this.request(context, 'destroy');
     this.#requirePrecondition(context);
-    const { shape } = await this.#singleShape(context, request);
+    const { shape } = await this.singleShape(context, request);
     const options = await this.#keyedOptions(context, shape, request);
     await this.writer.destroy(this.policy.database(request), request, this.#key(context), options);
   };
 
   readonly restore = async (context: Context): Promise<Item> => {
     const request = await this.request(context, 'restore');
-    const { shape } = await this.#singleShape(context, request);
+    const { shape } = await this.singleShape(context, request);
     const db = this.policy.database(request);
     const options = await this.#keyedOptions(context, shape, request);
     const { row, item } = await this.#written(request, shape, (present) =>
@@ -423,7 +427,7 @@ export class Operations {
     return async (context) => {
       const request = await this.request(context, name);
       this.#requirePrecondition(context);
-      const { shape } = await this.#singleShape(context, request);
+      const { shape } = await this.singleShape(context, request);
       const db = this.policy.database(request);
       const options = await this.#keyedOptions(context, shape, request);
       const { row, item } = await this.#written(request, shape, (present) =>
@@ -432,6 +436,12 @@ export class Operations {
       this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
       return item;
     };
+  }
+
+  /** Undefined where none is declared. */
+  get bulk(): BulkOperations | undefined {
+    const { bulk } = this.options;
+    return bulk === undefined ? undefined : (this.#bulk ??= new BulkOperations(this, bulkOptions(bulk)));
   }
 
   /** What this caller may do to this row now. */
@@ -501,7 +511,7 @@ export class Operations {
     return version === undefined ? [] : [version as string];
   }
 
-  #writeOptions(context: Context, shape: Shape): WriteOptions {
+  writeOptions(context: Context, shape: Shape): WriteOptions {
     const { parent } = this;
     const exchange = exchangeOf(context.request);
     return {
@@ -516,7 +526,7 @@ export class Operations {
 
   async #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Promise<WriteOptions> {
     if (this.parent !== undefined) await this.parentRows(context, request, this.policy.database(request), true);
-    return this.#writeOptions(context, shape);
+    return this.writeOptions(context, shape);
   }
 
   /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */

@@ -109,6 +109,7 @@ export const controllerRules: Rules = {
     objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
   ),
   restore: flag,
+  bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
   operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
 };
 

@@ -1,4 +1,4 @@
-import { resolveReference, type ColumnSettings } from '../db/column.ts';
+import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -408,10 +408,10 @@ export class Writer {
     if (!ifMatch.versions.includes(String(row[this.policy.options.version as string]))) throw stale(row, options);
   }
 
-  /** 404, and everything is undone, when a rule about rows does not admit the row as it was written. */
-  async stillVisible(tx: Db, request: CrudRequest, scope: Scope, row: Item): Promise<void> {
+  /** 404, and everything is undone, when a rule about rows does not admit a row as it was written. */
+  async stillVisible(tx: Db, request: CrudRequest, scope: Scope, written: Item | readonly Item[]): Promise<void> {
     if (!this.#mayLeaveScope(request)) return;
-    if (!(await this.rows.isVisible(tx, scope, row))) notFound();
+    if (!(await this.rows.areVisible(tx, scope, [written].flat()))) notFound();
   }
 
   /** What the policy and the address set on create: tenant, owner, parent, user stamps. */
@@ -470,20 +470,4 @@ function stale(row: Item, { etagOf }: WriteOptions): Error {
 function identity(column: ModelColumn, text: string): unknown {
   const { kind } = resolveReference(column.settings);
   return kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
-}
-
-/** What a column gets when a PUT leaves it out: its default, else null; undefined when it has neither. */
-export function absentValue(settings: ColumnSettings, now: Date): unknown {
-  const { dbDefault, nullable } = settings;
-  if (settings.default !== undefined) return settings.default({ now: () => now });
-  if (dbDefault !== undefined) {
-    if ('value' in dbDefault)
-      return settings.kind === 'json' || settings.kind === 'array'
-        ? (JSON.parse(String(dbDefault.value)) as unknown)
-        : settings.kind === 'bigint'
-          ? BigInt(dbDefault.value)
-          : dbDefault.value;
-    return dbDefault.make === 'now' ? now : crypto.randomUUID();
-  }
-  return nullable ? null : undefined;
 }

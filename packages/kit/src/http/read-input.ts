@@ -69,16 +69,17 @@ function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: 
       if (faults.length >= FAULTS_MAX) return;
       // A strict schema complains once more about what was already found, without saying where.
       const isRepeated = known && (issue.code === 'unrecognized_keys' || issue.code === 'unknown_field');
-      if (!isRepeated) faults.push(fieldError(part, value, issue));
+      if (!isRepeated) faults.push(fieldError([part], value, issue));
     }
   }
 }
 
-function fieldError(part: Part, value: unknown, issue: SchemaIssue): FieldError {
+/** What is wrong with a value, below the place where it was sent. */
+export function fieldError(at: FieldError['location'], value: unknown, issue: SchemaIssue): FieldError {
   const path = (issue.path ?? [])
     .map((step) => (typeof step === 'object' ? step.key : step))
     .map((key) => (typeof key === 'number' ? key : String(key)));
-  const location = [part, ...path];
+  const location = [...at, ...path];
   if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
   return { location, code: fieldCode(issue.code), message: issue.message };
 }
