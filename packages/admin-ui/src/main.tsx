@@ -43,7 +43,8 @@ if (root !== null) {
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={queries}>
-        <Notifications position="bottom-right" />
+        {/* Below dialogs (200): a message never covers what is being asked. */}
+        <Notifications position="bottom-right" limit={1} zIndex={150} />
         <App />
       </QueryClientProvider>
     </MantineProvider>,

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { deliverDue } from '../../kit/src/contrib/webhooks/index.ts';
+import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { AdminBrowser, go, row, soon } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
@@ -60,6 +60,30 @@ describe('overview', () => {
         .getByRole('row')
         .count(),
     ).toBeGreaterThan(10);
+  });
+
+  test('what fails comes first, an empty chart takes no room, and the page says how fresh it is', async () => {
+    await at('#/');
+    await page.getByText(/^Updated .* · every 30 s$/).waitFor();
+    const part = page.getByRole('region', { name: 'Webhooks' });
+    const top = async (locator: ReturnType<Page['locator']>) => (await locator.boundingBox())?.y ?? Number.NaN;
+    const urgent = part.getByRole('heading', { name: 'Endpoints that fail or are disabled' });
+    expect(await top(urgent)).toBeLessThan(await top(part.getByRole('figure').first()));
+    const tones = await part
+      .locator('[class*="tile"][data-tone]')
+      .evaluateAll((tiles) => tiles.map((tile) => tile.getAttribute('data-tone')));
+    const worst = tones.filter((tone) => tone === 'bad');
+    expect(worst.length).toBeGreaterThan(0);
+    expect(tones.slice(0, worst.length)).toEqual(worst);
+    await page.route('**/api/overview?range=1h', async (route) => {
+      const answer = await (await route.fetch()).json();
+      for (const chart of answer.parts[0].charts) for (const series of chart.series) series.values.fill(null);
+      await route.fulfill({ json: answer });
+    });
+    await page.getByText('1 hour', { exact: true }).click();
+    await part.getByText(/^No data in this range: .*Latency of attempts/).waitFor();
+    expect(await part.getByRole('figure').count()).toBe(0);
+    await page.unroute('**/api/overview?range=1h');
   });
 
   test('a tile leads to the list behind its number', async () => {
@@ -138,13 +162,13 @@ describe('API keys', () => {
     await page.getByText('api_key.updated').first().waitFor();
   });
 
-  test('are revoked in bulk: asked once, naming what it hits', async () => {
+  test('are revoked in bulk: asked once, naming what it affects', async () => {
     await at('#/api-keys?search=storefront');
     await page.getByRole('checkbox', { name: 'Select Storefront (staging)' }).check();
     await page.getByRole('checkbox', { name: 'Select Storefront (production)' }).check();
     await page.getByText('2 selected').waitFor();
     await page.getByRole('button', { name: 'Revoke selected keys' }).click();
-    await dialog().getByText('It hits 2 API keys:').waitFor();
+    await dialog().getByText('Affects 2 API keys:').waitFor();
     expect(await dialog().getByRole('listitem').allInnerTexts()).toEqual(
       expect.arrayContaining(['Storefront (staging)', 'Storefront (production)']),
     );
@@ -255,6 +279,41 @@ describe('endpoints', () => {
     expect(endpoint).toMatchObject({ is_active: expect.toBeOneOf([true, 1]), consecutive_failures: 0 });
   });
 
+  test('are disabled with the number that fails said before and after; recovering begins where the failures begin', async () => {
+    await at('#/endpoints?search=warehouse');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Send what was missed' }).click();
+    expect(await dialog().getByLabel('Since').inputValue()).toMatch(/^2026-03-10T/);
+    await dialog()
+      .getByText(/\d+ deliveries will be queued\..* "Retry all waiting now" is for that\./)
+      .waitFor();
+    await dialog().getByLabel('Since').fill('2026-03-12T14:31:59');
+    await dialog()
+      .getByText(/^0 deliveries will be queued/)
+      .waitFor();
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Retry all waiting now' }).click();
+    await dialog()
+      .getByText(/deliver(?:y|ies) will be tried now\.$/)
+      .waitFor();
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    const waiting = (
+      await one<{ n: number }>(
+        "select count(*) n from webhook_deliveries where status = 'pending' and endpoint_id = (select id from webhook_endpoints where description = 'Warehouse picking')",
+      )
+    )?.n;
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await dialog().getByText('Nothing more is sent to it').waitFor();
+    await dialog().getByText(`${waiting} deliveries will fail.`).waitFor();
+    await dialog().getByRole('button', { name: 'Disable', exact: true }).click();
+    await said(`1 endpoint disabled. ${waiting} waiting deliveries failed.`);
+    await page.getByRole('button', { name: 'Enable and clear failures' }).click();
+    await dialog().getByRole('button', { name: 'Enable and clear failures' }).click();
+    await said('1 endpoint enabled.');
+    // One message at a time, the newest.
+    expect(await page.getByRole('alert').count()).toBe(1);
+  });
+
   test('show their health over time and are edited', async () => {
     await at('#/endpoints?search=warehouse');
     await page.locator('tbody').getByRole('link').first().click();
@@ -331,13 +390,51 @@ describe('deliveries', () => {
     const failed = (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'failed'"))?.n ?? 0;
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
     await page.getByRole('button', { name: 'Send again' }).click();
-    await dialog().getByText(`It hits ${failed} deliveries:`).waitFor();
+    await dialog().getByText(`Affects ${failed} deliveries:`).waitFor();
     await dialog().getByRole('button', { name: 'Send again' }).click();
     await said(/./);
     expect(
       (await one<{ n: number }>("select count(*) n from webhook_deliveries where status = 'pending' and attempts = 0"))?.n,
     ).toBeGreaterThanOrEqual(failed);
     await deliverDue(shop.db);
+  });
+
+  test('one behind another of its ordering key says that it is held, for what, and lets the other one go first', async () => {
+    const endpoint = await one<{ id: string; owner_id: string }>(
+      "select id, owner_id from webhook_endpoints where description = 'Acme storefront'",
+    );
+    const ids: string[] = [];
+    for (let count = 0; count < 2; count += 1) {
+      const event = await shop.db.transaction((tx) =>
+        publish(tx, 'order.placed', { order: 'BL-held' }, { owner: endpoint?.owner_id ?? '', orderingKey: 'order-77' }),
+      );
+      const delivery = await one<{ id: string }>('select id from webhook_deliveries where event_id = $1 and endpoint_id = $2', [
+        event.id,
+        endpoint?.id ?? '',
+      ]);
+      ids.push(delivery?.id ?? '');
+    }
+    const [first = '', second = ''] = ids;
+    await shop.db.query('update webhook_deliveries set attempts = 2, next_attempt_at = $2 where id = $1', [
+      first,
+      '2026-03-13T00:00:00.000Z',
+    ]);
+    await at(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
+    await page.getByLabel('Status').selectOption('held');
+    await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('note').getByText('Nothing is sent yet').waitFor();
+    expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Send the earlier one now' }).click();
+    await dialog().getByRole('button', { name: 'Send the earlier one' }).click();
+    await said('1 earlier delivery queued again.');
+    await page.getByRole('note').getByRole('link').click();
+    await soon(async () => new URL(page.url()).hash).toBe(`#/deliveries/${first}`);
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor();
+    await page.getByText('planned for').first().waitFor();
+    await page.getByRole('button', { name: 'Copy As curl' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain("curl -X POST 'https://hooks.acme.example/orders'");
+    await shop.db.query('delete from webhook_deliveries where id in ($1, $2)', [first, second]);
   });
 
   test('follow changes by themselves while the list is live', async () => {
@@ -444,6 +541,54 @@ describe('a table of the application’s own', () => {
     await page.getByRole('button', { name: 'Delete' }).click();
     await dialog().getByRole('button', { name: 'Delete' }).click();
     await soon(async () => (await one<{ n: number }>("select count(*) n from products where sku = 'BL-900'"))?.n).toBe(0);
+  });
+});
+
+describe('forms and lists', () => {
+  test('a form with changes is not left without a question: by a link, by Cancel, or by the way back', async () => {
+    await at('#/products?search=Huila');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    const stock = page.getByRole('textbox', { name: 'Stock' });
+    await stock.fill('31');
+    for (const leave of [
+      () => page.getByRole('link', { name: 'Users' }).click(),
+      () => page.getByRole('button', { name: 'Cancel' }).click(),
+      () => page.goBack(),
+    ]) {
+      await leave();
+      await dialog().getByText('Discard the changes?').waitFor();
+      await dialog().getByRole('button', { name: 'Stay on this page' }).click();
+      expect(await stock.inputValue()).toBe('31');
+    }
+    await page.getByRole('link', { name: 'Users' }).click();
+    await dialog().getByRole('button', { name: 'Discard' }).click();
+    await heading('Users');
+    await at('#/products?search=Huila');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await stock.fill('32');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading('Huila');
+    expect(await dialog().count()).toBe(0);
+  });
+
+  test('the title of a row shows where the focus is', async () => {
+    await at('#/users');
+    await page.getByRole('checkbox', { name: 'Select grace' }).focus();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement?.textContent')).toBe('grace');
+    const outline = '(({ outlineStyle, outlineWidth }) => `${outlineStyle} ${outlineWidth}`)(getComputedStyle(document.activeElement))';
+    await soon(() => page.evaluate(outline)).toBe('solid 2px');
+  });
+
+  test('one key’s page speaks of one key', async () => {
+    await at('#/api-keys?search=Warehouse+scanner');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await dialog().getByText('The key stops working at once and for good.').waitFor();
+    await dialog().getByText('Affects this API key:').waitFor();
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
   });
 });
 

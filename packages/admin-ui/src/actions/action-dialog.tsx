@@ -6,13 +6,14 @@ import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Field } from '../forms/field.tsx';
 import { toInputs, toSubmission } from '../forms/form-values.ts';
-import { formatNumber, lowerFirst, plural } from '../values/format.ts';
+import { formatNumber, lowerFirst, plural, wordsFor } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
+import { Preview } from './preview.tsx';
 import { runBatches, type BatchProgress } from './run-batches.ts';
 import { useShowSecret } from './secret-dialog.tsx';
 import { TitleList } from './title-list.tsx';
 
-/** What an action hits: by id, with what people call it. */
+/** What an action affects: by id, with what people call it. */
 export interface Target {
   readonly id: string;
   readonly title: string;
@@ -22,17 +23,19 @@ interface ActionDialogProps {
   readonly resource: AdminResourceShape;
   readonly action: AdminActionShape;
   readonly targets: readonly Target[];
+  /** What the fields begin with. */
+  readonly defaults?: Readonly<Record<string, unknown>> | undefined;
   /** `message` is null when the dialog has already said everything. */
   readonly onClose: (outcome: { readonly changed: boolean; readonly message: string | null }) => void;
 }
 
 type Phase = 'asking' | 'running' | 'ended';
 
-/** Asks once, naming what it hits; then runs, shows how far it is, and says what could not be done. */
-export function ActionDialog({ resource, action, targets, onClose }: ActionDialogProps) {
+/** Asks once, naming what it affects; then runs, shows how far it is, and says what could not be done. */
+export function ActionDialog({ resource, action, targets, defaults = {}, onClose }: ActionDialogProps) {
   const showSecret = useShowSecret();
   const fields = action.fields ?? [];
-  const [inputs, setInputs] = useState(() => toInputs(fields, {}));
+  const [inputs, setInputs] = useState(() => toInputs(fields, defaults));
   const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
   const [phase, setPhase] = useState<Phase>('asking');
   const [progress, setProgress] = useState<BatchProgress>({ done: 0, failures: [], results: [], rest: targets.map(({ id }) => id) });
@@ -40,6 +43,7 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
   const stopped = useRef(false);
   const [stopping, setStopping] = useState(false);
   const count = targets.length;
+  const label = wordsFor(action.label, count);
   const what = plural(count, lowerFirst(resource.singular), lowerFirst(resource.label));
 
   const run = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
@@ -93,7 +97,7 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
       closeOnClickOutside={false}
       closeOnEscape={phase !== 'running'}
       closeButtonProps={{ 'aria-label': 'Close' }}
-      title={action.label}
+      title={label}
       centered
       size="lg"
     >
@@ -108,10 +112,10 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
             ) : (
               <>
                 <Text size="sm">
-                  <Prose text={action.confirm ?? `This will run on ${what}.`} />
+                  <Prose text={wordsFor(action.confirm ?? `This runs on ${what}.`, count)} />
                 </Text>
                 <TitleList
-                  heading={count === 1 ? `It hits this ${lowerFirst(resource.singular)}:` : `It hits ${what}:`}
+                  heading={count === 1 ? `Affects this ${lowerFirst(resource.singular)}:` : `Affects ${what}:`}
                   targets={targets}
                 />
               </>
@@ -125,12 +129,15 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
                 onChange={(value) => setInputs({ ...inputs, [field.name]: value })}
               />
             ))}
+            {action.previews === true && !partly && (
+              <Preview resource={resource.name} action={action} ids={targets.map(({ id }) => id)} inputs={inputs} />
+            )}
             <Group justify="flex-end" gap="sm">
               <Button variant="default" onClick={close} data-autofocus={fields.length === 0 ? true : undefined}>
                 Cancel
               </Button>
               <Button type="submit" color={action.tone === 'bad' ? 'danger' : 'accent'}>
-                {partly ? 'Go on with the rest' : (action.confirmLabel ?? action.label)}
+                {partly ? 'Continue with the rest' : (action.confirmLabel ?? label)}
               </Button>
             </Group>
           </Stack>
@@ -141,11 +148,7 @@ export function ActionDialog({ resource, action, targets, onClose }: ActionDialo
           <Text size="sm">
             {stopping ? 'Stopping after the records under way …' : `Done ${formatNumber(progress.done)} of ${formatNumber(count)}`}
           </Text>
-          <Progress
-            value={count === 0 ? 100 : (progress.done / count) * 100}
-            animated={count <= ADMIN_ACTION_IDS_MAX}
-            aria-label={action.label}
-          />
+          <Progress value={count === 0 ? 100 : (progress.done / count) * 100} animated={count <= ADMIN_ACTION_IDS_MAX} aria-label={label} />
           <Group justify="flex-end">
             <Button
               variant="default"

@@ -33,7 +33,7 @@ export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
       <Stack gap="md">
         {fault !== null && <FaultNotice error={fault} />}
         <Text size="sm">{resource.removal ?? 'This cannot be undone.'}</Text>
-        <TitleList heading={`It deletes this ${noun}:`} targets={[target]} />
+        <TitleList heading={`Deletes this ${noun}:`} targets={[target]} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" data-autofocus onClick={() => onClose(null)}>
             Cancel

@@ -1,6 +1,6 @@
 import { markConnection } from './connection.ts';
 import { ApiFault, readFault, toFault } from './fault.ts';
-import type { AdminOverviewAnswer, AdminPage, AdminRange, AdminRecord, AdminResult, AdminSession } from './shapes.ts';
+import type { AdminOverviewAnswer, AdminPage, AdminPreview, AdminRange, AdminRecord, AdminResult, AdminSession } from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
 const base = new URL('api/', document.baseURI);
@@ -113,7 +113,7 @@ export function readRecord(name: string, id: string, signal?: AbortSignal): Prom
   return request(resource(name, id), { signal });
 }
 
-// Results may carry a secret that is shown once: they are handed to the caller and kept nowhere, in no query cache either.
+// Results may carry a secret that is shown once: they are returned to the caller and not stored, also not in the query cache.
 
 export function createRecord(name: string, fields: Readonly<Record<string, unknown>>): Promise<AdminResult> {
   return request(resource(name), { method: 'POST', body: fields });
@@ -134,4 +134,15 @@ export function runAction(
   fields: Readonly<Record<string, unknown>>,
 ): Promise<AdminResult> {
   return request(resource(name, 'actions', action), { method: 'POST', body: { ids, fields } });
+}
+
+/** What the action would do; nothing is changed. */
+export function previewAction(
+  name: string,
+  action: string,
+  ids: readonly string[],
+  fields: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<AdminPreview> {
+  return request(resource(name, 'actions', action, 'preview'), { method: 'POST', body: { ids, fields }, signal });
 }

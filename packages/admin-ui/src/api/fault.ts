@@ -42,6 +42,18 @@ export function toFault(error: unknown): ApiFault {
   });
 }
 
+/** What went wrong, in two or three words. */
+export function titleOf({ status, code }: ApiFault): string {
+  if (status === 0) return code === 'unreachable' ? 'Server not reachable' : 'Page error';
+  if (status === 401) return 'Login failed';
+  if (status === 403) return code === 'csrf_failed' ? 'Session out of date' : 'Not allowed';
+  if (status === 404) return 'Not found';
+  if (status === 409) return 'Not possible now';
+  if (status === 422) return 'Check the values';
+  if (status === 429) return 'Too many requests';
+  return status >= 500 ? 'Server error' : 'Request refused';
+}
+
 /** What happened, and what to do about it, in a sentence or two. */
 export function explain(fault: ApiFault): string {
   if (fault.status === 0) return fault.message;
@@ -49,7 +61,8 @@ export function explain(fault: ApiFault): string {
     const wait = fault.retryAfterSeconds;
     return `Too many requests. ${wait === null ? 'Wait a moment and try again.' : `Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`}`;
   }
-  if (fault.status === 404) return 'This does not exist, or no longer.';
+  if (fault.code === 'csrf_failed') return 'The session of this page is out of date. Load the page again.';
+  if (fault.status === 404) return 'This record does not exist (any more).';
   if (fault.status >= 500) {
     const where = fault.requestId === null ? '' : ` The cause is in the server log under request ${fault.requestId}.`;
     return `${fault.message} Try again.${where}`;

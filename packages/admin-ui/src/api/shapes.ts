@@ -5,10 +5,13 @@ export type {
   AdminChart,
   AdminColumn,
   AdminField,
+  AdminFieldChange,
   AdminFilter,
   AdminLink,
+  AdminNotice,
   AdminOverview,
   AdminPage,
+  AdminPreview,
   AdminRange,
   AdminRecord,
   AdminResourceShape,
@@ -18,8 +21,10 @@ export type {
   AdminSection,
   AdminState,
   AdminTile,
+  AdminTimelineEntry,
   AdminTone,
   AdminValue,
+  AdminWords,
 } from '../../../kit/src/app/admin/shapes.ts';
 export type { AdminOverviewAnswer, AdminSession } from '../../../kit/src/admin/wire.ts';
 export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire.ts';

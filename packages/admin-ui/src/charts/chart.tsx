@@ -14,6 +14,10 @@ export function formatUnit(unit: AdminChart['unit'], value: number | null | unde
   return unit === 'ms' ? formatDuration(value) : formatNumber(value);
 }
 
+export function isEmptyChart({ buckets, series }: AdminChart): boolean {
+  return buckets.length === 0 || series.every(({ values }) => values.every((value) => value === null || value === 0));
+}
+
 /**
  * A chart that is read by eye, pointer, keyboard and screen reader: the plot is a slider over the buckets whose value
  * is spoken, and the same numbers are one button away as a table.
@@ -23,8 +27,7 @@ export function Chart({ chart, level = 3 }: { readonly chart: AdminChart; readon
   const [at, setAt] = useState<number | null>(null);
   const [asTable, setAsTable] = useState(false);
   const Heading = `h${level}` as const;
-  const isEmpty =
-    chart.buckets.length === 0 || chart.series.every((series) => series.values.every((value) => value === null || value === 0));
+  const isEmpty = isEmptyChart(chart);
   const look = looks(chart.series);
   return (
     <figure className={css['figure']} aria-labelledby={id}>

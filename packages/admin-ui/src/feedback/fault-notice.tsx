@@ -1,19 +1,21 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
-import { explain, toFault } from '../api/fault.ts';
+import { explain, titleOf, toFault } from '../api/fault.ts';
 import { Icon } from '../icons/icon.tsx';
 import css from './feedback.module.css';
 
 /** An error where its content would have been: what happened, and the way on. */
-export function FaultNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+export function FaultNotice({
+  error,
+  title,
+  onRetry,
+}: {
+  readonly error: unknown;
+  readonly title?: string;
+  readonly onRetry?: () => void;
+}) {
   const fault = toFault(error);
   return (
-    <Alert
-      className={css['notice']}
-      data-tone="bad"
-      role="alert"
-      icon={<Icon name="warning" />}
-      title={fault.status === 404 ? 'Not found' : 'That did not work'}
-    >
+    <Alert className={css['notice']} data-tone="bad" role="alert" icon={<Icon name="warning" />} title={title ?? titleOf(fault)}>
       <Group justify="space-between" align="center" gap="sm">
         <Text size="sm">{explain(fault)}</Text>
         {onRetry !== undefined && fault.status !== 404 && (

@@ -6,7 +6,12 @@ import css from './feedback.module.css';
 
 export function Notice({ tone, children }: { readonly tone: AdminTone; readonly children: ReactNode }) {
   return (
-    <Alert className={css['notice']} data-tone={tone} role="note" icon={<Icon name={tone === 'info' ? 'info' : 'warning'} />}>
+    <Alert
+      className={css['notice']}
+      data-tone={tone}
+      role="note"
+      icon={<Icon name={tone === 'info' || tone === 'neutral' ? 'info' : tone === 'good' ? 'check' : 'warning'} />}
+    >
       {children}
     </Alert>
   );

@@ -1,9 +1,12 @@
 import { notifications } from '@mantine/notifications';
-import { explain, toFault } from '../api/fault.ts';
+import { explain, titleOf, toFault } from '../api/fault.ts';
 import { withLocalTimes } from '../values/format.ts';
 
+/** One message at a time: the newest replaces the one before. */
+const ID = 'message';
+
 export function sayDone(message: string): void {
-  notifications.show({ message: withLocalTimes(message), color: 'accent', withBorder: true, autoClose: 6000 });
+  show({ title: null, message: withLocalTimes(message), color: 'accent', autoClose: 6000 });
 }
 
 /** Errors stay until they are read. */
@@ -11,5 +14,15 @@ export function sayFailed(error: unknown): void {
   const fault = toFault(error);
   // The login form is on its way; a second message would only hide it.
   if (fault.status === 401) return;
-  notifications.show({ title: 'That did not work', message: explain(fault), color: 'danger', withBorder: true, autoClose: false });
+  show({ title: titleOf(fault), message: explain(fault), color: 'danger', autoClose: false });
+}
+
+function show(message: {
+  readonly title: string | null;
+  readonly message: string;
+  readonly color: string;
+  readonly autoClose: number | false;
+}): void {
+  notifications.hide(ID);
+  notifications.show({ id: ID, withBorder: true, ...message });
 }

@@ -34,7 +34,7 @@ test('broken JSON is said at the field and nothing of it travels', () => {
   const fields = [field({ kind: 'json' })];
   const { values, faults } = toSubmission(fields, { it: '{"a":' }, null);
   expect(values).toEqual({});
-  expect(faults['it']).toMatch(/not JSON/);
+  expect(faults['it']).toMatch(/^Invalid JSON/);
 });
 
 test('an edit sends what was changed and nothing else', () => {

@@ -26,11 +26,11 @@ export type Parsed = { readonly value: unknown } | { readonly fault: string } | 
 /** What travels for a field; `absent` when it was left empty and cannot be emptied. */
 export function fromInput(field: AdminField, input: InputValue): Parsed {
   if (typeof input === 'boolean') return { value: input };
-  if (Array.isArray(input)) return field.required === true && input.length === 0 ? { fault: 'Add at least one.' } : { value: input };
+  if (Array.isArray(input)) return field.required === true && input.length === 0 ? { fault: 'Add at least one value.' } : { value: input };
   const text = input as string;
   if (text === '') {
     if (field.nullable === true) return { value: null };
-    if (field.required === true) return { fault: 'Fill this in.' };
+    if (field.required === true) return { fault: 'Required' };
     return field.kind === 'text' || field.kind === 'long_text' ? { value: '' } : { absent: true };
   }
   if (field.kind === 'bool') return { value: text === 'true' };
@@ -38,7 +38,7 @@ export function fromInput(field: AdminField, input: InputValue): Parsed {
   if (field.kind === 'json') return jsonOf(text);
   if (field.kind === 'time') {
     const time = new Date(text);
-    return Number.isNaN(time.getTime()) ? { fault: 'This is not a time.' } : { value: time.toISOString() };
+    return Number.isNaN(time.getTime()) ? { fault: 'Enter a date and time.' } : { value: time.toISOString() };
   }
   return { value: text };
 }
@@ -46,7 +46,7 @@ export function fromInput(field: AdminField, input: InputValue): Parsed {
 /** A number that JavaScript cannot hold exactly travels as its digits. */
 function numberOf(text: string): Parsed {
   const number = Number(text);
-  if (!Number.isFinite(number)) return { fault: 'This is not a number.' };
+  if (!Number.isFinite(number)) return { fault: 'Enter a number.' };
   return { value: Number.isInteger(number) && !Number.isSafeInteger(number) ? text.trim() : number };
 }
 
@@ -54,7 +54,7 @@ function jsonOf(text: string): Parsed {
   try {
     return { value: JSON.parse(text) as unknown };
   } catch (error) {
-    return { fault: `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}` };
+    return { fault: `Invalid JSON: ${error instanceof Error ? error.message : 'it cannot be read'}` };
   }
 }
 

@@ -4,6 +4,7 @@ import { toFault } from '../api/fault.ts';
 import type { AdminField } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
+import { useLeaveGuard } from '../routing/leave-guard.ts';
 import { Field, fieldId } from './field.tsx';
 import { toInputs, toSubmission, type InputValue } from './form-values.ts';
 
@@ -24,6 +25,8 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
   const [general, setGeneral] = useState<unknown>(null);
   const [unchanged, setUnchanged] = useState(false);
   const [busy, setBusy] = useState(false);
+
+  useLeaveGuard(JSON.stringify(inputs) !== JSON.stringify(before));
 
   const change = (name: string, value: InputValue): void => {
     setInputs({ ...inputs, [name]: value });

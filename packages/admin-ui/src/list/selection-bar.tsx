@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import type { AdminActionShape } from '../api/shapes.ts';
-import { formatNumber } from '../values/format.ts';
+import { formatNumber, wordsFor } from '../values/format.ts';
 import css from './list.module.css';
 
 interface SelectionBarProps {
@@ -35,7 +35,7 @@ export function SelectionBar({ count, actions, onSelectAll, selectAllLabel, gath
           color={action.tone === 'bad' ? 'danger' : 'accent'}
           onClick={() => onRun(action)}
         >
-          {action.label}
+          {wordsFor(action.label, 2)}
         </Button>
       ))}
     </section>

@@ -2,7 +2,7 @@ import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { readOverview } from '../api/client.ts';
 import type { AdminOverview, AdminRange } from '../api/shapes.ts';
-import { Chart } from '../charts/chart.tsx';
+import { Chart, isEmptyChart } from '../charts/chart.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Card } from '../record/card.tsx';
 import { SectionBody } from '../record/section.tsx';
@@ -40,10 +40,10 @@ export function OverviewPage() {
           <PageTitle>Overview</PageTitle>
           <Text size="sm" c="dimmed">
             {query.data === undefined ? (
-              'Counting …'
+              'Loading …'
             ) : (
               <>
-                Counted <Time iso={query.data.at} />; counted again every half minute.
+                Updated <Time iso={query.data.at} /> · every 30 s
               </>
             )}
           </Text>
@@ -60,6 +60,9 @@ export function OverviewPage() {
 }
 
 function Part({ part }: { readonly part: AdminOverview }) {
+  // A chart without data takes no room.
+  const charts = part.charts.filter((chart) => !isEmptyChart(chart));
+  const empty = part.charts.filter(isEmptyChart);
   return (
     <Stack component="section" gap="sm" aria-label={part.title}>
       <Title order={2}>{part.title}</Title>
@@ -68,20 +71,34 @@ function Part({ part }: { readonly part: AdminOverview }) {
           <Tile key={tile.label} tile={tile} />
         ))}
       </div>
-      {part.charts.length > 0 && (
+      {part.tables
+        .filter(({ urgent }) => urgent === true)
+        .map((table) => (
+          <Card key={table.title}>
+            <SectionBody section={table} level={3} />
+          </Card>
+        ))}
+      {charts.length > 0 && (
         <div className={css['charts']}>
-          {part.charts.map((chart) => (
+          {charts.map((chart) => (
             <Card key={chart.title}>
               <Chart chart={chart} />
             </Card>
           ))}
         </div>
       )}
-      {part.tables.map((table) => (
-        <Card key={table.title}>
-          <SectionBody section={table} level={3} />
-        </Card>
-      ))}
+      {empty.length > 0 && (
+        <Text size="sm" c="dimmed">
+          No data in this range: {empty.map(({ title }) => title).join(', ')}.
+        </Text>
+      )}
+      {part.tables
+        .filter(({ urgent, rows }) => urgent !== true && rows.length > 0)
+        .map((table) => (
+          <Card key={table.title}>
+            <SectionBody section={table} level={3} />
+          </Card>
+        ))}
     </Stack>
   );
 }

@@ -6,6 +6,7 @@ import type { AdminResourceShape } from '../api/shapes.ts';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
 import { RecordForm } from '../forms/record-form.tsx';
+import { releaseGuard } from '../routing/leave-guard.ts';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { lowerFirst } from '../values/format.ts';
@@ -21,6 +22,7 @@ export function CreatePage({ resource }: { readonly resource: AdminResourceShape
   const create = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
     const { message, id, secret } = await createRecord(resource.name, values);
     if (secret !== undefined) showSecret(secret);
+    releaseGuard();
     sayDone(message);
     void client.invalidateQueries();
     navigate(id === undefined ? list : { page: 'record', resource: resource.name, id }, {}, { replace: true });

@@ -7,6 +7,7 @@ import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
 import { RecordForm } from '../forms/record-form.tsx';
+import { releaseGuard } from '../routing/leave-guard.ts';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Card } from './card.tsx';
@@ -27,6 +28,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
   const save = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
     const { message, secret } = await updateRecord(resource.name, id, values);
     if (secret !== undefined) showSecret(secret);
+    releaseGuard();
     sayDone(message);
     void client.invalidateQueries();
     navigate(record, {}, { replace: true });

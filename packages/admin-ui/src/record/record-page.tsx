@@ -6,11 +6,13 @@ import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { readRecord } from '../api/client.ts';
 import type { AdminActionShape, AdminRecord, AdminResourceShape } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
+import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
+import { wordsFor } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
@@ -93,7 +95,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
               color={action.tone === 'bad' ? 'var(--tone-bad)' : 'accent'}
               onClick={() => setRunning(action)}
             >
-              {action.label}
+              {wordsFor(action.label, 1)}
             </Button>
           ))}
           {record.removable && (
@@ -108,6 +110,16 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           )}
         </Group>
       </Group>
+      {record.notice !== undefined && (
+        <Notice tone={record.notice.tone}>
+          <Prose text={record.notice.text} />{' '}
+          {record.notice.link !== undefined && (
+            <Anchor size="sm" href={hashOf({ page: 'record', resource: record.notice.link.resource, id: record.notice.link.id })}>
+              {record.notice.link.text}
+            </Anchor>
+          )}
+        </Notice>
+      )}
       {record.sections.map((section, index) => (
         <Card key={`${section.kind}-${index}`}>
           <SectionBody section={section} level={2} />
@@ -118,6 +130,7 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
           resource={resource}
           action={running}
           targets={[{ id: record.id, title: record.title }]}
+          defaults={record.defaults?.[running.name]}
           onClose={({ changed, message }) => {
             setRunning(null);
             if (message !== null) sayDone(message);

@@ -6,7 +6,9 @@ import { JsonView } from '../values/json-view.tsx';
 import { Value } from '../values/value.tsx';
 import valueCss from '../values/values.module.css';
 import css from './record.module.css';
+import { Changes } from './changes.tsx';
 import { SectionTable } from './section-table.tsx';
+import { Timeline } from './timeline.tsx';
 
 type Level = 2 | 3 | 4;
 
@@ -60,6 +62,20 @@ export function SectionBody({ section, level }: { readonly section: AdminSection
               {section.text === '' ? '–' : section.text}
             </Text>
           )}
+        </section>
+      );
+    case 'timeline':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          <Timeline entries={section.entries} />
+        </section>
+      );
+    case 'changes':
+      return (
+        <section>
+          <SectionTitle text={section.title} level={level} />
+          <Changes rows={section.rows} empty={section.empty ?? 'No field was changed.'} />
         </section>
       );
     case 'image':

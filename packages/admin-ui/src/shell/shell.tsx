@@ -4,6 +4,7 @@ import { useEffect, useRef, type MouseEvent, type ReactNode } from 'react';
 import { useLocation } from '../routing/use-location.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
+import { LeaveDialog } from './leave-dialog.tsx';
 import { Navigation } from './navigation.tsx';
 import { SchemeSwitch } from './scheme-switch.tsx';
 import css from './shell.module.css';
@@ -52,6 +53,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           <ConnectionBanner />
           {children}
         </div>
+        <LeaveDialog />
       </AppShell.Main>
     </AppShell>
   );

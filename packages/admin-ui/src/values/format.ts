@@ -1,3 +1,5 @@
+import type { AdminWords } from '../api/shapes.ts';
+
 const number = new Intl.NumberFormat();
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const exactDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -70,6 +72,11 @@ export function webAddress(text: string): string | null {
 /** `1 key`, `12 keys`. */
 export function plural(count: number, one: string, many: string): string {
   return `${number.format(count)} ${count === 1 ? one : many}`;
+}
+
+/** The text for one record or for several. */
+export function wordsFor(text: string | AdminWords, count: number): string {
+  return typeof text === 'string' ? text : count === 1 ? text.one : text.many;
 }
 
 /** Inside a sentence: `Endpoint` becomes `endpoint`, `API key` stays. */

@@ -102,8 +102,10 @@ function shapeOf(resource: AdminResource): AdminResourceShape {
   };
 }
 
-function actionShape({ name, label, tone, on, confirm, confirmLabel, fields }: AdminAction): AdminActionShape {
-  return { name, label, tone, on, ...given({ confirm, confirmLabel, fields }) };
+function actionShape(action: AdminAction): AdminActionShape {
+  const { name, label, tone, on, confirm, confirmLabel, fields } = action;
+  const previews = action.preview === undefined ? undefined : true;
+  return { name, label, tone, on, ...given({ confirm, confirmLabel, fields, previews }) };
 }
 
 function given<T extends object>(optional: T): { [K in keyof T]?: NonNullable<T[K]> } {

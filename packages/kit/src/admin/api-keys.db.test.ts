@@ -144,7 +144,14 @@ describeDatabases('API keys in the admin site', (database) => {
     const made = [await newKey('one'), await newKey('two')];
     const ids = made.map(({ apiKey }) => apiKey.id);
     const shape = (await site.get(staff, 'session')).body.site.resources.find((each: { name: string }) => each.name === 'api-keys');
-    expect(shape.actions).toMatchObject([{ name: 'revoke', label: 'Revoke selected keys', on: 'selection', confirm: expect.any(String) }]);
+    expect(shape.actions).toMatchObject([
+      {
+        name: 'revoke',
+        label: { one: 'Revoke', many: 'Revoke selected keys' },
+        on: 'selection',
+        confirm: { one: expect.any(String), many: expect.any(String) },
+      },
+    ]);
     expect((await site.act(staff, 'api-keys', 'revoke', [...ids, 'nonsense'], { reason: 'leaked' })).body).toMatchObject({
       message: '2 keys revoked; 1 could not be.',
       failures: [{ id: 'nonsense' }],

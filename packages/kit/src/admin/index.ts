@@ -12,10 +12,13 @@ export type {
   AdminChoice,
   AdminColumn,
   AdminField,
+  AdminFieldChange,
   AdminFilter,
   AdminLink,
+  AdminNotice,
   AdminOverview,
   AdminPage,
+  AdminPreview,
   AdminRange,
   AdminRecord,
   AdminResourceShape,
@@ -25,7 +28,9 @@ export type {
   AdminSection,
   AdminState,
   AdminTile,
+  AdminTimelineEntry,
   AdminTone,
   AdminValue,
+  AdminWords,
 } from '../app/admin/shapes.ts';
 export { ADMIN_ACTION_IDS_MAX, ADMIN_STYLE_NONCE, type AdminOverviewAnswer, type AdminSession } from './wire.ts';

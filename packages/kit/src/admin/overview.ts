@@ -1,5 +1,5 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
-import type { AdminRange } from '../app/admin/shapes.ts';
+import type { AdminOverview, AdminRange, AdminTone } from '../app/admin/shapes.ts';
 import type { AdminSite } from './admin-site.ts';
 import type { AdminOverviewAnswer } from './wire.ts';
 
@@ -33,5 +33,15 @@ export function overviewOf(site: AdminSite, context: AdminContext, range: AdminR
 
 async function count(site: AdminSite, context: AdminContext, range: AdminRange): Promise<AdminOverviewAnswer> {
   const parts = await Promise.all(site.declarations.flatMap((each) => each.overview?.(context, range) ?? []));
-  return { range, at: context.clock.now().toISOString(), parts };
+  return { range, at: context.clock.now().toISOString(), parts: worstFirst(parts) };
+}
+
+const SEVERITY: Readonly<Record<AdminTone, number>> = { bad: 0, warning: 1, neutral: 2, info: 2, good: 2 };
+
+/** What fails comes first: among the parts, and among the tiles of a part. The rest stays in its order. */
+function worstFirst(parts: readonly AdminOverview[]): AdminOverview[] {
+  const severity = ({ tiles }: AdminOverview) => Math.min(SEVERITY.good, ...tiles.map(({ tone }) => SEVERITY[tone]));
+  return parts
+    .map((part) => ({ ...part, tiles: part.tiles.toSorted((a, b) => SEVERITY[a.tone] - SEVERITY[b.tone]) }))
+    .toSorted((a, b) => severity(a) - severity(b));
 }

@@ -1,5 +1,5 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminPage, AdminRecord, AdminResult } from '../app/admin/shapes.ts';
+import type { AdminPage, AdminPreview, AdminRecord, AdminResult } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
 import { Controller, jsonSchema, route } from '../http/index.ts';
 import { isStaff } from '../permissions/index.ts';
@@ -33,6 +33,7 @@ const ActionBody = jsonSchema<{ ids: string[]; fields?: Record<string, unknown> 
 const Page = jsonSchema<AdminPage>({});
 const RecordAnswer = jsonSchema<AdminRecord>({});
 const Result = jsonSchema<AdminResult>({});
+const Preview = jsonSchema<AdminPreview>({});
 
 /** Every list, record, form and action of the site: one set of routes over what the modules declare. */
 export function resourceController(site: AdminSite): Controller {
@@ -91,6 +92,18 @@ export function resourceController(site: AdminSite): Controller {
         if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
         const read = readFields(action.fields ?? [], fields, { location: ['body', 'fields'], partial: false });
         return action.run(site.context(context, context.principal), ids, read);
+      },
+    );
+
+    preview = route.post(
+      '/:resource/actions/:action/preview',
+      { ...facts, params: ActionName, body: ActionBody, response: Preview },
+      async (context) => {
+        const action = actionOf(site.resource(context.params.resource), context.params.action);
+        if (action.preview === undefined) throw adminErrors.unknown_action({ detail: 'The action has no preview.' });
+        const { ids, fields = {} } = context.body;
+        const read = readFields(action.fields ?? [], fields, { location: ['body', 'fields'], partial: false });
+        return action.preview(site.context(context, context.principal), ids, read);
       },
     );
   }

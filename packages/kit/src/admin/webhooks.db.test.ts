@@ -141,13 +141,9 @@ const define = (database: TestDatabase): void => {
       await site.send(staff, 'PATCH', `resources/endpoints/${endpoint.id}`, {
         events: ['invoice.*'],
         description: 'new',
-        is_active: false,
       });
       const record = await read('endpoints', endpoint.id);
-      expect(record).toMatchObject({
-        state: { value: 'disabled' },
-        form: { values: { events: ['invoice.*'], description: 'new', is_active: false } },
-      });
+      expect(record).toMatchObject({ form: { values: { events: ['invoice.*'], description: 'new' } } });
       expect(history(record)).toEqual(['webhook_endpoint.updated']);
     });
 
@@ -216,10 +212,70 @@ const define = (database: TestDatabase): void => {
         'fields',
         'since',
       ]);
-      expect((await site.act(staff, 'endpoints', 'recover', [delivery.endpoint_id], { since })).body.message).toBe(
-        '1 deliveries are queued.',
-      );
+      expect((await site.act(staff, 'endpoints', 'recover', [delivery.endpoint_id], { since })).body.message).toBe('1 delivery queued.');
       expect(history(await read('endpoints', delivery.endpoint_id))).toEqual(['webhook_endpoint.recovered']);
+    });
+
+    test('disabling says before and after how many waiting deliveries fail, and only the action disables', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      for (let count = 0; count < 3; count += 1) await newDelivery('order.paid', endpoint);
+      const path = 'resources/endpoints/actions/disable/preview';
+      expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body).toEqual({
+        tone: 'warning',
+        message: '3 deliveries will fail. They can be sent again after enabling.',
+      });
+      const record = await read('endpoints', endpoint.id);
+      expect(record.form.fields.map((field: { name: string }) => field.name)).not.toContain('is_active');
+      expect((await site.send(staff, 'PATCH', `resources/endpoints/${endpoint.id}`, { is_active: false })).status).toBe(422);
+      expect(record.state.value).toBe('active');
+      expect((await site.act(staff, 'endpoints', 'disable', [endpoint.id])).body.message).toBe(
+        '1 endpoint disabled. 3 waiting deliveries failed.',
+      );
+      expect((await site.send(staff, 'POST', path, { ids: [endpoint.id] })).body.message).toBe('No delivery waits.');
+    });
+
+    test('"Send what was missed" begins where the failures begin, shows the count, and leads to what waits', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      const failed = [await newDelivery('order.paid', endpoint), await newDelivery('order.paid', endpoint)];
+      for (const delivery of failed) await finish(delivery, 'failed');
+      const waiting = await newDelivery('order.paid', endpoint);
+      const later = new Date(site.clock.now().getTime() + 3_600_000);
+      await database.db.query('update webhook_deliveries set attempts = 2, next_attempt_at = $2 where id = $1', [waiting.id, later]);
+      const failingSince = new Date(site.clock.now().getTime() - 60_000);
+      await database.db.query('update webhook_endpoints set failing_since = $2, consecutive_failures = 2 where id = $1', [
+        endpoint.id,
+        failingSince,
+      ]);
+      const record = await read('endpoints', endpoint.id);
+      expect(record.defaults.recover).toEqual({ since: failingSince.toISOString() });
+      expect(record.actions).toContain('retry-waiting');
+      const path = 'resources/endpoints/actions/recover/preview';
+      const preview = (since: Date) =>
+        site.send(staff, 'POST', path, { ids: [endpoint.id], fields: { since: since.toISOString() } }).then(({ body }) => body.message);
+      expect(await preview(failingSince)).toBe(
+        '2 deliveries will be queued. Not part of it: 1 delivery that waits for the next attempt. "Retry all waiting now" is for that.',
+      );
+      expect(await preview(later)).toContain('0 deliveries will be queued.');
+      const answer = await site.act(staff, 'endpoints', 'retry-waiting', [endpoint.id]);
+      expect(answer.body.message).toBe('1 delivery tried now.');
+      const [now] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where id = $1', [waiting.id]);
+      expect(now).toMatchObject({ attempts: 2, next_attempt_at: site.clock.now() });
+      expect(history(await read('endpoints', endpoint.id))).toEqual(['webhook_endpoint.waiting_retried']);
+    });
+
+    test('the list says how much of the newest was delivered, and when the last was', async () => {
+      const endpoint = await newEndpoint({ events: ['*'], url: 'https://rated.example.com/' });
+      for (const status of ['succeeded', 'succeeded', 'succeeded', 'failed'] as const)
+        await finish(await newDelivery('order.paid', endpoint), status);
+      const at = site.clock.now();
+      await database.db.query(`update webhook_deliveries set delivered_at = $2 where endpoint_id = $1 and status = 'succeeded'`, [
+        endpoint.id,
+        at,
+      ]);
+      expect((await list('endpoints', 'search=rated.example'))[0]?.values).toMatchObject({
+        success_rate: { value: '75 %', tone: 'bad' },
+        last_delivered_at: at.toISOString(),
+      });
     });
 
     test('the record shows health by hour, recent deliveries and the last errors', async () => {
@@ -262,6 +318,77 @@ const define = (database: TestDatabase): void => {
       expect(await ids('deliveries', 'filter.endpoint=nonsense')).toEqual([]);
     });
 
+    test('one that waits behind another of its ordering key is held: it says for what, and what can be done', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      const ordered = async () => {
+        const event = await database.db.transaction((tx) =>
+          publish(tx, 'order.paid', {}, { owner: endpoint.owner_id, orderingKey: 'order-7' }),
+        );
+        const [delivery] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where event_id = $1', [event.id]);
+        if (delivery === undefined) throw new Error('the event reached nobody');
+        return delivery;
+      };
+      const [first, second, third] = [await ordered(), await ordered(), await ordered()];
+      const later = new Date(site.clock.now().getTime() + 3_600_000);
+      await database.db.query('update webhook_deliveries set attempts = 3, next_attempt_at = $2, last_error = $3 where id = $1', [
+        first.id,
+        later,
+        'The receiver answered 500.',
+      ]);
+      const record = await read('deliveries', third.id);
+      expect(record).toMatchObject({
+        state: { value: 'held', tone: 'warning' },
+        notice: { text: expect.stringContaining('order-7'), link: { resource: 'deliveries', id: first.id, text: 'order.paid (earlier)' } },
+        values: { next_attempt_at: null },
+        actions: ['send-earlier'],
+      });
+      const of = (state: string) => ids('deliveries', `filter.endpoint=${endpoint.id}&filter.status=${state}`);
+      expect(await of('held')).toEqual([third.id, second.id]);
+      expect(await of('retrying')).toEqual([first.id]);
+      expect(await of('pending')).toEqual([]);
+      expect(await of('waiting')).toEqual([third.id, second.id, first.id]);
+      const preview = { ids: [second.id] };
+      expect((await site.send(staff, 'POST', 'resources/deliveries/actions/send-again/preview', preview)).body.tone).toBe('warning');
+      const refused = await site.act(staff, 'deliveries', 'send-again', [second.id]);
+      expect(refused.body).toMatchObject({
+        message: '0 deliveries queued again; 1 could not be.',
+        failures: [{ id: second.id, message: expect.stringContaining('waits for an earlier one') }],
+      });
+      const sent = await site.act(staff, 'deliveries', 'send-earlier', [second.id, third.id]);
+      expect(sent.body).toEqual({ message: '1 earlier delivery queued again.' });
+      const [now] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where id = $1', [first.id]);
+      expect(now).toMatchObject({ attempts: 0, next_attempt_at: site.clock.now() });
+      await finish(first, 'succeeded');
+      expect(await read('deliveries', second.id)).toMatchObject({ state: { value: 'pending' }, actions: ['send-again'] });
+    });
+
+    test('the page counts every attempt, and its timeline has those that were made and those that are planned', async () => {
+      const delivery = await newDelivery();
+      await finish(delivery, 'failed');
+      await finish(delivery, 'failed');
+      const next = new Date(site.clock.now().getTime() + 300_000);
+      await database.db.query(`update webhook_deliveries set status = 'pending', attempts = 1, next_attempt_at = $2 where id = $1`, [
+        delivery.id,
+        next,
+      ]);
+      const record = await read('deliveries', delivery.id);
+      expect(record.values).toMatchObject({
+        attempts: 2,
+        status: { value: 'retrying', hint: '1 attempt failed: The receiver answered 500.' },
+      });
+      const [, timeline, , , , curl] = record.sections;
+      expect(timeline.entries.slice(0, 4)).toMatchObject([
+        { title: 'Event published' },
+        { title: 'Attempt 1 failed with 500', tone: 'bad' },
+        { title: 'Attempt 2 failed with 500' },
+        { title: 'Attempt 3', planned: true, at: next.toISOString() },
+      ]);
+      // Seven retries by default: one attempt is used, so seven are left.
+      expect(timeline.entries.filter((entry: { planned?: boolean }) => entry.planned === true)).toHaveLength(8);
+      expect(curl.text).toContain(`curl -X POST 'https://host`);
+      expect(curl.text).toContain(`--data-raw '{"type":"order.paid"`);
+    });
+
     test('the record shows request, body and attempts with the response excerpt, and no secret, signature or claim', async () => {
       const delivery = await newDelivery();
       await finish(delivery, 'failed', '<script>alert(1)</script>');
@@ -271,14 +398,13 @@ const define = (database: TestDatabase): void => {
         site.clock.now(),
       ]);
       const answer = await site.get(staff, `resources/deliveries/${delivery.id}`);
-      const [, request, body, attempts] = answer.body.sections;
+      const [, , request, body, attempts] = answer.body.sections;
       expect(request.text).toContain(`webhook-id: msg_${delivery.event_id}`);
-      expect(request.text).toMatch(/^POST host\d+\.example\.com\/hook\?…$/m);
+      expect(request.text).toMatch(/^POST https:\/\/host\d+\.example\.com\/hook\?token=hidden$/m);
       expect(body.value).toMatchObject({ type: 'order.paid', data: { total: 12 } });
       expect(attempts.rows[0]).toMatchObject({ values: { status_code: 500, duration: 900, worker: 'worker-1' } });
       expect(attempts.rows[0].details.at(-1).text).toBe('<script>alert(1)</script>');
-      for (const hidden of ['claim-token-of-a-worker', 'token=hidden', 'v1,', 'whsec_', 'fernet:'])
-        expect(answer.text).not.toContain(hidden);
+      for (const hidden of ['claim-token-of-a-worker', 'v1,', 'whsec_', 'fernet:']) expect(answer.text).not.toContain(hidden);
     });
 
     test('"Send again" queues a selection, also what has succeeded, records each, and reports what it could not', async () => {
@@ -326,6 +452,7 @@ const define = (database: TestDatabase): void => {
     test('the record shows the payload and the deliveries', async () => {
       const delivery = await newDelivery('invoice.sent');
       const record = await read('events', delivery.event_id);
+      expect(record.values.delivered).toMatchObject({ value: '0 of 1', tone: 'info', hint: '1 waiting.' });
       expect(record.sections[1]).toMatchObject({ kind: 'json', value: { total: 12 } });
       expect(record.sections[2].rows.map((row: { id: string }) => row.id)).toEqual([delivery.id]);
       expect(record.actions).toEqual([]);
@@ -388,8 +515,39 @@ const define = (database: TestDatabase): void => {
       expect(tiles['Disabled endpoints']).toBeGreaterThan(0);
       const { hint } = part.tiles.find((tile: { label: string }) => tile.label === 'Latency p95');
       expect(hint).toBe('Of the attempts; half took at most 30 ms, 99 % at most 900 ms.');
-      expect(part.charts.map((chart: { buckets: string[] }) => chart.buckets.length)).toEqual([length, length, length]);
+      expect(part.charts.map((chart: { buckets: string[] }) => chart.buckets.length)).toEqual([length, length, length, length]);
       expect(part.tables[0].rows.length).toBeGreaterThan(0);
+    }
+  });
+
+  test('an outage is seen: the success rate is of attempts, what fails comes first, and each tile leads to the list it counts', async () => {
+    site.clock.advance(40 * 24 * 3_600_000);
+    staff = await site.browser();
+    const endpoint = await newEndpoint({ events: ['*'] });
+    for (let count = 0; count < 6; count += 1) {
+      const delivery = await newDelivery('order.paid', endpoint);
+      await finish(delivery, 'failed');
+      await database.db.query(`update webhook_deliveries set status = 'pending', next_attempt_at = $2 where id = $1`, [
+        delivery.id,
+        new Date(site.clock.now().getTime() + 3_600_000),
+      ]);
+    }
+    site.clock.advance(60_000);
+    const { body } = await site.get(staff, 'overview?range=24h');
+    expect(body.parts[0].title).toBe('Webhooks');
+    const { tiles, tables } = body.parts[0];
+    const tile = (label: string) => tiles.find((each: { label: string }) => each.label === label);
+    expect(tile('Success rate')).toMatchObject({ value: 0, tone: 'bad', hint: '0 of 6 attempts.' });
+    expect(tile('Retrying').tone).toBe('warning');
+    const tones = tiles.map((each: { tone: string }) => each.tone);
+    expect(tones.slice(0, tones.lastIndexOf('bad') + 1).every((tone: string) => tone === 'bad')).toBe(true);
+    expect(tables[0].urgent).toBe(true);
+    for (const { label, value, link } of tiles) {
+      if (link === undefined || label === 'Oldest waiting') continue;
+      const query = new URLSearchParams(
+        Object.entries(link.filters as Record<string, string>).map(([name, text]): [string, string] => [`filter.${name}`, text]),
+      );
+      expect([label, (await site.get(staff, `resources/${link.resource}?${query.toString()}`)).body.count]).toEqual([label, value]);
     }
   });
 

@@ -9,6 +9,7 @@
 //   PATCH  api/resources/:name/:id                    { field: value, … } → AdminResult
 //   DELETE api/resources/:name/:id                    → AdminResult
 //   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
+//   POST   api/resources/:name/actions/:action/preview  the same → AdminPreview; changes nothing
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
 import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';

@@ -10,7 +10,7 @@ export type { EventEntry, EventPublisher, GroupChangeListener, Registry, UserCha
 export { checkDescriptions, type CheckDescription } from './checks.ts';
 export { createApp } from './create-app.ts';
 export { StartUpError } from './start-up-error.ts';
-export { adminDone, adminEach } from './admin/each.ts';
+export { adminCount, adminDone, adminEach } from './admin/each.ts';
 export { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from './admin/list.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from './admin/declaration.ts';
 export { adminBuckets, bucketSql, type AdminBuckets } from './admin/range.ts';

@@ -8,6 +8,7 @@ import type {
   AdminActionShape,
   AdminOverview,
   AdminPage,
+  AdminPreview,
   AdminRange,
   AdminRecord,
   AdminResourceShape,
@@ -44,9 +45,11 @@ export interface AdminListQuery {
   readonly bound: string;
 }
 
-export interface AdminAction extends AdminActionShape {
+export interface AdminAction extends Omit<AdminActionShape, 'previews'> {
   /** Each id is one transaction; a failure does not undo the others and is reported in `failures`. */
   run(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+  /** What `run` would do now. Changes nothing. */
+  preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
 }
 
 /** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */

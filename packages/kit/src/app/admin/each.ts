@@ -21,12 +21,17 @@ export async function adminEach(
   return { done: ids.length - failures.length, failures };
 }
 
+/** `1 delivery`, `1,204 deliveries`. */
+export function adminCount(count: number, [one, many]: readonly [string, string]): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
 /** `3 keys revoked; 1 could not be.` */
 export function adminDone(
   { done, failures }: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
-  [one, many]: readonly [string, string],
+  words: readonly [string, string],
   participle: string,
 ): AdminResult {
-  const did = `${done} ${done === 1 ? one : many} ${participle}`;
+  const did = `${adminCount(done, words)} ${participle}`;
   return failures.length === 0 ? { message: `${did}.` } : { message: `${did}; ${failures.length} could not be.`, failures };
 }

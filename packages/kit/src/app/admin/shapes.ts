@@ -67,6 +67,12 @@ export interface AdminFilter {
   readonly choices?: readonly AdminChoice[];
 }
 
+/** A text for one record and for several: `{ one: 'It stops working.', many: 'They stop working.' }`. */
+export interface AdminWords {
+  readonly one: string;
+  readonly many: string;
+}
+
 /** A field of a form. Its value travels under its name; an emptied `nullable` field travels as null. */
 export interface AdminField {
   readonly name: string;
@@ -84,14 +90,16 @@ export interface AdminField {
 
 export interface AdminActionShape {
   readonly name: string;
-  readonly label: string;
+  readonly label: string | AdminWords;
   readonly tone: 'neutral' | 'bad';
   /** One record, or a selection too. */
   readonly on: 'record' | 'selection';
   /** Confirmed once before it runs; the site adds which records it affects. */
-  readonly confirm?: string;
+  readonly confirm?: string | AdminWords;
   readonly confirmLabel?: string;
   readonly fields?: readonly AdminField[];
+  /** The confirmation asks the server what the action would do, with these records and fields. */
+  readonly previews?: boolean;
 }
 
 export interface AdminResourceShape {
@@ -142,22 +150,62 @@ export type AdminSection =
         readonly details?: readonly AdminSection[];
       })[];
       readonly empty?: string;
+      /** On the overview: stands before the charts. */
+      readonly urgent?: boolean;
       /** Where the whole list is: a resource with filters. */
       readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
     }
   | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
+  /** What happened and what is planned, in order. */
+  | { readonly kind: 'timeline'; readonly title: string; readonly entries: readonly AdminTimelineEntry[] }
+  /** Field by field: the value before and after. */
+  | { readonly kind: 'changes'; readonly title: string; readonly rows: readonly AdminFieldChange[]; readonly empty?: string }
   /** `url` is of the site's own origin, else it is shown as a link. */
   | { readonly kind: 'image'; readonly title: string; readonly url: string; readonly text: string }
   | { readonly kind: 'chart'; readonly chart: AdminChart };
 
+export interface AdminTimelineEntry {
+  /** ISO 8601; null: not known yet. */
+  readonly at: string | null;
+  readonly title: string;
+  readonly text?: string;
+  readonly tone: AdminTone;
+  /** It has not happened yet. */
+  readonly planned?: boolean;
+}
+
+/** Absent values were not there: a field that is new has no `before`. Lists are compared item by item. */
+export interface AdminFieldChange {
+  readonly name: string;
+  readonly before?: AdminValue;
+  readonly after?: AdminValue;
+}
+
 export interface AdminRecord extends AdminRow {
   readonly state?: AdminState;
+  /** What an operator has to know first, above everything else. */
+  readonly notice?: AdminNotice;
   readonly sections: readonly AdminSection[];
   /** Absent: this record cannot be edited. `values` fill the fields. */
   readonly form?: { readonly fields: readonly AdminField[]; readonly values: Readonly<Record<string, unknown>> };
   /** Names of the resource's actions that make sense on it now. */
   readonly actions: readonly string[];
+  /** By the name of an action: what its fields begin with. */
+  readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly removable: boolean;
+}
+
+export interface AdminNotice {
+  readonly tone: AdminTone;
+  readonly text: string;
+  /** Where to go on; stands after the text. */
+  readonly link?: AdminLink;
+}
+
+/** What an action would do. */
+export interface AdminPreview {
+  readonly message: string;
+  readonly tone: AdminTone;
 }
 
 /** A secret that is shown once, with a way to copy it. */

@@ -9,7 +9,7 @@ import {
   type AdminDeclaration,
   type AdminResource,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminRow, AdminState } from '../../app/admin/shapes.ts';
+import type { AdminColumn, AdminRow, AdminState, AdminWords } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/index.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
@@ -66,28 +66,40 @@ function usersResource(): AdminResource {
         label: 'Activate',
         tone: 'neutral',
         participle: 'activated',
-        confirm: 'They can log in again and their API keys work again. Sessions from before stay ended.',
+        confirm: {
+          one: 'This user can log in again and their API keys work again. Sessions from before stay ended.',
+          many: 'They can log in again and their API keys work again. Sessions from before stay ended.',
+        },
       }),
       userAction(deactivateUser, {
         name: 'deactivate',
         label: 'Deactivate',
         tone: 'bad',
         participle: 'deactivated',
-        confirm: 'All their sessions end and their API keys stop working, at once.',
+        confirm: {
+          one: 'All sessions of this user end and their API keys stop working, at once.',
+          many: 'All their sessions end and their API keys stop working, at once.',
+        },
       }),
       userAction((db, id, management) => changeStaff(db, id, true, management), {
         name: 'make-staff',
         label: 'Make staff',
         tone: 'neutral',
         participle: 'made staff',
-        confirm: 'They can use this site, and whatever else the application keeps for staff.',
+        confirm: {
+          one: 'This user can use this site, and whatever else the application gives to staff.',
+          many: 'They can use this site, and whatever else the application gives to staff.',
+        },
       }),
       userAction((db, id, management) => changeStaff(db, id, false, management), {
         name: 'remove-staff',
         label: 'Remove staff',
         tone: 'bad',
         participle: 'no longer staff',
-        confirm: 'They can no longer use this site, from their next request on.',
+        confirm: {
+          one: 'This user can no longer use this site, from the next request on.',
+          many: 'They can no longer use this site, from their next request on.',
+        },
       }),
     ],
     async list({ db }, query) {
@@ -165,7 +177,7 @@ interface UserActionFacts {
   readonly label: string;
   readonly tone: 'neutral' | 'bad';
   readonly participle: string;
-  readonly confirm: string;
+  readonly confirm: AdminWords;
 }
 
 function userAction(

@@ -22,7 +22,7 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
   const { statements, users } = keyringOf(db);
   const { ownerIsActive, ownerUsername, from, select } = statements;
   const where = new AdminConditions(db.dialect);
-  const { state, owner } = query.filters;
+  const { state, owner, used_since: usedSince, expires_before: expiresBefore, revoked_since: revokedSince } = query.filters;
   if (query.search !== null) {
     // Owners first: a join for every key only to look at the name would cost more than the rest of the search.
     const owners = await ownersNamedLike(db, query.search);
@@ -32,6 +32,9 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
   if (state !== undefined)
     for (const condition of stateConditions(ownerIsActive, state as KeyState, now, (value) => where.parameter(value))) where.add(condition);
   if (owner !== undefined) where.add(`k.owner_id = ${where.parameter((await users.findByLogin(db, owner))?.id ?? owner)}`);
+  if (usedSince !== undefined) where.add(`k.last_used_at >= ${where.parameter(new Date(usedSince))}`);
+  if (expiresBefore !== undefined) where.add(`k.expires_at <= ${where.parameter(new Date(expiresBefore))}`);
+  if (revokedSince !== undefined) where.add(`k.revoked_at >= ${where.parameter(new Date(revokedSince))}`);
   const needsOwner = state === 'active' || state === 'owner_inactive';
   const { rows, ...page } = await adminRows<StoredKey>(
     db,

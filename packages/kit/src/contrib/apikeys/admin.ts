@@ -58,6 +58,9 @@ const resource: AdminResource = {
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
     { name: 'owner', label: 'Owner', kind: 'text' },
+    { name: 'used_since', label: 'Last used since', kind: 'time' },
+    { name: 'expires_before', label: 'Expires before', kind: 'time' },
+    { name: 'revoked_since', label: 'Revoked since', kind: 'time' },
   ],
   searches: 'name, prefix or owner',
   creation: {
@@ -69,12 +72,12 @@ const resource: AdminResource = {
   actions: [
     {
       name: 'revoke',
-      label: 'Revoke selected keys',
+      label: { one: 'Revoke', many: 'Revoke selected keys' },
       tone: 'bad',
       on: 'selection',
-      confirm: 'They stop working at once and for good.',
+      confirm: { one: 'The key stops working at once and for good.', many: 'They stop working at once and for good.' },
       confirmLabel: 'Revoke',
-      fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Kept with the key and in the audit log.' }],
+      fields: [{ name: 'reason', label: 'Reason', kind: 'text', maxLength: 200, help: 'Stored with the key and in the audit log.' }],
       async run(context, ids, { reason }) {
         const by = { by: context.principal, requestId: context.requestId, reason: (reason as string | undefined) ?? null };
         const result = await adminEach(context, ids, async (id) => {
@@ -208,21 +211,38 @@ function rowOf({ linkTo }: AdminContext, key: ListedKey, now: Date): AdminRow {
 async function overview({ db, clock }: AdminContext, range: AdminRange): Promise<AdminOverview> {
   const now = clock.now();
   const buckets = adminBuckets(range, now);
-  const counts = await countKeysForAdmin(db, { since: buckets.since, now, soon: new Date(now.getTime() + SOON_MS) });
-  const link = (state: KeyState) => ({ resource: 'api-keys', filters: { state } });
+  const soon = new Date(now.getTime() + SOON_MS);
+  const since = buckets.since.toISOString();
+  const counts = await countKeysForAdmin(db, { since: buckets.since, now, soon });
+  const keys = (filters: Readonly<Record<string, string>>) => ({ resource: 'api-keys', filters });
   return {
     title: 'API keys',
     tiles: [
-      { label: 'Active keys', value: counts.active, unit: 'count', tone: 'neutral', link: link('active') },
-      { label: 'Used', value: counts.used, unit: 'count', tone: 'info', hint: 'Keys whose last use falls into the range.' },
+      { label: 'Active keys', value: counts.active, unit: 'count', tone: 'neutral', link: keys({ state: 'active' }) },
+      {
+        label: 'Used',
+        value: counts.used,
+        unit: 'count',
+        tone: 'info',
+        hint: 'Keys whose last use falls into the range.',
+        link: keys({ used_since: since }),
+      },
       {
         label: 'Expire within 7 days',
         value: counts.expiring,
         unit: 'count',
         tone: counts.expiring > 0 ? 'warning' : 'neutral',
         hint: 'Active keys that stop working soon unless their expiry is moved.',
+        link: keys({ state: 'active', expires_before: soon.toISOString() }),
       },
-      { label: 'Revoked', value: counts.revoked, unit: 'count', tone: 'neutral', hint: 'In the range.', link: link('revoked') },
+      {
+        label: 'Revoked',
+        value: counts.revoked,
+        unit: 'count',
+        tone: 'neutral',
+        hint: 'In the range.',
+        link: keys({ state: 'revoked', revoked_since: since }),
+      },
     ],
     charts: [
       {

@@ -58,7 +58,7 @@ const resource: AdminResource = {
   actions: [
     {
       name: 'clean_up',
-      label: 'Clean up selected uploads',
+      label: { one: 'Clean up', many: 'Clean up selected uploads' },
       tone: 'bad',
       on: 'selection',
       confirm:

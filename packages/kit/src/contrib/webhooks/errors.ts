@@ -40,6 +40,11 @@ export const webhookErrors = defineErrors('webhooks', {
     detail: 'A worker is sending this delivery.',
     remedy: 'Look again when the attempt has ended; a worker that died is forgotten after the request timeout and a minute.',
   },
+  delivery_held: {
+    status: 409,
+    detail: 'The delivery waits for an earlier one with its ordering key.',
+    remedy: 'Retry the delivery that `waits_for` names; this one is sent when that one has succeeded or failed for good.',
+  },
   delivery_succeeded: {
     status: 409,
     detail: 'The delivery has succeeded.',

@@ -1,5 +1,14 @@
-import { adminBuckets, adminDone, adminEach, isUuid, type AdminAction, type AdminContext, type AdminResource } from '../../../app/index.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
+import {
+  adminBuckets,
+  adminCount,
+  adminDone,
+  adminEach,
+  isUuid,
+  type AdminAction,
+  type AdminContext,
+  type AdminResource,
+} from '../../../app/index.ts';
+import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
@@ -10,20 +19,24 @@ import {
   HEALTH_DELIVERIES_MAX,
   lastErrorsOf,
   listEndpointsForAdmin,
+  RATE_DELIVERIES,
+  ratesOf,
+  withProgress,
+  type EndpointRate,
   type ShownEndpoint,
 } from './store.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
-import { enableEndpoint } from '../endpoints/disable.ts';
+import { disableCounting, enableEndpoint } from '../endpoints/disable.ts';
 import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret } from '../endpoints/endpoint-secret.ts';
 import { webhookErrors } from '../errors.ts';
-import { listDeliveries } from '../endpoints/management-store.ts';
+import { countMissedOf, listDeliveries, oldestFailedOf, waitingOf, type WaitingOfEndpoint } from '../endpoints/management-store.ts';
 import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX, type HeaderEdit } from '../endpoints/custom-headers.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX, RATE_LENGTH_MAX } from '../models.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
 import { ownersNamedLike } from '../endpoints/owners.ts';
 import { pingEndpoint } from '../endpoints/ping.ts';
-import { recoverEndpoint } from '../delivery/recover.ts';
+import { RECOVERED_MAX, recoverEndpoint, retryWaiting } from '../delivery/recover.ts';
 import { deleteEndpoint, findEndpoint, lockEndpoint, type WebhookDelivery, type WebhookEndpoint } from '../store.ts';
 import { EVENT_TYPE_LENGTH_MAX } from '../endpoints/subscription.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
@@ -32,6 +45,14 @@ import { webhooksOf } from '../webhooks.ts';
 
 /** Deliveries and errors on the page of their endpoint; the list has the rest. */
 const RECENT_MAX = 10;
+const DAY_MS = 86_400_000;
+/** Failures that are older than this are not what somebody wants to send again today. */
+const MISSED_DAYS = 7;
+
+/** Waiting deliveries are counted up to here. */
+const COUNTED_MAX = 10_000;
+const RETRY_WAITING = 'Retry all waiting now';
+const WORDS = ['delivery', 'deliveries'] as const;
 
 const columns: readonly AdminColumn[] = [
   { name: 'url', label: 'URL', kind: 'url' },
@@ -39,6 +60,8 @@ const columns: readonly AdminColumn[] = [
   { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
   { name: 'events', label: 'Events', kind: 'chips', secondary: true },
   { name: 'state', label: 'State', kind: 'state' },
+  { name: 'success_rate', label: 'Delivered', kind: 'state' },
+  { name: 'last_delivered_at', label: 'Last delivery', kind: 'time', secondary: true },
   { name: 'description', label: 'Description', kind: 'text', secondary: true },
   { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
 ];
@@ -156,47 +179,51 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         context,
         rows.map((endpoint) => endpoint.owner_id),
       );
-      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id))), count, next };
+      const rates = await ratesOf(
+        databaseOf(place, context),
+        rows.map((endpoint) => endpoint.id),
+      );
+      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), count, next };
     },
     async read(context, id) {
       const db = databaseOf(place, context);
       const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
       if (endpoint === null) return null;
       const ownerLink = await ownerLinks(place, context, [endpoint.owner_id]);
-      const row = rowOf(endpoint, ownerLink(endpoint.owner_id));
+      const row = rowOf(endpoint, ownerLink(endpoint.owner_id), (await ratesOf(db, [id])).get(id));
       const { url, events, description, is_active } = endpoint;
+      const { waiting, next } = await waitingOf(db, id, COUNTED_MAX);
       return {
         ...row,
         state: endpointState(endpoint),
         sections: [
-          factsOf(endpoint, row),
+          factsOf(endpoint, row, { waiting, next }),
           await health(context, db, id),
           await recent(place, db, endpoint),
           await lastErrors(place, db, endpoint),
         ],
         form: {
-          fields: [
-            urlField,
-            eventsField,
-            descriptionField,
-            scheduleField,
-            headersField,
-            rateLimitField,
-            { name: 'is_active', label: 'Active', kind: 'bool', help: 'Off: nothing is sent, and what waits fails.' },
-          ],
+          fields: [urlField, eventsField, descriptionField, scheduleField, headersField, rateLimitField],
           values: {
             url,
             events,
             description,
-            is_active,
             schedule: (endpoint.schedule ?? []).map(String),
             headers: (endpoint.header_names ?? []).map((name) => `${name}: ${HIDDEN_VALUE}`),
             rate_limit: endpoint.rate_limit ?? '',
           },
         },
         actions: is_active
-          ? ['ping', 'rotate-secret', 'recover', ...(endpoint.failing_since === null ? [] : ['enable']), 'disable']
+          ? [
+              'ping',
+              'rotate-secret',
+              'recover',
+              ...(waiting > 0 ? ['retry-waiting'] : []),
+              ...(endpoint.failing_since === null ? [] : ['enable']),
+              'disable',
+            ]
           : ['enable', 'rotate-secret'],
+        defaults: { recover: { since: (await missedSince(context, db, endpoint)).toISOString() } },
         removable: true,
       };
     },
@@ -224,13 +251,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       return { message: `The endpoint ${shownUrl(url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
     },
     async update(context, id, fields) {
-      const {
-        url,
-        events,
-        description,
-        is_active: isActive,
-        ...given
-      } = fields as Partial<Omit<NewEndpointFields, 'owner'>> & { is_active?: boolean };
+      const { url, events, description, ...given } = fields as Partial<Omit<NewEndpointFields, 'owner'>>;
       const db = databaseOf(place, context);
       if (url !== undefined) checkUrl(db, url);
       await change(db, id, async (tx, before) => {
@@ -238,7 +259,6 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           url,
           events,
           description,
-          isActive,
           ...(given.schedule === undefined ? {} : { schedule: scheduleOf(given.schedule) }),
           ...(given.headers === undefined ? {} : { headers: headerEdit(before, given.headers) }),
           ...(given.rate_limit === undefined ? {} : { rateLimit: isSet(given.rate_limit) ? given.rate_limit : null }),
@@ -328,26 +348,14 @@ function endpointActions(place: AdminPlace): readonly AdminAction[] {
         await recordEndpointChange(tx, 'updated', { before, after: await findEndpoint(tx, before.id) }, author(context));
       },
     ),
-    each(
-      {
-        name: 'disable',
-        label: 'Disable',
-        tone: 'bad',
-        on: 'selection',
-        confirm: 'Nothing more is sent to them, and what waits for them fails. The owners’ other endpoints are told.',
-      },
-      'disabled',
-      async (context, tx, before) => {
-        const after = await updateEndpoint(tx, before, { isActive: false });
-        await recordEndpointChange(tx, 'updated', { before, after }, author(context));
-      },
-    ),
+    disableAction(place),
     each({ name: 'ping', label: 'Send a ping', tone: 'neutral', on: 'selection' }, 'pinged', async (context, tx, endpoint) => {
       const delivery = await pingEndpoint(tx, endpoint);
       await record(context, tx, endpoint, 'webhook_endpoint.pinged', { delivery_id: delivery.id });
     }),
     rotateAction(place),
     recoverAction(place),
+    retryWaitingAction(place),
   ];
 }
 
@@ -382,6 +390,18 @@ function recoverAction(place: AdminPlace): AdminAction {
     confirm: 'Failed deliveries since then, and events published while it was disabled, are queued. The receiver may know some of them.',
     confirmLabel: 'Send',
     fields: [{ name: 'since', label: 'Since', kind: 'time', required: true }],
+    async preview(context, [id = ''], { since }) {
+      const db = databaseOf(place, context);
+      if (!isUuid(id)) throw webhookErrors.endpoint_not_found();
+      const missed = await countMissedOf(db, id, { since: new Date(since as string), limit: RECOVERED_MAX });
+      const { waiting } = await waitingOf(db, id, COUNTED_MAX);
+      const queued = `${atMost(missed, RECOVERED_MAX)} will be queued.`;
+      const others =
+        waiting === 0
+          ? ''
+          : ` Not part of it: ${atMost(waiting, COUNTED_MAX)} that ${waiting === 1 ? 'waits' : 'wait'} for the next attempt. "${RETRY_WAITING}" is for that.`;
+      return { message: `${queued}${others}`, tone: missed === 0 ? 'warning' : 'info' };
+    },
     async run(context, [id = ''], { since }) {
       const from = new Date(since as string);
       const { requeued, added, complete } = await change(databaseOf(place, context), id, async (tx, endpoint) => {
@@ -389,9 +409,87 @@ function recoverAction(place: AdminPlace): AdminAction {
         await record(context, tx, endpoint, 'webhook_endpoint.recovered', { since: from, ...recovered });
         return recovered;
       });
-      return { message: `${requeued + added} deliveries are queued.${complete ? '' : ' There may be more: run it again.'}`, id };
+      return { message: `${adminCount(requeued + added, WORDS)} queued.${complete ? '' : ' There may be more: run it again.'}`, id };
     },
   };
+}
+
+function retryWaitingAction(place: AdminPlace): AdminAction {
+  return {
+    name: 'retry-waiting',
+    label: RETRY_WAITING,
+    tone: 'neutral',
+    on: 'selection',
+    confirm: 'What waits for its next attempt is tried now. Retry budgets stay as they are, and ordering keys keep their order.',
+    confirmLabel: 'Retry now',
+    preview: async (context, ids) => ({
+      message: `${await countWaiting(databaseOf(place, context), ids)} will be tried now.`,
+      tone: 'info',
+    }),
+    async run(context, ids) {
+      const db = databaseOf(place, context);
+      let retried = 0;
+      const { failures } = await adminEach(context, ids, (id) =>
+        change(db, id, async (tx, endpoint) => {
+          const count = await retryWaiting(tx, endpoint);
+          await record(context, tx, endpoint, 'webhook_endpoint.waiting_retried', { deliveries: count });
+          retried += count;
+        }),
+      );
+      return { message: `${adminCount(retried, WORDS)} tried now.`, ...(failures.length === 0 ? {} : { failures }) };
+    },
+  };
+}
+
+function disableAction(place: AdminPlace): AdminAction {
+  return {
+    name: 'disable',
+    label: 'Disable',
+    tone: 'bad',
+    on: 'selection',
+    confirm: {
+      one: 'Nothing more is sent to it, and what waits for it fails. The owner’s other endpoints get an event about it.',
+      many: 'Nothing more is sent to them, and what waits for them fails. The owners’ other endpoints get an event about it.',
+    },
+    preview: async (context, ids) => {
+      const waiting = await countWaiting(databaseOf(place, context), ids);
+      return waiting.startsWith('0 ')
+        ? { message: 'No delivery waits.', tone: 'info' }
+        : { message: `${waiting} will fail. They can be sent again after enabling.`, tone: 'warning' };
+    },
+    async run(context, ids) {
+      const db = databaseOf(place, context);
+      let failed = 0;
+      const result = await adminEach(context, ids, (id) =>
+        change(db, id, async (tx, before) => {
+          failed += (await disableCounting(tx, before.id, 'manual')) ?? 0;
+          await recordEndpointChange(tx, 'updated', { before, after: await findEndpoint(tx, before.id) }, author(context));
+        }),
+      );
+      const { message, ...rest } = adminDone(result, ['endpoint', 'endpoints'], 'disabled');
+      return {
+        message: failed === 0 ? message : `${message} ${adminCount(failed, ['waiting delivery', 'waiting deliveries'])} failed.`,
+        ...rest,
+      };
+    },
+  };
+}
+
+async function countWaiting(db: Db, ids: readonly string[]): Promise<string> {
+  let waiting = 0;
+  for (const id of ids.filter(isUuid)) waiting += (await waitingOf(db, id, COUNTED_MAX)).waiting;
+  return atMost(waiting, COUNTED_MAX);
+}
+
+function atMost(count: number, max: number): string {
+  return count >= max ? `${max.toLocaleString('en')} or more deliveries` : adminCount(count, WORDS);
+}
+
+/** From when on something was missed: the first failure since the last success, or the oldest failed delivery of the last days. */
+async function missedSince({ clock }: AdminContext, db: Db, endpoint: ShownEndpoint): Promise<Date> {
+  const now = clock.now().getTime();
+  const oldest = await oldestFailedOf(db, endpoint.id, new Date(now - MISSED_DAYS * DAY_MS));
+  return endpoint.failing_since ?? oldest ?? new Date(now - DAY_MS);
 }
 
 async function change<R>(db: Db, id: string, work: (tx: Db, endpoint: WebhookEndpoint) => Promise<R>): Promise<R> {
@@ -435,7 +533,7 @@ function shownOnce({ signature, public_key: publicKey }: Pick<WebhookEndpoint, '
   };
 }
 
-function rowOf(endpoint: ShownEndpoint, owner: AdminValue): AdminRow {
+function rowOf(endpoint: ShownEndpoint, owner: AdminValue, rate: EndpointRate | undefined): AdminRow {
   const { id, url, events, description, tenant_key, created_at } = endpoint;
   return {
     id,
@@ -446,18 +544,34 @@ function rowOf(endpoint: ShownEndpoint, owner: AdminValue): AdminRow {
       tenant_key: tenant_key === '' ? null : tenant_key,
       events,
       state: endpointState(endpoint),
+      success_rate: rateState(rate),
+      last_delivered_at: iso(rate?.lastDelivered ?? null),
       description: description === '' ? null : description,
       created_at: created_at.toISOString(),
     },
   };
 }
 
-function factsOf(endpoint: ShownEndpoint, row: AdminRow): AdminSection {
+/** `98 %` of the newest deliveries. */
+function rateState(rate: EndpointRate | undefined): AdminState | null {
+  if (rate === undefined || rate.finished === 0) return null;
+  const { succeeded, finished } = rate;
+  const percent = (succeeded / finished) * 100;
+  return {
+    value: `${Math.floor(percent)} %`,
+    tone: percent >= 99 ? 'good' : percent >= 90 ? 'warning' : 'bad',
+    hint: `${succeeded} of the ${finished} that ended among its newest ${RATE_DELIVERIES} deliveries.`,
+  };
+}
+
+function factsOf(endpoint: ShownEndpoint, row: AdminRow, { waiting, next }: WaitingOfEndpoint): AdminSection {
   return {
     kind: 'facts',
     title: 'Endpoint',
     columns: [
       ...columns,
+      { name: 'waiting', label: 'Waiting deliveries', kind: 'number' },
+      { name: 'next_attempt_at', label: 'Next attempt', kind: 'time' },
       { name: 'failing_since', label: 'Failing since', kind: 'time' },
       { name: 'consecutive_failures', label: 'Failures in a row', kind: 'number' },
       { name: 'disabled_at', label: 'Disabled', kind: 'time' },
@@ -472,6 +586,8 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow): AdminSection {
     ],
     values: {
       ...row.values,
+      waiting,
+      next_attempt_at: iso(next),
       failing_since: iso(endpoint.failing_since),
       consecutive_failures: endpoint.consecutive_failures,
       disabled_at: iso(endpoint.disabled_at),
@@ -515,7 +631,7 @@ const recentColumns = [
 
 async function recent(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promise<AdminSection> {
   const deliveries = await listDeliveries(db, endpoint.id, {}, { limit: RECENT_MAX });
-  return deliveryTable(place, endpoint, deliveries, {
+  return deliveryTable(place, db, endpoint, deliveries, {
     title: 'Recent deliveries',
     columns: recentColumns,
     empty: 'Nothing was published to it yet.',
@@ -525,23 +641,28 @@ async function recent(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promi
 async function lastErrors(place: AdminPlace, db: Db, endpoint: ShownEndpoint): Promise<AdminSection> {
   const deliveries = await lastErrorsOf(db, endpoint.id, RECENT_MAX);
   const shown = [...recentColumns, { name: 'last_error', label: 'Error', kind: 'text' } as const];
-  return deliveryTable(place, endpoint, deliveries, {
+  return deliveryTable(place, db, endpoint, deliveries, {
     title: 'Last errors',
     columns: shown,
     empty: 'None of its newest deliveries has an error.',
   });
 }
 
-function deliveryTable(
+async function deliveryTable(
   place: AdminPlace,
+  db: Db,
   { id, url }: ShownEndpoint,
   deliveries: readonly WebhookDelivery[],
   table: { readonly title: string; readonly columns: readonly AdminColumn[]; readonly empty: string },
-): AdminSection {
+): Promise<AdminSection> {
+  const listed = await withProgress(
+    db,
+    deliveries.map((delivery) => Object.assign(delivery, { url })),
+  );
   return {
     kind: 'table',
     ...table,
-    rows: deliveries.map((delivery) => deliveryRow(place, Object.assign(delivery, { url }))),
+    rows: listed.map((delivery) => deliveryRow(place, delivery)),
     more: { resource: `deliveries${place.suffix}`, filters: { endpoint: id } },
   };
 }

@@ -3,7 +3,14 @@ import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
-import { deliveriesOfEvent, listEventsForAdmin, type ListedEvent } from './store.ts';
+import {
+  deliveredCounts,
+  deliveriesOfEvent,
+  EVENT_DELIVERIES_MAX,
+  listEventsForAdmin,
+  type DeliveredCount,
+  type ListedEvent,
+} from './store.ts';
 import { assignAudience } from '../publishing/assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience } from '../publishing/audience.ts';
 import { eventData } from '../endpoints/endpoint-record.ts';
@@ -19,6 +26,7 @@ const columns: readonly AdminColumn[] = [
   { name: 'audience', label: 'Audience', kind: 'state' },
   { name: 'owner', label: 'Owner', kind: 'link' },
   { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+  { name: 'delivered', label: 'Delivered', kind: 'state' },
   { name: 'timestamp', label: 'Published', kind: 'time' },
   { name: 'id', label: 'Id', kind: 'code', secondary: true },
 ];
@@ -60,7 +68,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
         name: 'audience',
         label: 'Audience',
         kind: 'select',
-        choices: [...audienceChoices, { value: 'none', label: 'None: sent to nobody' }],
+        choices: [...audienceChoices, { value: 'none', label: 'None (not sent)' }],
       },
       { name: 'owner', label: 'Owner', kind: 'text' },
       { name: 'tenant', label: 'Tenant', kind: 'text' },
@@ -94,14 +102,18 @@ export function eventsResource(place: AdminPlace): AdminResource {
         context,
         rows.map((event) => event.owner_id),
       );
-      return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id))), count, next };
+      const delivered = await deliveredCounts(
+        databaseOf(place, context),
+        rows.map((event) => event.id),
+      );
+      return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id), delivered.get(event.id))), count, next };
     },
     async read(context, id) {
       const db = databaseOf(place, context);
       const event = isUuid(id) ? await findEvent(db, id) : null;
       if (event === null) return null;
       const ownerLink = await ownerLinks(place, context, [event.owner_id]);
-      const row = rowOf(event, ownerLink(event.owner_id));
+      const row = rowOf(event, ownerLink(event.owner_id), (await deliveredCounts(db, [event.id])).get(event.id));
       const deliveries = await deliveriesOfEvent(db, id, DELIVERIES_MAX);
       return {
         ...row,
@@ -197,7 +209,7 @@ function fault(field: string, code: string, message: string) {
   return coreErrors.validation_error({ errors: [{ location: ['body', 'fields', field], code, message }] });
 }
 
-function rowOf(event: ListedEvent, owner: AdminValue): AdminRow {
+function rowOf(event: ListedEvent, owner: AdminValue, delivered: DeliveredCount | undefined): AdminRow {
   const { id, type, audience, tenant_key, timestamp } = event;
   return {
     id,
@@ -208,12 +220,27 @@ function rowOf(event: ListedEvent, owner: AdminValue): AdminRow {
       audience: audienceState(audience),
       owner,
       tenant_key: tenant_key === '' ? null : tenant_key,
+      delivered: deliveredState(delivered),
       timestamp: timestamp.toISOString(),
     },
   };
 }
 
+/** `2 of 3`. */
+function deliveredState(count: DeliveredCount | undefined): AdminState | null {
+  if (count === undefined || count.all === 0) return null;
+  const { succeeded, failed, all } = count;
+  const waiting = all - succeeded - failed;
+  const tone = failed > 0 ? 'bad' : waiting > 0 ? 'info' : 'good';
+  const rest = [...(failed > 0 ? [`${failed} failed`] : []), ...(waiting > 0 ? [`${waiting} waiting`] : [])];
+  return {
+    value: `${succeeded} of ${all}${all === EVENT_DELIVERIES_MAX ? '+' : ''}`,
+    tone,
+    ...(rest.length === 0 ? {} : { hint: `${rest.join(', ')}.` }),
+  };
+}
+
 function audienceState(audience: ListedEvent['audience']): AdminState {
-  if (audience === null) return { value: 'none', tone: 'warning', hint: 'Sent to nobody until an audience is assigned.' };
+  if (audience === null) return { value: 'none', tone: 'warning', hint: 'Not sent until an audience is assigned.' };
   return { value: audience, tone: audience === 'broadcast' ? 'info' : 'neutral', hint: AUDIENCE_LABELS[audience] };
 }

@@ -91,6 +91,8 @@ const BACKLOG_MAX = 10_000;
 export interface Backlog {
   readonly pending: number;
   readonly retrying: number;
+  /** Behind an earlier delivery with the same ordering key, or of an event without audience. */
+  readonly held: number;
   /** False: there are more. */
   readonly complete: boolean;
   readonly oldest: Date | null;
@@ -98,19 +100,28 @@ export interface Backlog {
 
 /** What is left to send, those due first. Reads the partial indexes of pending work and nothing else. */
 export async function readBacklog(db: Db): Promise<Backlog> {
-  const read = (condition: string, order: string) =>
-    db.query<{ pending: number | bigint; retrying: number | bigint | null; oldest: string | Date | null }>(
-      `select count(*) as pending, sum(case when attempts > 0 then 1 else 0 end) as retrying, min(created_at) as oldest
-       from (select attempts, created_at from webhook_deliveries where status = 'pending' and next_attempt_at is not null and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
+  const read = (condition: string, order: string, place: string) =>
+    db.query<{ pending: number | bigint; held: number | bigint | null; retrying: number | bigint | null; oldest: string | Date | null }>(
+      `select count(*) as pending, sum(case when place > 1 or next_attempt_at is null then 1 else 0 end) as held,
+         sum(case when attempts > 0 and place = 1 and next_attempt_at is not null then 1 else 0 end) as retrying,
+         min(case when next_attempt_at is null then null else created_at end) as oldest
+       from (select attempts, created_at, next_attempt_at, ${place} as place from webhook_deliveries
+         where status = 'pending' and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
     );
   const parts = [
-    ...(await read('ordering_key is null', 'next_attempt_at')),
-    ...(await read('ordering_key is not null', 'endpoint_id, ordering_key, id')),
+    ...(await read('ordering_key is null', 'next_attempt_at', '1')),
+    // Only the first of an endpoint and ordering key may be sent.
+    ...(await read(
+      'ordering_key is not null',
+      'endpoint_id, ordering_key, id',
+      'row_number() over (partition by endpoint_id, ordering_key order by id)',
+    )),
   ];
   const pending = parts.map((part) => Number(part.pending));
   const oldest = parts.flatMap((part) => (part.oldest === null ? [] : [new Date(part.oldest).getTime()]));
   return {
     pending: sum(pending),
+    held: sum(parts.map((part) => Number(part.held ?? 0))),
     retrying: sum(parts.map((part) => Number(part.retrying ?? 0))),
     complete: pending.every((count) => count <= BACKLOG_MAX),
     oldest: oldest.length === 0 ? null : new Date(Math.min(...oldest)),

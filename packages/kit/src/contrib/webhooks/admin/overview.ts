@@ -1,4 +1,4 @@
-import { adminBuckets, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import { adminBuckets, adminCount, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
 import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { countTrouble, readBacklog, sampled, SAMPLE_ROWS_MAX, type Backlog, type TroubleCounts } from './overview-store.ts';
@@ -10,6 +10,8 @@ const TROUBLED_MAX = 10;
 const MINUTE_MS = 60_000;
 /** Older than the first retries: something keeps work from being sent. */
 const OLD_MS = 30 * MINUTE_MS;
+/** So old that several retries have failed, or no worker runs. */
+const STUCK_MS = 4 * 60 * MINUTE_MS;
 
 /** What the overview says about webhooks, for the events published in a range of time. */
 export function webhooksOverview(place: AdminPlace): (context: AdminContext, range: AdminRange) => Promise<AdminOverview> {
@@ -17,18 +19,19 @@ export function webhooksOverview(place: AdminPlace): (context: AdminContext, ran
     const db = databaseOf(place, context);
     const now = context.clock.now();
     const buckets = adminBuckets(range, now);
-    const [events, deliveries, latency, backlog, trouble] = [
+    const [events, deliveries, attempts, backlog, trouble] = [
       await eventsBy(db, buckets),
       await deliveriesBy(db, buckets),
-      await latencyBy(db, buckets),
+      await attemptsBy(db, buckets),
       await readBacklog(db),
       await countTrouble(db),
     ];
-    const estimated = [events, deliveries, latency].some(({ scale }) => scale > 1);
+    const estimated = [events, deliveries, attempts].some(({ scale }) => scale > 1);
+    const traffic = { events, deliveries, attempts, estimated, since: buckets.since.toISOString() };
     return {
       title: 'Webhooks',
-      tiles: [...trafficTiles(place, events, deliveries, latency, estimated), ...backlogTiles(place, backlog, trouble, now)],
-      charts: chartsOf(buckets, events, deliveries, latency, estimated),
+      tiles: [...backlogTiles(place, backlog, trouble, now), ...trafficTiles(place, traffic)],
+      charts: chartsOf(buckets, traffic),
       tables: [await troubledTable(place, db)],
     };
   };
@@ -39,7 +42,11 @@ interface Counted {
 }
 type Events = Counted & { readonly counts: readonly number[] };
 type Deliveries = Counted & { readonly [Status in 'pending' | 'succeeded' | 'failed']: readonly number[] };
-type Latency = Counted & { readonly whole: readonly Weighted[]; readonly buckets: readonly (readonly Weighted[])[] };
+type Attempts = Counted & {
+  readonly succeeded: readonly number[];
+  readonly failed: readonly number[];
+  readonly durations: readonly (readonly Weighted[])[];
+};
 
 async function eventsBy(db: Db, buckets: AdminBuckets): Promise<Events> {
   const { rows, scale } = await sampled<{ count: number | bigint }>(db, 'webhook_events', buckets, { columns: 'count(*) as count' });
@@ -63,50 +70,85 @@ async function deliveriesBy(db: Db, buckets: AdminBuckets): Promise<Deliveries> 
   return { ...counts, scale };
 }
 
-async function latencyBy(db: Db, buckets: AdminBuckets): Promise<Latency> {
-  const { rows, scale } = await sampled<{ duration_ms: number; count: number | bigint }>(db, 'webhook_attempts', buckets, {
-    columns: 't.duration_ms, count(*) as count',
-    groups: ', t.duration_ms',
-  });
-  const byBucket = buckets.starts.map((): Weighted[] => []);
-  for (const { bucket, duration_ms: value, count } of rows) byBucket[bucket]?.push({ value, weight: Number(count) });
-  return { scale, whole: byBucket.flat(), buckets: byBucket };
+async function attemptsBy(db: Db, buckets: AdminBuckets): Promise<Attempts> {
+  const { rows, scale } = await sampled<{ duration_ms: number; count: number | bigint; succeeded: number | bigint }>(
+    db,
+    'webhook_attempts',
+    buckets,
+    {
+      columns: 't.duration_ms, count(*) as count, sum(case when t.failure_reason is null then 1 else 0 end) as succeeded',
+      groups: ', t.duration_ms',
+    },
+  );
+  const durations = buckets.starts.map((): Weighted[] => []);
+  const [good, bad] = [buckets.starts.map(() => 0), buckets.starts.map(() => 0)];
+  for (const { bucket, duration_ms: value, count, succeeded } of rows) {
+    durations[bucket]?.push({ value, weight: Number(count) });
+    good[bucket] = (good[bucket] ?? 0) + Number(succeeded);
+    bad[bucket] = (bad[bucket] ?? 0) + Number(count) - Number(succeeded);
+  }
+  const scaled = (counts: readonly number[]) => counts.map((count) => Math.round(count * scale));
+  return { scale, durations, succeeded: scaled(good), failed: scaled(bad) };
 }
 
-function trafficTiles(place: AdminPlace, events: Events, deliveries: Deliveries, latency: Latency, estimated: boolean): AdminTile[] {
-  const [succeeded, failed] = [sum(deliveries.succeeded), sum(deliveries.failed)];
-  const rate = succeeded + failed === 0 ? null : (succeeded / (succeeded + failed)) * 100;
+interface Traffic {
+  readonly events: Events;
+  readonly deliveries: Deliveries;
+  readonly attempts: Attempts;
+  readonly estimated: boolean;
+  readonly since: string;
+}
+
+function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimated, since }: Traffic): AdminTile[] {
+  const [succeeded, failed] = [sum(attempts.succeeded), sum(attempts.failed)];
+  const made = succeeded + failed;
+  const rate = made === 0 ? null : (succeeded / made) * 100;
+  const failedForGood = sum(deliveries.failed);
   const sample = estimated ? ` Estimated from a sample of about ${SAMPLE_ROWS_MAX.toLocaleString('en')} rows.` : '';
-  const deliveriesIn = (status?: string) => ({ resource: `deliveries${place.suffix}`, filters: status === undefined ? {} : { status } });
-  const [half, most, nearlyAll] = [0.5, 0.95, 0.99].map((share) => percentile(latency.whole, share));
+  const deliveriesIn = (status?: string) => ({
+    resource: `deliveries${place.suffix}`,
+    filters: { since, ...(status === undefined ? {} : { status }) },
+  });
+  const durations = attempts.durations.flat();
+  const [half, most, nearlyAll] = [0.5, 0.95, 0.99].map((share) => percentile(durations, share));
   const others =
     half === undefined || half === null || nearlyAll === undefined || nearlyAll === null
       ? 'Nothing was sent in the range.'
       : `Of the attempts; half took at most ${spoken(half)}, 99 % at most ${spoken(nearlyAll)}.${sample}`;
   return [
-    { label: 'Events', value: sum(events.counts), unit: 'count', tone: 'info', hint: `Published in the range.${sample}` },
+    {
+      label: 'Success rate',
+      value: rate === null ? null : Math.floor(rate * 100) / 100,
+      unit: 'percent',
+      tone: rate === null ? 'neutral' : rate >= 99 ? 'good' : rate >= 95 ? 'warning' : 'bad',
+      hint:
+        rate === null
+          ? 'No attempt in the range.'
+          : `${succeeded.toLocaleString('en')} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
+    },
+    {
+      label: 'Failed',
+      value: failedForGood,
+      unit: 'count',
+      tone: failedForGood > 0 ? 'bad' : 'good',
+      hint: `Deliveries that are not tried again by themselves.${sample}`,
+      link: deliveriesIn('failed'),
+    },
+    {
+      label: 'Events',
+      value: sum(events.counts),
+      unit: 'count',
+      tone: 'info',
+      hint: `Published in the range.${sample}`,
+      link: { resource: `events${place.suffix}`, filters: { since } },
+    },
     {
       label: 'Deliveries',
-      value: succeeded + failed + sum(deliveries.pending),
+      value: sum(deliveries.succeeded) + failedForGood + sum(deliveries.pending),
       unit: 'count',
       tone: 'info',
       hint: `Of events published in the range.${sample}`,
       link: deliveriesIn(),
-    },
-    {
-      label: 'Success rate',
-      value: rate === null ? null : Math.round(rate * 100) / 100,
-      unit: 'percent',
-      tone: rate === null ? 'neutral' : rate >= 99 ? 'good' : rate >= 95 ? 'warning' : 'bad',
-      hint: `Of the deliveries that are finished.${sample}`,
-    },
-    {
-      label: 'Failed',
-      value: failed,
-      unit: 'count',
-      tone: failed > 0 ? 'bad' : 'good',
-      hint: `For good, unless sent again.${sample}`,
-      link: deliveriesIn('failed'),
     },
     { label: 'Latency p95', value: most ?? null, unit: 'ms', tone: 'neutral', hint: others },
   ];
@@ -119,37 +161,61 @@ function spoken(ms: number): string {
 function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCounts, now: Date): AdminTile[] {
   const age = backlog.oldest === null ? null : Math.max(0, now.getTime() - backlog.oldest.getTime());
   const more = backlog.complete ? '' : ' More are waiting than are counted.';
-  const pending = { resource: `deliveries${place.suffix}`, filters: { status: 'pending' } };
+  const byAge = age === null || age <= OLD_MS ? 'neutral' : age <= STUCK_MS ? 'warning' : 'bad';
+  const inState = (status: string) => ({ resource: `deliveries${place.suffix}`, filters: { status } });
+  const counted = (count: number) => (backlog.complete ? count : `${count}+`);
   const endpoints = (state: string) => ({ resource: `endpoints${place.suffix}`, filters: { state } });
   return [
     {
       label: 'Waiting',
-      value: backlog.complete ? backlog.pending : `${backlog.pending}+`,
+      value: counted(backlog.pending),
       unit: 'count',
-      tone: 'neutral',
-      hint: `Now, whatever the range; ${backlog.retrying} of them after a failed attempt.${more}`,
-      link: pending,
+      tone: byAge,
+      hint: `Deliveries that are not finished, whatever the range.${more}`,
+      link: inState('waiting'),
     },
+    {
+      label: 'Retrying',
+      value: counted(backlog.retrying),
+      unit: 'count',
+      tone: backlog.retrying > 0 ? 'warning' : 'good',
+      hint: 'Every attempt so far failed; they are tried again.',
+      link: inState('retrying'),
+    },
+    ...(backlog.held === 0
+      ? []
+      : [
+          {
+            label: 'Held',
+            value: counted(backlog.held),
+            unit: 'count',
+            tone: byAge === 'neutral' ? 'info' : byAge,
+            hint: 'They wait for an earlier delivery with the same ordering key, or for an audience.',
+            link: inState('held'),
+          } as const,
+        ]),
     {
       label: 'Oldest waiting',
       value: age,
       unit: 'age_ms',
-      tone: age !== null && age > OLD_MS ? 'warning' : 'neutral',
+      tone: byAge,
       hint: 'If it grows with nothing failing, no worker runs: `kit webhooks deliver --loop`.',
-      link: pending,
+      link: inState('waiting'),
     },
     {
       label: 'Failing endpoints',
       value: trouble.failing,
       unit: 'count',
-      tone: trouble.failing > 0 ? 'warning' : 'good',
+      tone: trouble.failing > 0 ? 'bad' : 'good',
+      hint: 'Active, and their newest attempts failed.',
       link: endpoints('failing'),
     },
     {
       label: 'Disabled endpoints',
       value: trouble.disabled,
       unit: 'count',
-      tone: trouble.disabled > 0 ? 'bad' : 'good',
+      tone: trouble.disabled > 0 ? 'warning' : 'good',
+      hint: 'Nothing is sent to them until they are enabled.',
       link: endpoints('disabled'),
     },
     ...(trouble.withoutAudience === 0
@@ -160,50 +226,64 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
             value: trouble.withoutAudience,
             unit: 'count',
             tone: 'warning',
-            hint: 'Sent to nobody until somebody says whom they are for.',
+            hint: 'Not sent until an audience is assigned.',
             link: { resource: `events${place.suffix}`, filters: { audience: 'none' } },
           } as const,
         ]),
   ];
 }
 
-function chartsOf(buckets: AdminBuckets, events: Events, deliveries: Deliveries, latency: Latency, estimated: boolean): AdminChart[] {
-  const starts = buckets.starts.map((start) => start.toISOString());
+function chartsOf(buckets: AdminBuckets, { events, deliveries, attempts, estimated }: Traffic): AdminChart[] {
   const suffix = estimated ? ' (estimated)' : '';
-  const at = (share: number) => latency.buckets.map((values) => percentile(values, share));
+  const at = (share: number) => attempts.durations.map((values) => percentile(values, share));
+  const chart = (
+    title: string,
+    kind: AdminChart['kind'],
+    unit: AdminChart['unit'],
+    series: AdminChart['series'],
+    empty: string,
+  ): AdminChart => ({
+    title: `${title}${suffix}`,
+    kind,
+    unit,
+    buckets: buckets.starts.map((start) => start.toISOString()),
+    series,
+    empty,
+  });
   return [
-    {
-      title: `Deliveries${suffix}`,
-      kind: 'bars',
-      unit: 'count',
-      buckets: starts,
-      series: [
+    chart(
+      'Attempts',
+      'bars',
+      'count',
+      [
+        { name: 'Succeeded', tone: 'good', values: attempts.succeeded },
+        { name: 'Failed', tone: 'bad', values: attempts.failed },
+      ],
+      'No attempt was made for events of this time.',
+    ),
+    chart(
+      'Deliveries',
+      'bars',
+      'count',
+      [
         { name: 'Succeeded', tone: 'good', values: deliveries.succeeded },
         { name: 'Failed', tone: 'bad', values: deliveries.failed },
         { name: 'Waiting', tone: 'info', values: deliveries.pending },
       ],
-      empty: 'Nothing was delivered in this time.',
-    },
-    {
-      title: `Events${suffix}`,
-      kind: 'bars',
-      unit: 'count',
-      buckets: starts,
-      series: [{ name: 'Published', tone: 'info', values: events.counts }],
-      empty: 'Nothing was published in this time.',
-    },
-    {
-      title: `Latency of attempts${suffix}`,
-      kind: 'lines',
-      unit: 'ms',
-      buckets: starts,
-      series: [
+      'Nothing was delivered in this time.',
+    ),
+    chart('Events', 'bars', 'count', [{ name: 'Published', tone: 'info', values: events.counts }], 'Nothing was published in this time.'),
+    chart(
+      'Latency of attempts',
+      'lines',
+      'ms',
+      [
         { name: 'p50', tone: 'good', values: at(0.5) },
         { name: 'p95', tone: 'warning', values: at(0.95) },
         { name: 'p99', tone: 'bad', values: at(0.99) },
       ],
-      empty: 'No attempt was made for events of this time.',
-    },
+      'No attempt was made for events of this time.',
+    ),
   ];
 }
 
@@ -212,6 +292,7 @@ async function troubledTable(place: AdminPlace, db: Db): Promise<AdminOverview['
   return {
     kind: 'table',
     title: 'Endpoints that fail or are disabled',
+    urgent: endpoints.length > 0,
     columns: [
       { name: 'endpoint', label: 'Endpoint', kind: 'link' },
       { name: 'state', label: 'State', kind: 'state' },
@@ -230,7 +311,7 @@ async function troubledTable(place: AdminPlace, db: Db): Promise<AdminOverview['
         disabled_at: iso(endpoint.disabled_at),
       },
     })),
-    empty: 'All endpoints are well.',
+    empty: 'No endpoint fails or is disabled.',
   };
 }
 

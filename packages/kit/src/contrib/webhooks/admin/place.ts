@@ -1,8 +1,9 @@
-import type { AdminContext } from '../../../app/index.ts';
+import { adminCount, type AdminContext } from '../../../app/index.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import type { Database } from '../../../db/db.ts';
 import type { ShownEndpoint } from './store.ts';
+import type { FailureReason } from '../delivery/delivery-outcome.ts';
 import { ownerNames } from '../endpoints/owners.ts';
 import type { WebhookDelivery } from '../store.ts';
 
@@ -53,19 +54,45 @@ export function endpointState(endpoint: ShownEndpoint): AdminState {
   }
   if (endpoint.failing_since === null) return { value: 'active', tone: 'good' };
   const since = endpoint.failing_since.toISOString();
-  return { value: 'failing', tone: 'warning', hint: `${endpoint.consecutive_failures} failures in a row, the first at ${since}.` };
+  const failures = adminCount(endpoint.consecutive_failures, ['failure', 'failures']);
+  return { value: 'failing', tone: 'warning', hint: `${failures} in a row, the first at ${since}.` };
 }
 
-export function deliveryState({ status, attempts, failure_reason, last_error }: WebhookDelivery): AdminState {
+/** What failed, in words. */
+export const FAILURES: Readonly<Record<FailureReason, string>> = {
+  http_status: 'HTTP status',
+  timeout: 'Timeout',
+  connection: 'Connection',
+  tls: 'TLS',
+  blocked_address: 'Blocked address',
+  audience_changed: 'Audience changed',
+  endpoint_disabled: 'Endpoint disabled',
+  secret_unavailable: 'Secret unavailable',
+  payload: 'Payload',
+};
+
+/** The state as an operator sees it; the filters of the list use the same words. */
+export function deliveryState(delivery: WebhookDelivery, isHeld: boolean): AdminState {
+  const { status, attempts, failure_reason, last_error, ordering_key, next_attempt_at } = delivery;
   if (status === 'succeeded') return { value: 'succeeded', tone: 'good' };
   if (status === 'failed')
-    return { value: 'failed', tone: 'bad', hint: last_error ?? failure_reason ?? 'It will not be tried again by itself.' };
+    return {
+      value: 'failed',
+      tone: 'bad',
+      hint: last_error ?? reasonOf(failure_reason) ?? 'It is not tried again unless you send it again.',
+    };
+  if (isHeld) return { value: 'held', tone: 'warning', hint: `Waits for an earlier delivery with the ordering key ${ordering_key ?? ''}.` };
+  if (next_attempt_at === null) return { value: 'held', tone: 'warning', hint: 'Its event has no audience. Assign one to send it.' };
   if (attempts === 0) return { value: 'pending', tone: 'info' };
   return {
     value: 'retrying',
     tone: 'warning',
-    hint: `${attempts} attempts failed: ${last_error ?? failure_reason ?? 'no reason was kept'}`,
+    hint: `${adminCount(attempts, ['attempt', 'attempts'])} failed: ${last_error ?? reasonOf(failure_reason) ?? 'no reason was recorded.'}`,
   };
+}
+
+export function reasonOf(reason: FailureReason | null): string | null {
+  return reason === null ? null : FAILURES[reason];
 }
 
 /** Host and path: a query may hold a token of the receiver. */

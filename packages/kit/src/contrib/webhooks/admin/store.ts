@@ -1,8 +1,9 @@
-import { isUuid } from '../../../db/uuid.ts';
 // SQL of the admin site's lists and record pages.
 import { AdminConditions, adminRows, bucketSql, type AdminBuckets, type AdminListQuery, type AdminRows } from '../../../app/index.ts';
+import { isUuid } from '../../../db/uuid.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
+import { heldBehind, WAITS_IN_ORDER } from '../delivery/held-store.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 
 /** Everything about an endpoint but its secrets. */
@@ -66,29 +67,67 @@ export function listTroubledEndpoints(db: Db, limit: number): Promise<ShownEndpo
   return db.query<ShownEndpoint>(`${of('failing')} union all ${of('disabled')}`, [limit]);
 }
 
-export type ListedDelivery = WebhookDelivery & { readonly url: string };
+export type ListedDelivery = WebhookDelivery & {
+  readonly url: string;
+  /** Requests made in all; `attempts` counts those of the current retry budget. */
+  readonly made: number;
+  /** The pending delivery with the same ordering key that has to end first. */
+  readonly waitsFor: Pick<WebhookDelivery, 'id' | 'event_type'> | null;
+};
+
+/** Two statements for a page of deliveries, whatever its length. */
+export async function withProgress<D extends WebhookDelivery & { readonly url: string }>(
+  db: Db,
+  deliveries: readonly D[],
+): Promise<(D & ListedDelivery)[]> {
+  if (deliveries.length === 0) return [];
+  const counts = await db.query<{ delivery_id: string; made: number | bigint }>(
+    `select delivery_id, count(*) as made from webhook_attempts
+     where delivery_id in (${deliveries.map((_, index) => `$${index + 1}`).join(', ')}) group by delivery_id`,
+    deliveries.map(({ id }) => id),
+  );
+  const made = new Map(counts.map((row) => [row.delivery_id, Number(row.made)]));
+  const held = await heldBehind(db, deliveries);
+  return deliveries.map((delivery) =>
+    Object.assign(delivery, { made: made.get(delivery.id) ?? 0, waitsFor: held.get(delivery.id) ?? null }),
+  );
+}
+
+/** What the filter offers: the states that the list shows, and all of what is not finished. */
+export const DELIVERY_STATES = ['waiting', 'pending', 'retrying', 'held', 'succeeded', 'failed'] as const;
+type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+const HELD = `(d.next_attempt_at is null or (d.ordering_key is not null and ${WAITS_IN_ORDER}))`;
+
+const STATE_CONDITIONS: Readonly<Record<DeliveryState, string | null>> = {
+  waiting: null,
+  pending: `d.attempts = 0 and not ${HELD}`,
+  retrying: `d.attempts > 0 and not ${HELD}`,
+  held: HELD,
+  succeeded: `d.status = 'succeeded'`,
+  failed: `d.status = 'failed'`,
+};
 
 /**
  * Where deliveries are read from. Work that is left and failures have partial indexes of their own, which a query must name
  * word for word; without them a list of the few failures among a million deliveries would read the million.
  */
 function deliveriesFrom(
-  status: string | undefined,
+  state: DeliveryState | undefined,
   reason: string | undefined,
 ): { readonly from: string; readonly condition: string | null } {
   const pending = (condition: string) => `select * from webhook_deliveries where status = 'pending' and ${condition}`;
   const anyPending = `${pending('ordering_key is null')} union all ${pending('ordering_key is not null')}`;
-  if (status === 'pending') return { from: `from (${anyPending}) d`, condition: null };
-  if (status === 'failed') return { from: 'from webhook_deliveries d', condition: `d.status = 'failed'` };
-  if (status === 'succeeded') return { from: 'from webhook_deliveries d', condition: `d.status = 'succeeded'` };
+  if (state === 'failed' || state === 'succeeded') return { from: 'from webhook_deliveries d', condition: STATE_CONDITIONS[state] };
+  if (state !== undefined) return { from: `from (${anyPending}) d`, condition: STATE_CONDITIONS[state] };
   if (reason === undefined) return { from: 'from webhook_deliveries d', condition: null };
   return { from: `from (select * from webhook_deliveries where status = 'failed' union all ${anyPending}) d`, condition: null };
 }
 
-export function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedDelivery>> {
+export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedDelivery>> {
   const where = new AdminConditions(db.dialect);
   const { status, event_type, endpoint, event, reason, since, until } = query.filters;
-  const { from, condition } = deliveriesFrom(status, reason);
+  const { from, condition } = deliveriesFrom(status as DeliveryState | undefined, reason);
   if (condition !== null) where.add(condition);
   if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
   if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
@@ -98,7 +137,7 @@ export function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<A
   if (since !== undefined) where.add(`d.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`d.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const { conditions, parameters } = where;
-  return adminRows(
+  const { rows, ...page } = await adminRows<WebhookDelivery & { url: string }>(
     db,
     {
       columns: 'd.*, p.url',
@@ -110,9 +149,60 @@ export function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<A
     },
     query,
   );
+  return { rows: await withProgress(db, rows), ...page };
 }
 
 export type ListedEvent = Omit<WebhookEvent, 'data'>;
+
+/** More deliveries of one event than these are not counted for the list. */
+export const EVENT_DELIVERIES_MAX = 1_000;
+
+export interface DeliveredCount {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly all: number;
+}
+
+/** How many deliveries of each event succeeded, from the newest of them. */
+export async function deliveredCounts(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, DeliveredCount>> {
+  if (ids.length === 0) return new Map();
+  const count = (condition: string) => `(select count(*) from (
+    select status from webhook_deliveries d where d.event_id = e.id limit ${EVENT_DELIVERIES_MAX}) c where ${condition})`;
+  const rows = await db.query<{ id: string } & Record<keyof DeliveredCount, number | bigint>>(
+    `select e.id, ${count(`c.status = 'succeeded'`)} as succeeded, ${count(`c.status = 'failed'`)} as failed, ${count('1 = 1')} as "all"
+     from webhook_events e where e.id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`,
+    ids,
+  );
+  return new Map(rows.map((row) => [row.id, { succeeded: Number(row.succeeded), failed: Number(row.failed), all: Number(row.all) }]));
+}
+
+/** Deliveries looked at for the rate and the last success of an endpoint in the list. */
+export const RATE_DELIVERIES = 50;
+
+export interface EndpointRate {
+  readonly succeeded: number;
+  readonly finished: number;
+  readonly lastDelivered: Date | null;
+}
+
+/** Of the newest deliveries of each endpoint: a few look-ups in its index, whatever it has received. */
+export async function ratesOf(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, EndpointRate>> {
+  if (ids.length === 0) return new Map();
+  const newest = (column: string, condition: string) => `(select ${column} from (select id, status, delivered_at from webhook_deliveries d
+    where d.endpoint_id = p.id order by d.id desc limit ${RATE_DELIVERIES}) c where ${condition})`;
+  const rows = await db.query<{ id: string; succeeded: number | bigint; finished: number | bigint; last: Date | string | null }>(
+    `select p.id, ${newest('count(*)', `c.status = 'succeeded'`)} as succeeded, ${newest('count(*)', `c.status <> 'pending'`)} as finished,
+       ${newest('max(c.delivered_at)', '1 = 1')} as last
+     from webhook_endpoints p where p.id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`,
+    ids,
+  );
+  return new Map(
+    rows.map(({ id, succeeded, finished, last }) => [
+      id,
+      { succeeded: Number(succeeded), finished: Number(finished), lastDelivered: last === null ? null : new Date(last) },
+    ]),
+  );
+}
 
 export function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedEvent>> {
   const where = new AdminConditions(db.dialect);
@@ -135,12 +225,13 @@ export function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<Admin
 }
 
 /** Newest first; at most `limit`. */
-export function deliveriesOfEvent(db: Db, eventId: string, limit: number): Promise<ListedDelivery[]> {
-  return db.query<ListedDelivery>(
+export async function deliveriesOfEvent(db: Db, eventId: string, limit: number): Promise<ListedDelivery[]> {
+  const rows = await db.query<WebhookDelivery & { url: string }>(
     `select d.*, p.url from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id
      where d.event_id = $1 order by d.id desc limit $2`,
     [eventId, limit],
   );
+  return withProgress(db, rows);
 }
 
 /** Deliveries looked at for the health of one endpoint: enough to see a day, however busy it is. */

@@ -1,12 +1,12 @@
 import type { Db } from '../../../db/db.ts';
 import { webhookErrors } from '../errors.ts';
-import { insertMissedOf, requeueFailedOf } from '../endpoints/management-store.ts';
+import { hastenWaitingOf, insertMissedOf, requeueFailedOf } from '../endpoints/management-store.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
 
 /** Deliveries of one call: a transaction that holds a few seconds of locks at most. */
-const RECOVERED_MAX = 10_000;
+export const RECOVERED_MAX = 10_000;
 
 export interface Recovered {
   /** Failed deliveries that are due again. */
@@ -31,4 +31,13 @@ export async function recoverEndpoint(
   const added = await insertMissedOf(tx, endpoint.id, window);
   if (requeued + added > 0) await database.notify(tx, WAKE_CHANNEL);
   return { requeued, added, complete: requeued < limit && added < limit };
+}
+
+/** What waits for its next attempt is tried now, at most as many as one transaction may hold. */
+export async function retryWaiting(tx: Db, endpoint: Pick<WebhookEndpoint, 'id' | 'is_active'>): Promise<number> {
+  if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
+  const { clock, database } = webhooksOf(tx);
+  const count = await hastenWaitingOf(tx, endpoint.id, clock.now(), RECOVERED_MAX);
+  if (count > 0) await database.notify(tx, WAKE_CHANNEL);
+  return count;
 }

@@ -22,17 +22,22 @@ export interface DisableOptions {
  */
 export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason, options: DisableOptions = {}): Promise<boolean> {
   const { url } = readOptions('disableEndpoint()', options, { url: text });
+  return (await disableCounting(tx, id, reason, url)) !== null;
+}
+
+/** As `disableEndpoint`; returns how many waiting deliveries failed, null when the endpoint was left as it is. */
+export async function disableCounting(tx: Db, id: string, reason: DisabledReason, url?: string): Promise<number | null> {
   const { clock, log, settings } = webhooksOf(tx);
   const now = clock.now();
   const endpoint = await lockEndpoint(tx, id);
-  if (endpoint?.is_active !== true || (url !== undefined && url !== endpoint.url)) return false;
+  if (endpoint?.is_active !== true || (url !== undefined && url !== endpoint.url)) return null;
   if (reason === 'continuous_failure') {
     const { failing_since: since } = endpoint;
-    if (since === null || now.getTime() - since.getTime() < settings.disableAfterMs) return false;
+    if (since === null || now.getTime() - since.getTime() < settings.disableAfterMs) return null;
     // Results of two workers may be written in another order than they came in: what was delivered meanwhile is the proof.
     if (await hasSucceededSince(tx, id, since)) {
       await changeEndpoint(tx, id, { failing_since: now, consecutive_failures: 1 }, endpoint.updated_at);
-      return false;
+      return null;
     }
   }
   const changes = { is_active: false, disabled_reason: reason, disabled_at: now };
@@ -49,7 +54,7 @@ export async function disableEndpoint(tx: Db, id: string, reason: DisabledReason
     { endpoint_id: id, description: endpoint.description, reason, failing_since: endpoint.failing_since, disabled_at: now },
     tenantKey === '' ? { owner } : { owner, tenantKey },
   );
-  return true;
+  return failed;
 }
 
 const BY_WORKER = { by: 'webhook worker', requestId: null } as const;

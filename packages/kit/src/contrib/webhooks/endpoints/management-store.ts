@@ -155,16 +155,9 @@ const subscribes = (table: string, row: string): string => `exists (select 1 fro
       and (${row}.pattern = '*' or ${row}.pattern = e.type
         or (${row}.pattern like '%.*' and substr(e.type, 1, length(${row}.pattern) - 1) = substr(${row}.pattern, 1, length(${row}.pattern) - 1)))`;
 
-function missedStatement(dialect: Db['dialect']): string {
-  const at = dialect === 'postgres' ? 'cast($3 as timestamptz)' : '$3';
-  const id =
-    dialect === 'postgres'
-      ? 'cast(left(cast(e.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)'
-      : `substr(e.id, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
-  return `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)
-  select ${id}, e.id, p.id, e.type, 'pending', 0, ${at}, e.ordering_key, e.timestamp
-  from webhook_endpoints p cross join webhook_events e
-  where p.id = $1 and e.id >= $5 and e.timestamp >= $2 and e.timestamp >= p.created_at
+/** The events that `publish` would have sent to the endpoint $1, published since $2; $3 is the first id of that time. */
+const MISSED_EVENTS = `from webhook_endpoints p cross join webhook_events e
+  where p.id = $1 and e.id >= $3 and e.timestamp >= $2 and e.timestamp >= p.created_at
     and e.type not in ('${PING_EVENT}', 'webhook.endpoint.disabled')
     and (e.audience = 'broadcast'
       or (e.audience = 'owner' and p.tenant_key = '' and e.owner_id = p.owner_id)
@@ -172,8 +165,18 @@ function missedStatement(dialect: Db['dialect']): string {
       or (e.audience = 'tenant' and e.tenant_key = p.tenant_key))
     and ${subscribes('webhook_subscriptions', 's')})
     and ${subscribes('webhook_subscription_periods', 't')} and t.started_at <= e.timestamp and (t.ended_at is null or t.ended_at > e.timestamp))
-    and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.endpoint_id = p.id)
-  order by e.id limit $4
+    and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.endpoint_id = p.id)`;
+
+function missedStatement(dialect: Db['dialect']): string {
+  const at = dialect === 'postgres' ? 'cast($4 as timestamptz)' : '$4';
+  const id =
+    dialect === 'postgres'
+      ? 'cast(left(cast(e.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)'
+      : `substr(e.id, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`;
+  return `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)
+  select ${id}, e.id, p.id, e.type, 'pending', 0, ${at}, e.ordering_key, e.timestamp
+  ${MISSED_EVENTS}
+  order by e.id limit $5
   on conflict (event_id, endpoint_id) do nothing`;
 }
 
@@ -181,6 +184,65 @@ const MISSED = { postgres: missedStatement('postgres'), sqlite: missedStatement(
 
 /** Deliveries of events that were published while the endpoint was disabled, oldest first. */
 export async function insertMissedOf(tx: Db, endpointId: string, { since, now, limit }: RecoverWindow): Promise<number> {
-  const { count } = await tx.execute(MISSED[tx.dialect], [endpointId, since, now, limit, firstIdFrom(since)]);
+  const { count } = await tx.execute(MISSED[tx.dialect], [endpointId, since, firstIdFrom(since), now, limit]);
   return count;
+}
+
+/** What `recoverEndpoint` would queue, counted up to the limit. */
+export async function countMissedOf(db: Db, endpointId: string, { since, limit }: Pick<RecoverWindow, 'since' | 'limit'>): Promise<number> {
+  const [failed] = await db.query<{ count: number | bigint }>(
+    `select count(*) as count from (
+       select 1 as one from webhook_deliveries where endpoint_id = $1 and created_at >= $2 and ${FAILED} limit $3) counted`,
+    [endpointId, since, limit],
+  );
+  const [missed] = await db.query<{ count: number | bigint }>(
+    `select count(*) as count from (select 1 as one ${MISSED_EVENTS} limit $4) counted`,
+    [endpointId, since, firstIdFrom(since), limit],
+  );
+  return Number(failed?.count ?? 0) + Number(missed?.count ?? 0);
+}
+
+/** When the oldest delivery failed that was published since then; null: none. */
+export async function oldestFailedOf(db: Db, endpointId: string, since: Date): Promise<Date | null> {
+  const [row] = await db.query<{ created_at: Date }>(
+    `select created_at from webhook_deliveries where endpoint_id = $1 and id >= $2 and ${FAILED} order by id limit 1`,
+    [endpointId, firstIdFrom(since)],
+  );
+  return row?.created_at ?? null;
+}
+
+// In the words of the partial indexes of pending work: see models.ts.
+const UNORDERED = "status <> 'succeeded' and status <> 'failed' and ordering_key is null";
+const ORDERED = "status = 'pending' and ordering_key is not null";
+
+export interface WaitingOfEndpoint {
+  readonly waiting: number;
+  /** The next attempt; null when nothing waits. */
+  readonly next: Date | null;
+}
+
+/** Deliveries that are not finished, counted up to the limit. */
+export async function waitingOf(db: Db, endpointId: string, limit: number): Promise<WaitingOfEndpoint> {
+  const part = (condition: string) =>
+    `select * from (select next_attempt_at from webhook_deliveries where endpoint_id = $1 and ${condition} limit $2) w`;
+  const [row] = await db.query<{ count: number | bigint; next: Date | string | null }>(
+    `select count(*) as count, min(next_attempt_at) as next from (${part(UNORDERED)} union all ${part(ORDERED)}) waiting`,
+    [endpointId, limit],
+  );
+  return { waiting: Number(row?.count ?? 0), next: row?.next === null || row?.next === undefined ? null : new Date(row.next) };
+}
+
+/** What waits for a later attempt is due now; its retry budget stays as it is. */
+export async function hastenWaitingOf(tx: Db, endpointId: string, now: Date, limit: number): Promise<number> {
+  const free = 'next_attempt_at > $2 and (claimed_until is null or claimed_until <= $2)';
+  let hastened = 0;
+  for (const condition of [UNORDERED, ORDERED]) {
+    const { count } = await tx.execute(
+      `update webhook_deliveries set next_attempt_at = $2 where ${free} and status = 'pending' and id in (
+         select id from webhook_deliveries where endpoint_id = $1 and ${condition} and ${free} order by id limit $3)`,
+      [endpointId, now, limit - hastened],
+    );
+    hastened += count;
+  }
+  return hastened;
 }

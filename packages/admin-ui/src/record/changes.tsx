@@ -1,0 +1,75 @@
+import { Table, Text } from '@mantine/core';
+import type { AdminFieldChange, AdminValue } from '../api/shapes.ts';
+import { plain, Value } from '../values/value.tsx';
+import css from './record.module.css';
+
+/** What a change did to each field. Of a list only what was added and removed is shown. */
+export function Changes({ rows, empty }: { readonly rows: readonly AdminFieldChange[]; readonly empty: string }) {
+  if (rows.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        {empty}
+      </Text>
+    );
+  return (
+    <div className={css['scroll']} tabIndex={0} role="region" aria-label="Changes">
+      <Table verticalSpacing={6} fz="sm" className={css['changes'] ?? ''}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th w="22%">Field</Table.Th>
+            <Table.Th w="39%">Before</Table.Th>
+            <Table.Th>After</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(({ name, before, after }) => (
+            <Table.Tr key={name}>
+              <Table.Th scope="row">{name}</Table.Th>
+              <Table.Td>
+                <Side sign="removed" value={before} other={after} />
+              </Table.Td>
+              <Table.Td>
+                <Side sign="added" value={after} other={before} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
+  );
+}
+
+interface SideProps {
+  readonly sign: 'added' | 'removed';
+  readonly value: AdminValue | undefined;
+  readonly other: AdminValue | undefined;
+}
+
+function Side({ sign, value, other }: SideProps) {
+  if (value === undefined || value === null || value === '')
+    return <span className={css['none']}>{value === '' ? '(empty)' : 'none'}</span>;
+  const items = Array.isArray(value) ? value.map((item) => plain(item)) : null;
+  if (items === null || (other !== undefined && other !== null && !Array.isArray(other)))
+    return (
+      <span className={css[sign]}>
+        <Value kind={isLink(value) ? 'link' : 'text'} value={isLink(value) ? value : plain(value)} label="" whole />
+      </span>
+    );
+  const others = new Set((Array.isArray(other) ? other : []).map((item) => plain(item)));
+  const own = items.filter((item) => !others.has(item));
+  const same = items.length - own.length;
+  return (
+    <>
+      {own.map((item) => (
+        <span key={item} className={css[sign]}>
+          {item}
+        </span>
+      ))}
+      {same > 0 && <span className={css['none']}>{same} unchanged</span>}
+    </>
+  );
+}
+
+function isLink(value: AdminValue): boolean {
+  return typeof value === 'object' && value !== null && 'resource' in value && 'id' in value && 'text' in value;
+}
