@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { removeRecord } from '../api/client.ts';
-import type { AdminResourceShape } from '../api/shapes.ts';
+import type { AdminResourceShape, AdminResult } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { lowerFirst } from '../values/format.ts';
 import type { Target } from './action-dialog.tsx';
@@ -11,7 +11,7 @@ interface RemoveDialogProps {
   readonly resource: AdminResourceShape;
   readonly target: Target;
   /** Null: nothing was removed. */
-  readonly onClose: (message: string | null) => void;
+  readonly onClose: (result: AdminResult | null) => void;
 }
 
 export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
@@ -22,7 +22,7 @@ export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
     setBusy(true);
     setFault(null);
     try {
-      onClose((await removeRecord(resource.name, target.id)).message);
+      onClose(await removeRecord(resource.name, target.id));
     } catch (error) {
       setFault(error);
       setBusy(false);

@@ -21,14 +21,16 @@ interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
+  readonly ifMatch?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-async function send(path: string, { method = 'GET', query = {}, body, signal }: RequestOptions): Promise<Response> {
+async function send(path: string, { method = 'GET', query = {}, body, ifMatch, signal }: RequestOptions): Promise<Response> {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
+  if (ifMatch !== undefined) headers['if-match'] = ifMatch;
   if (body !== undefined) headers['content-type'] = 'application/json';
   try {
     const response = await fetch(url, {
@@ -119,8 +121,9 @@ export function createRecord(name: string, fields: Readonly<Record<string, unkno
   return request(resource(name), { method: 'POST', body: fields });
 }
 
-export function updateRecord(name: string, id: string, fields: Readonly<Record<string, unknown>>): Promise<AdminResult> {
-  return request(resource(name, id), { method: 'PATCH', body: fields });
+/** `version`: of the form; a record that was changed meanwhile is then refused. */
+export function updateRecord(name: string, id: string, fields: Readonly<Record<string, unknown>>, version?: number): Promise<AdminResult> {
+  return request(resource(name, id), { method: 'PATCH', body: fields, ...(version === undefined ? {} : { ifMatch: `"${version}"` }) });
 }
 
 export function removeRecord(name: string, id: string): Promise<AdminResult> {

@@ -49,6 +49,7 @@ export function titleOf({ status, code }: ApiFault): string {
   if (status === 403) return code === 'csrf_failed' ? 'Session out of date' : 'Not allowed';
   if (status === 404) return 'Not found';
   if (status === 409) return 'Not possible now';
+  if (status === 412) return 'Changed meanwhile';
   if (status === 422) return 'Check the values';
   if (status === 429) return 'Too many requests';
   return status >= 500 ? 'Server error' : 'Request refused';
@@ -62,6 +63,7 @@ export function explain(fault: ApiFault): string {
     return `Too many requests. ${wait === null ? 'Wait a moment and try again.' : `Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`}`;
   }
   if (fault.code === 'csrf_failed') return 'The session of this page is out of date. Load the page again.';
+  if (fault.status === 412) return 'Somebody else changed this record since the form was opened. Load the page again to see the change.';
   if (fault.status === 404) return 'This record does not exist (any more).';
   if (fault.status >= 500) {
     const where = fault.requestId === null ? '' : ` The cause is in the server log under request ${fault.requestId}.`;

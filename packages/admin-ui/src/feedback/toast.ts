@@ -1,12 +1,26 @@
 import { notifications } from '@mantine/notifications';
+import { createElement, type ReactNode } from 'react';
 import { explain, titleOf, toFault } from '../api/fault.ts';
 import { withLocalTimes } from '../values/format.ts';
+import { UndoMessage } from './undo-message.tsx';
 
 /** One message at a time: the newest replaces the one before. */
 const ID = 'message';
 
-export function sayDone(message: string): void {
-  show({ title: null, message: withLocalTimes(message), color: 'accent', autoClose: 6000 });
+export interface Undo {
+  readonly label: string;
+  readonly run: () => void;
+}
+
+/** `undo`: a button beside the message; there is longer to think then. */
+export function sayDone(message: string, undo?: Undo): void {
+  const text = withLocalTimes(message);
+  show({
+    title: null,
+    message: undo === undefined ? text : createElement(UndoMessage, { text, undo, onDone: () => notifications.hide(ID) }),
+    color: 'accent',
+    autoClose: undo === undefined ? 6000 : 15_000,
+  });
 }
 
 /** Errors stay until they are read. */
@@ -19,7 +33,7 @@ export function sayFailed(error: unknown): void {
 
 function show(message: {
   readonly title: string | null;
-  readonly message: string;
+  readonly message: ReactNode;
   readonly color: string;
   readonly autoClose: number | false;
 }): void {

@@ -26,7 +26,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
   const record = { page: 'record', resource: resource.name, id } as const;
 
   const save = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
-    const { message, secret } = await updateRecord(resource.name, id, values);
+    const { message, secret } = await updateRecord(resource.name, id, values, query.data?.form?.version);
     if (secret !== undefined) showSecret(secret);
     releaseGuard();
     sayDone(message);

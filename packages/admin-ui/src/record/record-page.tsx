@@ -1,13 +1,13 @@
 import { Anchor, Breadcrumbs, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ActionDialog } from '../actions/action-dialog.tsx';
 import { RemoveDialog } from '../actions/remove-dialog.tsx';
-import { readRecord } from '../api/client.ts';
-import type { AdminActionShape, AdminRecord, AdminResourceShape } from '../api/shapes.ts';
+import { readRecord, runAction } from '../api/client.ts';
+import type { AdminActionShape, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
-import { sayDone } from '../feedback/toast.ts';
+import { sayDone, sayFailed, type Undo } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate } from '../routing/use-location.ts';
@@ -56,6 +56,22 @@ export function Way({ resource }: { readonly resource: AdminResourceShape }) {
       </Breadcrumbs>
     </nav>
   );
+}
+
+/** Runs the action that takes the change back, and shows the record again. */
+function undoOf(resource: AdminResourceShape, { undo }: AdminResult, client: QueryClient): Undo | undefined {
+  if (undo === undefined) return undefined;
+  const run = async (): Promise<void> => {
+    try {
+      const { message } = await runAction(resource.name, undo.action, [undo.id], {});
+      sayDone(message);
+      navigate({ page: 'record', resource: resource.name, id: undo.id });
+      await client.invalidateQueries();
+    } catch (error) {
+      sayFailed(error);
+    }
+  };
+  return { label: 'Undo', run: () => void run() };
 }
 
 function RecordView({ resource, record }: { readonly resource: AdminResourceShape; readonly record: AdminRecord }) {
@@ -142,10 +158,10 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
         <RemoveDialog
           resource={resource}
           target={{ id: record.id, title: record.title }}
-          onClose={(message) => {
+          onClose={(result) => {
             setRemoving(false);
-            if (message === null) return;
-            sayDone(message);
+            if (result === null) return;
+            sayDone(result.message, undoOf(resource, result, client));
             client.removeQueries({ queryKey: ['record', resource.name, record.id] });
             navigate({ page: 'list', resource: resource.name }, {}, { replace: true });
             void client.invalidateQueries();

@@ -5,8 +5,12 @@ import type { HandlerContext } from '../http/index.ts';
 import type { Principal } from '../auth/index.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminSettings } from './options.ts';
-import { resourceFaults } from './resource-faults.ts';
+import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
+
+type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'> & {
+  readonly caller: () => Promise<{ readonly tenant: string | null }>;
+};
 
 /** The module at run time: what the modules of the app declare, and the built browser application. */
 export class AdminSite {
@@ -25,7 +29,7 @@ export class AdminSite {
     this.#app = app;
     this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
     const resources = this.#declarations.flatMap((each) => each.resources ?? []);
-    const faults = resourceFaults(resources);
+    const faults = [...resourceFaults(resources), ...sourceFaults(resources, app)];
     if (faults.length > 0) throw new StartUpError(faults);
     this.#resources = new Map(resources.map((resource) => [resource.name, resource]));
   }
@@ -70,15 +74,13 @@ export class AdminSite {
     return found;
   }
 
-  context(
-    { db, databases, clock, requestId, log }: Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'>,
-    principal: Principal,
-  ): AdminContext {
+  context({ db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
     const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
-      const target = [...this.#resources.values()].find(({ auditedAs }) => auditedAs === targetType);
+      const target = [...this.#resources.values()].find(({ auditedAs, table }) => auditedAs === targetType || table === targetType);
       return target === undefined ? null : { resource: target.name, id, text };
     };
-    return { db, databases, clock, principal, requestId, log, audit: this.app.registry.audit, linkTo };
+    const tenant = async (): Promise<string | null> => (await caller()).tenant;
+    return { app: this.app, db, databases, clock, principal, requestId, log, audit: this.app.registry.audit, tenant, linkTo };
   }
 }
 

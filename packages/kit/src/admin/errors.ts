@@ -16,6 +16,11 @@ export const adminErrors = defineErrors('admin', {
     detail: 'This record cannot be changed.',
     remedy: 'Load the record again; its page shows what can be done.',
   },
+  not_restorable: {
+    status: 409,
+    detail: 'This record is not deleted.',
+    remedy: 'Load the list again; deleted records are behind the filter "Deleted".',
+  },
   not_removable: {
     status: 409,
     detail: 'This record cannot be removed.',

@@ -71,7 +71,7 @@ export function resourceController(site: AdminSite): Controller {
       const fields = readFields(form.fields, context.body, { location: ['body'], partial: true });
       const changed = Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
       if (changed.length === 0) return { message: 'Nothing was changed.', id: context.params.id };
-      return resource.update(asked, context.params.id, Object.fromEntries(changed));
+      return resource.update(asked, context.params.id, Object.fromEntries(changed), versionOf(context.request.headers['if-match']));
     });
 
     remove = route.delete('/:resource/:id', { ...facts, params: RecordName, response: Result }, async (context) => {
@@ -108,6 +108,12 @@ export function resourceController(site: AdminSite): Controller {
     );
   }
   return new KitAdminController();
+}
+
+/** Of a form that carries one: `"3"`. */
+function versionOf(header: string | undefined): number | null {
+  const found = /^"(\d{1,15})"$/.exec(header ?? '');
+  return found === null ? null : Number(found[1]);
 }
 
 function actionOf({ actions }: AdminResource, name: string): AdminAction {

@@ -1,5 +1,8 @@
 import type { AdminResource } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
+import type { App } from '../app/index.ts';
+import { policiesOf } from '../crud/policies.ts';
+import { isResource } from '../crud/resource.ts';
 import type { Fault } from '../options/fault.ts';
 
 const NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
@@ -10,6 +13,34 @@ export function resourceFaults(resources: readonly AdminResource[]): Fault[] {
   for (const name of repeated(resources.map((resource) => resource.name)))
     faults.push({ id: 'E003', message: `Two lists of the admin site are named "${name}".`, hint: 'Give one of them another name.' });
   return faults;
+}
+
+/** A model whose rows have rules is shown by these rules: else the site would be a second way to change its rows. */
+export function sourceFaults(resources: readonly AdminResource[], app: App): Fault[] {
+  const policies = policiesOf(app);
+  const byModel = new Map([...policies.all()].map(({ model, resource }) => [model as object, resource]));
+  return resources.flatMap(({ name, shows }): Fault[] => {
+    if (isResource(shows))
+      return byModel.get(shows.model as object) === shows
+        ? []
+        : [
+            {
+              id: 'E011',
+              message: `admin resource "${name}": the resource "${shows.name}" is not part of this app.`,
+              hint: 'Mount its controller, or give it to createApp({ resources }).',
+            },
+          ];
+    const declared = shows === undefined ? undefined : byModel.get(shows);
+    return declared === undefined
+      ? []
+      : [
+          {
+            id: 'E011',
+            message: `admin resource "${name}": its model has the resource "${declared.name}", whose rules would not hold here.`,
+            hint: 'Give the resource itself: modelResource(resource, …).',
+          },
+        ];
+  });
 }
 
 function faultsOf(resource: AdminResource): Fault[] {

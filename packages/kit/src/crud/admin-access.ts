@@ -4,6 +4,7 @@ import type { Where } from '../db/where/where.ts';
 import { asCaller, operationsOf, type ProgramCaller } from './crud-of.ts';
 import { limits } from './limits.ts';
 import type { AsCaller, Operations } from './operations.ts';
+import type { RowState } from './policy.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import type { AnyResource } from './resource.ts';
 import type { Item } from './select-unit.ts';
@@ -32,8 +33,8 @@ export class AdminAccess {
   }
 
   /** The row with this key among those the site shows, or 404. */
-  find(key: string): Promise<Item> {
-    return this.#as('retrieve', (request) => this.#operations.findAs(request, key));
+  find(key: string, rows: RowState = 'live'): Promise<Item> {
+    return this.#as('retrieve', (request) => this.#operations.findAs(request, key, rows));
   }
 
   rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
@@ -41,9 +42,9 @@ export class AdminAccess {
   }
 
   /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
-  condition(dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
+  condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
     return this.#as('list', async (request) => {
-      const { compiled } = await this.#operations.policy.scope(request);
+      const { compiled } = await this.#operations.policy.scope(request, rows);
       return compiled.constant ?? compiled.append(dialect, alias, parameters);
     });
   }
@@ -78,6 +79,18 @@ export class AdminAccess {
   destroy(key: string, write: AdminWrite = NOTHING_SENT): Promise<void> {
     return this.#as('destroy', (request) =>
       this.#operations.writer.destroy(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        options(write),
+      ),
+    );
+  }
+
+  /** Brings back a row that was deleted softly, and those that went with it. */
+  restore(key: string, write: AdminWrite = NOTHING_SENT): Promise<Item> {
+    return this.#as('restore', (request) =>
+      this.#operations.writer.restore(
         write.tx ?? this.#operations.policy.database(request),
         request,
         this.#operations.rowKey(key),

@@ -29,7 +29,7 @@ import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapePara
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
-import type { Edge, Policy } from './policy.ts';
+import type { Edge, Policy, RowState } from './policy.ts';
 import { matchesNone, readIfMatch } from './precondition.ts';
 import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
@@ -565,9 +565,9 @@ export class Operations {
     return row;
   }
 
-  async findAs(request: CrudRequest, key: string): Promise<Item> {
+  async findAs(request: CrudRequest, key: string, rows: RowState = 'live'): Promise<Item> {
     const { column, value } = this.rowKey(key);
-    const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1);
+    const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1, rows);
     if (row === undefined) throw coreErrors.not_found();
     return row;
   }
@@ -577,11 +577,11 @@ export class Operations {
   }
 
   /** Whole rows, as code has them, among those the caller sees. */
-  async rowsOf(request: CrudRequest, where: Where | undefined, limit: number): Promise<Item[]> {
+  async rowsOf(request: CrudRequest, where: Where | undefined, limit: number, rows: RowState = 'live'): Promise<Item[]> {
     const unit = wholeUnit(this.policy);
     await this.policy.loadScopes(request, where);
     const conditions = where === undefined ? [] : [this.policy.compile(request, where)];
-    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, isFreeForm: true, forCode: true });
+    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, rows, isFreeForm: true, forCode: true });
   }
 
   /** The pipeline for routes of the controller's own; what they write is trusted like a hook. */

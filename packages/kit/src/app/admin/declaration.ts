@@ -28,7 +28,11 @@ export interface AdminContext {
   readonly log: Log;
   /** For changes that no verb of a module records; null when no module keeps audit entries. */
   readonly audit: AuditSink | null;
-  /** The link to the target of an audit entry; null when no resource shows such records. */
+  /** The `App`. Its type names declarations, so it is not named here. */
+  readonly app: object;
+  /** What `createApp({ tenant })` finds for the request; null without a resolver. */
+  readonly tenant: () => Promise<string | null>;
+  /** The link to a record, by the `target_type` of its audit entries or by its table; null when no resource shows such records. */
   readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
 }
 
@@ -56,12 +60,19 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews'> {
 export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** The `target_type` of its audit entries: its records then show their history, and entries lead to them. */
   readonly auditedAs?: string;
+  /** The table of its records: columns of other tables that refer to it lead here. */
+  readonly table?: string;
+  /** The model or the CRUD resource that it shows. */
+  readonly shows?: object;
   readonly actions: readonly AdminAction[];
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   read(context: AdminContext, id: string): Promise<AdminRecord | null>;
+  /** What people call the records with these ids; those that are gone are not in it. */
+  titles?(context: AdminContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Throws the module's own errors; a fault of a field is a 422 whose location names it. */
   create?(context: AdminContext, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
-  update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+  /** `version`: of the record when its form was made (`AdminRecord.form.version`); null when the form has none. */
+  update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>, version: number | null): Promise<AdminResult>;
   remove?(context: AdminContext, id: string): Promise<AdminResult>;
 }
 

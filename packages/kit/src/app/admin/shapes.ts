@@ -187,7 +187,12 @@ export interface AdminRecord extends AdminRow {
   readonly notice?: AdminNotice;
   readonly sections: readonly AdminSection[];
   /** Absent: this record cannot be edited. `values` fill the fields. */
-  readonly form?: { readonly fields: readonly AdminField[]; readonly values: Readonly<Record<string, unknown>> };
+  readonly form?: {
+    readonly fields: readonly AdminField[];
+    readonly values: Readonly<Record<string, unknown>>;
+    /** Sent back as `if-match: "3"`: a record that was changed meanwhile is then not overwritten. */
+    readonly version?: number;
+  };
   /** Names of the resource's actions that make sense on it now. */
   readonly actions: readonly string[];
   /** By the name of an action: what its fields begin with. */
@@ -221,6 +226,8 @@ export interface AdminResult {
   readonly secret?: AdminSecret;
   /** The record to show next. */
   readonly id?: string;
+  /** The action that takes it back, on this record. */
+  readonly undo?: { readonly action: string; readonly id: string };
   /** Of a selection: what could not be done, and why. */
   readonly failures?: readonly { readonly id: string; readonly message: string }[];
 }

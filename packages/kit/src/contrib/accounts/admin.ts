@@ -49,6 +49,7 @@ function usersResource(): AdminResource {
     group: 'Access',
     icon: 'user',
     auditedAs: 'user',
+    table: 'users',
     columns,
     filters: [
       { name: 'active', label: 'Active', kind: 'select', choices: yesNo },

@@ -24,6 +24,8 @@ describeDatabases('uploads in the admin site', (database) => {
       requestId: 'r',
       log,
       audit: null,
+      app: app.test.app,
+      tenant: () => Promise.resolve(null),
       linkTo: () => null,
     };
     const [resource] = uploadsAdmin.resources ?? [];

@@ -36,6 +36,7 @@ const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> =
   pending: 'Pending',
   retrying: 'Retrying',
   held: 'Held',
+  no_audience: 'No audience',
   succeeded: 'Succeeded',
   failed: 'Failed',
 };

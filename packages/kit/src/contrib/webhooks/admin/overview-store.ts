@@ -91,7 +91,7 @@ const BACKLOG_MAX = 10_000;
 export interface Backlog {
   readonly pending: number;
   readonly retrying: number;
-  /** Behind an earlier delivery with the same ordering key, or of an event without audience. */
+  /** Behind an earlier delivery with the same ordering key. */
   readonly held: number;
   /** False: there are more. */
   readonly complete: boolean;
@@ -102,11 +102,10 @@ export interface Backlog {
 export async function readBacklog(db: Db): Promise<Backlog> {
   const read = (condition: string, order: string, place: string) =>
     db.query<{ pending: number | bigint; held: number | bigint | null; retrying: number | bigint | null; oldest: string | Date | null }>(
-      `select count(*) as pending, sum(case when place > 1 or next_attempt_at is null then 1 else 0 end) as held,
-         sum(case when attempts > 0 and place = 1 and next_attempt_at is not null then 1 else 0 end) as retrying,
-         min(case when next_attempt_at is null then null else created_at end) as oldest
-       from (select attempts, created_at, next_attempt_at, ${place} as place from webhook_deliveries
-         where status = 'pending' and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
+      `select count(*) as pending, sum(case when place > 1 then 1 else 0 end) as held,
+         sum(case when attempts > 0 and place = 1 then 1 else 0 end) as retrying, min(created_at) as oldest
+       from (select attempts, created_at, ${place} as place from webhook_deliveries
+         where status = 'pending' and next_attempt_at is not null and ${condition} order by ${order} limit ${BACKLOG_MAX + 1}) d`,
     );
   const parts = [
     ...(await read('ordering_key is null', 'next_attempt_at', '1')),

@@ -190,7 +190,7 @@ function backlogTiles(place: AdminPlace, backlog: Backlog, trouble: TroubleCount
             value: counted(backlog.held),
             unit: 'count',
             tone: byAge === 'neutral' ? 'info' : byAge,
-            hint: 'They wait for an earlier delivery with the same ordering key, or for an audience.',
+            hint: 'They wait for an earlier delivery with the same ordering key.',
             link: inState('held'),
           } as const,
         ]),

@@ -81,8 +81,8 @@ export function deliveryState(delivery: WebhookDelivery, isHeld: boolean): Admin
       tone: 'bad',
       hint: last_error ?? reasonOf(failure_reason) ?? 'It is not tried again unless you send it again.',
     };
+  if (next_attempt_at === null) return { value: 'no audience', tone: 'warning', hint: 'Its event has no audience. Assign one to send it.' };
   if (isHeld) return { value: 'held', tone: 'warning', hint: `Waits for an earlier delivery with the ordering key ${ordering_key ?? ''}.` };
-  if (next_attempt_at === null) return { value: 'held', tone: 'warning', hint: 'Its event has no audience. Assign one to send it.' };
   if (attempts === 0) return { value: 'pending', tone: 'info' };
   return {
     value: 'retrying',

@@ -94,16 +94,17 @@ export async function withProgress<D extends WebhookDelivery & { readonly url: s
 }
 
 /** What the filter offers: the states that the list shows, and all of what is not finished. */
-export const DELIVERY_STATES = ['waiting', 'pending', 'retrying', 'held', 'succeeded', 'failed'] as const;
+export const DELIVERY_STATES = ['waiting', 'pending', 'retrying', 'held', 'no_audience', 'succeeded', 'failed'] as const;
 type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-const HELD = `(d.next_attempt_at is null or (d.ordering_key is not null and ${WAITS_IN_ORDER}))`;
+const HELD = `(d.ordering_key is not null and ${WAITS_IN_ORDER})`;
 
-const STATE_CONDITIONS: Readonly<Record<DeliveryState, string | null>> = {
-  waiting: null,
-  pending: `d.attempts = 0 and not ${HELD}`,
-  retrying: `d.attempts > 0 and not ${HELD}`,
-  held: HELD,
+const STATE_CONDITIONS: Readonly<Record<DeliveryState, string>> = {
+  waiting: 'd.next_attempt_at is not null',
+  pending: `d.next_attempt_at is not null and d.attempts = 0 and not ${HELD}`,
+  retrying: `d.next_attempt_at is not null and d.attempts > 0 and not ${HELD}`,
+  held: `d.next_attempt_at is not null and ${HELD}`,
+  no_audience: 'd.next_attempt_at is null',
   succeeded: `d.status = 'succeeded'`,
   failed: `d.status = 'failed'`,
 };

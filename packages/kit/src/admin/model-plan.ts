@@ -1,0 +1,179 @@
+import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminFilter } from '../app/admin/shapes.ts';
+import { type AnyResource, isResource } from '../crud/resource.ts';
+import type { Key, Model } from '../db/index.ts';
+import { didYouMean } from '../http/index.ts';
+import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { filledText, flag, listOf, objectWith, text } from '../options/value-rule.ts';
+import { adminColumn, labelOf, type ModelColumn, shownColumns, titleColumn, writableColumns } from './model-columns.ts';
+
+export interface ModelResourceOptions {
+  /** In the navigation; the table's name in words unless given. */
+  readonly label?: string;
+  /** What one record is called; the label unless given. */
+  readonly singular?: string;
+  /** Its part of the address; the table's name with dashes unless given. */
+  readonly name?: string;
+  /** The heading in the navigation; `Data` unless given. */
+  readonly group?: string;
+  readonly description?: string;
+  /** The column that people call a record by. */
+  readonly title?: string;
+  /** The columns of the list; the first eight unless given. A record's page shows all that are not sensitive. */
+  readonly columns?: readonly string[];
+  /** Text columns that are searched; all of at most 255 characters unless given. */
+  readonly search?: readonly string[];
+  /** Columns the list can be filtered by; enums and booleans unless given. Others are matched exactly. */
+  readonly filters?: readonly string[];
+  /** Columns that may be edited; all that are writable unless given. */
+  readonly edit?: readonly string[];
+  readonly actions?: readonly AdminAction[];
+  /** Nothing can be created, edited or removed. */
+  readonly readOnly?: boolean;
+  /** The alias of the database; that of the resource, or `default`, unless given. */
+  readonly using?: string;
+}
+
+const rules: OptionRules<ModelResourceOptions> = {
+  label: filledText,
+  singular: filledText,
+  name: filledText,
+  group: filledText,
+  description: text,
+  title: filledText,
+  columns: listOf(filledText),
+  search: listOf(filledText),
+  filters: listOf(filledText),
+  edit: listOf(filledText),
+  actions: listOf(objectWith('an action: { name, label, run }', 'run')),
+  readOnly: flag,
+  using: filledText,
+};
+
+const LISTED_COLUMNS = 8;
+const MAIN_COLUMNS = 4;
+const SEARCHED_LENGTH_MAX = 255;
+export const DELETED = 'deleted_at';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** What the options and the model, or the resource, say about a list. */
+export interface Plan {
+  readonly model: Model;
+  /** Null: a model without a resource, of which staff see and change everything. */
+  readonly resource: AnyResource | null;
+  readonly using: string;
+  readonly shape: Pick<AdminResource, 'name' | 'label' | 'singular' | 'group' | 'icon' | 'columns' | 'filters'> &
+    Partial<Pick<AdminResource, 'description' | 'searches'>>;
+  readonly keyName: string;
+  readonly keyKind: 'uuid' | 'int' | 'bigint' | 'text';
+  readonly key: (id: string) => Key;
+  readonly shown: readonly ModelColumn[];
+  readonly listed: readonly ModelColumn[];
+  /** Fields of the form of a record. */
+  readonly writable: readonly ModelColumn[];
+  /** Fields of the form of a new record: owner and tenant are given there, and nowhere else. */
+  readonly creatable: readonly ModelColumn[];
+  /** Names of the owner and the tenant among these: a new row is never without them. */
+  readonly given: ReadonlySet<string>;
+  readonly searched: readonly string[];
+  readonly filtered: readonly ModelColumn[];
+  readonly title: string;
+  readonly softDeletes: boolean;
+}
+
+/** Reads the options completely; every fault is thrown at once, when the application is created. */
+export function planOf(source: Model | AnyResource, options: ModelResourceOptions): Plan {
+  const resource = isResource(source) ? source : null;
+  const model = (resource === null ? source : resource.model) as Model;
+  const where = `modelResource("${resource === null ? model.name : resource.name}")`;
+  readOptions(where, options, rules);
+  const faults: string[] = [];
+  const { hidden = [], input, admin } = resource?.options ?? {};
+  if (resource !== null && admin === undefined) faults.push('the resource does not say what staff see: add `admin: { rows: true }` to it.');
+  const shown = shownColumns(model).filter(({ name }) => !hidden.includes(name));
+  const named = (list: readonly string[] | undefined, among: readonly ModelColumn[], what: string): readonly ModelColumn[] | undefined =>
+    list?.flatMap((name) => {
+      const found = among.find((column) => column.name === name);
+      if (found !== undefined) return [found];
+      const names = among.map((column) => column.name);
+      faults.push(`${what}: "${name}" is no column that can be used there.${didYouMean(name, names)}`);
+      return [];
+    });
+  const [keyName = '', ...rest] = model.primaryKey;
+  if (rest.length > 0) faults.push('the key has several columns; the site needs one.');
+  const texts = shown.filter(({ settings }) => settings.kind === 'text');
+  const listed =
+    named(options.columns, shown, 'columns') ??
+    shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
+  const set = policyColumns(resource);
+  const accepted = writableColumns(model).filter(({ name }) => !set.has(name) && (input === undefined || input.includes(name)));
+  const writable = named(options.edit, accepted, 'edit') ?? accepted;
+  const given = shownColumns(model).filter(({ name }) => givenByForm(resource).has(name));
+  const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
+  const searched = (named(options.search, texts, 'search') ?? short).map(({ name }) => name);
+  const choosable = shown.filter(({ settings }) => settings.kind === 'enum' || settings.kind === 'bool');
+  const filtered = named(options.filters, shown, 'filters') ?? choosable;
+  const title =
+    named(options.title === undefined ? undefined : [options.title], shown, 'title')?.[0]?.name ?? titleColumn(shown) ?? keyName;
+  if (faults.length > 0) throw new TypeError(`${where}: ${faults.join(' ')}`);
+  const label = options.label ?? labelOf(model.name);
+  const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns && resource?.options.softDelete !== false;
+  const kind = model.columns[keyName]?.settings.kind;
+  const isNumber = kind === 'int' || kind === 'bigint';
+  return {
+    model,
+    resource,
+    using: options.using ?? resource?.options.using ?? 'default',
+    keyName,
+    keyKind: kind === 'uuid' || kind === 'int' || kind === 'bigint' ? kind : 'text',
+    key: (id) => (isNumber ? (/^-?\d{1,19}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
+    shown,
+    listed,
+    writable,
+    creatable: [...given, ...writable],
+    given: new Set(given.map(({ name }) => name)),
+    searched,
+    filtered,
+    title,
+    softDeletes,
+    shape: {
+      name: options.name ?? model.name.replaceAll('_', '-'),
+      label,
+      singular: options.singular ?? label,
+      group: options.group ?? 'Data',
+      icon: 'table',
+      ...(options.description === undefined ? {} : { description: options.description }),
+      columns: listed.map((column, index) => adminColumn(column, index >= MAIN_COLUMNS)),
+      filters: [...filtered.map(filterOf), ...(softDeletes ? [DELETED_FILTER] : [])],
+      ...(searched.length === 0 ? {} : { searches: searched.map(labelOf).join(', ').toLowerCase() }),
+    },
+  };
+}
+
+/** Columns that the policy of the resource sets and no client changes. */
+function policyColumns(resource: AnyResource | null): ReadonlySet<string> {
+  const { owner, tenant, version } = resource?.options ?? {};
+  const names = [typeof owner === 'string' ? owner : owner?.column, tenant, version] as readonly (string | undefined)[];
+  return new Set(names.filter((name) => name !== undefined));
+}
+
+/** What a new row needs and nothing else knows: its owner, and its tenant where the site shows all tenants. */
+function givenByForm(resource: AnyResource | null): ReadonlySet<string> {
+  const { owner, tenant, admin } = resource?.options ?? {};
+  const names = [typeof owner === 'string' ? owner : owner?.column, admin?.tenant === 'all' ? tenant : undefined];
+  return new Set((names as readonly (string | undefined)[]).filter((name) => name !== undefined));
+}
+
+const YES_NO = [
+  { value: 'yes', label: 'Yes' },
+  { value: 'no', label: 'No' },
+];
+const DELETED_FILTER: AdminFilter = { name: 'deleted', label: 'Deleted', kind: 'select', choices: YES_NO };
+
+function filterOf({ name, settings }: ModelColumn): AdminFilter {
+  const base = { name, label: labelOf(name) };
+  if (settings.kind === 'bool') return { ...base, kind: 'select', choices: YES_NO };
+  if (settings.values !== undefined) return { ...base, kind: 'select', choices: settings.values.map((value) => ({ value, label: value })) };
+  return { ...base, kind: 'text' };
+}

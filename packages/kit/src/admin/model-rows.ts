@@ -1,0 +1,117 @@
+import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
+import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
+import { AdminConditions, adminRows, isUuid, type AdminOrder, type AdminRows } from '../app/index.ts';
+import type { Db, Model } from '../db/index.ts';
+import { quoteName } from '../db/names.ts';
+import { coreErrors } from '../errors/index.ts';
+import type { SchemaResult } from '../http/index.ts';
+import { type ModelColumn, orderOf, shownColumns } from './model-columns.ts';
+import { DELETED, type Plan, type Row } from './model-plan.ts';
+import type { ReferenceTitles } from './reference-titles.ts';
+
+/** What one member of staff may see of a list. */
+export interface RowView {
+  /** Names of columns; null: all that the plan shows. */
+  readonly columns: ReadonlySet<string> | null;
+  /** SQL over the table `t`; its values are appended. */
+  condition(dialect: Db['dialect'], parameters: unknown[]): Promise<string | boolean>;
+}
+
+export function isShown({ columns }: RowView, name: string): boolean {
+  return columns === null || columns.has(name);
+}
+
+export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminListQuery): Promise<AdminRows<Row>> {
+  const where = new AdminConditions(db.dialect);
+  const { model, filtered, keyName, keyKind, softDeletes } = plan;
+  const condition = await view.condition(db.dialect, where.parameters);
+  if (condition !== true) where.add(condition === false ? '1 = 0' : `(${condition})`);
+  if (query.search !== null) {
+    const byKey = keyKind === 'uuid' && isUuid(query.search) ? [`t.${quoteName(keyName)} = ${where.parameter(query.search)}`] : [];
+    const searched = plan.searched.filter((name) => isShown(view, name)).map((name) => `t.${quoteName(name)}`);
+    if (searched.length + byKey.length === 0) where.add('1 = 0');
+    else where.contains(searched, query.search, byKey);
+  }
+  for (const { name, settings } of filtered) {
+    const value = query.filters[name];
+    if (value === undefined) continue;
+    const column = `t.${quoteName(name)}`;
+    // A filter on a value that is not shown would tell it.
+    if (!isShown(view, name)) where.add('1 = 0');
+    else if (settings.kind === 'bool') where.add(`${column} = ${where.parameter(value === 'yes')}`);
+    else if (settings.kind === 'uuid') where.uuid(column, value);
+    else where.add(`cast(${column} as text) = ${where.parameter(value)}`);
+  }
+  if (softDeletes) where.add(`t.${DELETED} is ${query.filters['deleted'] === 'yes' ? 'not null' : 'null'}`);
+  const orders = Object.fromEntries(
+    plan.listed.flatMap((column): [string, AdminOrder][] => {
+      const order = isShown(view, column.name) ? orderOf(column) : null;
+      return order === null ? [] : [[column.name, order]];
+    }),
+  );
+  // The columns of the model's output, which is what turns a row into JSON; what the plan does not show is left out there.
+  const columns = shownColumns(model).map(({ name }) => `t.${quoteName(name)}`);
+  const { conditions, parameters } = where;
+  return adminRows<Row>(
+    db,
+    {
+      columns: columns.join(', '),
+      from: `from ${quoteName(model.name)} t`,
+      key: `t.${quoteName(keyName)}`,
+      keyKind,
+      conditions,
+      parameters,
+      orders,
+    },
+    query,
+  );
+}
+
+export function isDeleted({ softDeletes }: Plan, row: Row): boolean {
+  return softDeletes && row[DELETED] !== null;
+}
+
+export function keyOf({ keyName }: Plan, row: Row): string {
+  return String(row[keyName]);
+}
+
+export function rowOf(context: AdminContext, plan: Plan, view: RowView, row: Row, titles: ReferenceTitles = new Map()): AdminRow {
+  const json = outputOf(plan.model, row);
+  const id = keyOf(plan, row);
+  const shown = plan.shown.filter(({ name }) => isShown(view, name));
+  const title = isShown(view, plan.title) ? json[plan.title] : undefined;
+  const values = Object.fromEntries(shown.map((column) => [column.name, cellOf(context, column, json[column.name], titles)]));
+  return { id, title: typeof title === 'string' && title !== '' ? title : id, values };
+}
+
+function cellOf({ linkTo }: AdminContext, { name, settings }: ModelColumn, value: unknown, titles: ReferenceTitles): AdminValue {
+  if (value === null || value === undefined) return null;
+  if (settings.reference === undefined) return settings.kind === 'enum' ? { value: value as string, tone: 'neutral' } : value;
+  const { target } = settings.reference;
+  const table = typeof target === 'string' ? target : target().name;
+  const id = value as string | number;
+  const text = titles.get(name)?.get(String(id));
+  return linkTo(table, String(id), text) ?? text ?? id;
+}
+
+/** The row as its readers get it; sensitive columns are no part of it. */
+export function outputOf(model: Model, row: Row): Readonly<Record<string, unknown>> {
+  const result = model.output['~standard'].validate(row);
+  if (result instanceof Promise || result.issues !== undefined) throw new Error(`A row of "${model.name}" does not match its model.`);
+  return result.value;
+}
+
+/** The value of a form, or a 422 whose locations name its fields. */
+export function checked(result: SchemaResult<unknown> | Promise<SchemaResult<unknown>>, at: readonly string[] = ['body']): object {
+  if (result instanceof Promise) throw new TypeError('The schemas of models answer at once.');
+  if (result.issues === undefined) return result.value as object;
+  const errors = result.issues.map((issue) => ({
+    location: [
+      ...at,
+      ...(issue.path ?? []).map((step) => (typeof step === 'object' ? String(step.key) : typeof step === 'number' ? step : String(step))),
+    ],
+    code: issue.code ?? 'invalid',
+    message: issue.message,
+  }));
+  throw coreErrors.validation_error({ errors });
+}

@@ -1,0 +1,92 @@
+import type { AdminContext } from '../app/admin/declaration.ts';
+import { type Db, find, insert, remove, update, uuidv7 } from '../db/index.ts';
+import { adminErrors } from './errors.ts';
+import { DELETED, type Plan, type Row } from './model-plan.ts';
+import { checked, isDeleted, keyOf, outputOf, type RowView } from './model-rows.ts';
+
+/** How a list reaches its rows. */
+export interface RowStore {
+  view(context: AdminContext): Promise<RowView>;
+  find(context: AdminContext, id: string): Promise<Row | undefined>;
+  create(context: AdminContext, fields: Row): Promise<Row>;
+  /** `version`: what the form was made from. */
+  update(context: AdminContext, id: string, fields: Row, version: number | null): Promise<Row>;
+  /** Returns the row as it was. */
+  remove(context: AdminContext, id: string): Promise<Row>;
+  /** Of a table that deletes softly. */
+  restore(context: AdminContext, id: string): Promise<void>;
+}
+
+const EVERYTHING: RowView = { columns: null, condition: () => Promise.resolve(true) };
+
+export function databaseOf({ using, model }: Plan, { databases }: AdminContext): Db {
+  const found = databases[using];
+  if (found === undefined) throw new Error(`modelResource("${model.name}"): there is no database "${using}".`);
+  return found;
+}
+
+/** A table that no resource declares: staff see every row, and a change is a statement and its audit entry. */
+export function modelStore(plan: Plan): RowStore {
+  const { model } = plan;
+  const record = (context: AdminContext, tx: Db, change: string, id: string, before: object | null, after: object | null) =>
+    context.audit?.record(tx, [
+      {
+        actor: context.principal,
+        action: `${model.name}.${change}`,
+        target_type: model.name,
+        target_id: id,
+        before,
+        after,
+        request_id: context.requestId,
+      },
+    ]);
+  return {
+    view: () => Promise.resolve(EVERYTHING),
+    find: async (context, id) => (await find(databaseOf(plan, context), model, plan.key(id))) as Row | undefined,
+    create(context, fields) {
+      const values = checked(model.input['~standard'].validate({ ...fields }));
+      return databaseOf(plan, context).transaction(async (tx) => {
+        const made: Row = await insert(tx, model, values as never);
+        await record(context, tx, 'created', keyOf(plan, made), null, outputOf(model, made));
+        return made;
+      });
+    },
+    update(context, id, fields) {
+      const values = checked(model.patch['~standard'].validate({ ...fields }));
+      return databaseOf(plan, context).transaction(async (tx) => {
+        const before = await lockedRow(tx, plan, id);
+        if (isDeleted(plan, before)) throw adminErrors.not_editable();
+        const after: Row | undefined = await update(tx, model, plan.key(id), values as never);
+        if (after === undefined) throw adminErrors.record_not_found();
+        await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
+        return after;
+      });
+    },
+    remove(context, id) {
+      const { clock } = context;
+      return databaseOf(plan, context).transaction(async (tx) => {
+        const before = await lockedRow(tx, plan, id);
+        if (isDeleted(plan, before)) throw adminErrors.not_removable();
+        if (plan.softDeletes) await update(tx, model, plan.key(id), { [DELETED]: clock.now(), deletion_id: uuidv7(clock) } as never);
+        else await remove(tx, model, plan.key(id));
+        await record(context, tx, 'deleted', keyOf(plan, before), outputOf(model, before), null);
+        return before;
+      });
+    },
+    restore(context, id) {
+      return databaseOf(plan, context).transaction(async (tx) => {
+        const before = await lockedRow(tx, plan, id);
+        if (!isDeleted(plan, before)) throw adminErrors.not_restorable();
+        const after: Row | undefined = await update(tx, model, plan.key(id), { [DELETED]: null, deletion_id: null } as never);
+        await record(context, tx, 'restored', keyOf(plan, before), null, outputOf(model, after ?? before));
+      });
+    },
+  };
+}
+
+/** The row as it stays until the transaction ends, so that its audit entry shows this change and nobody else's. SQLite has one writer. */
+async function lockedRow(tx: Db, { model, key }: Plan, id: string): Promise<Row> {
+  const found = await find(tx, model, key(id), { lock: true });
+  if (found === undefined) throw adminErrors.record_not_found();
+  return found;
+}
