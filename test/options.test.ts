@@ -86,6 +86,8 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       on: (misspelt) => kit.on(kit.domainEvent('options.tested', z.object({})), start, misspelt),
       page: none,
       query: none,
+      multipart: (misspelt) => kit.multipart({}, misspelt),
+      filePart: (misspelt) => kit.filePart(misspelt),
       raw: (misspelt) => kit.raw(['text/csv'], misspelt),
       requiresScope: none,
       scopeCovers: none,
@@ -269,6 +271,12 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   'kit/crud': {
     module: crud,
     entries: {
+      avg: none,
+      count: none,
+      countDistinct: none,
+      max: none,
+      min: none,
+      sum: none,
       CrudController: (misspelt) =>
         crud.CrudController(throttle.throttleModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
       crudOf: (misspelt) => {

@@ -34,7 +34,7 @@ export {
 export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';
 export { command, domainEvent, emit, EmitRefused, on, query } from './events/index.ts';
 export type { DomainEvent, EmitFault, EventContext, EventHandler, Operation, OperationContext } from './events/index.ts';
-export { Controller, Exchange, page, raw, route, wrapRoute } from './http/index.ts';
+export { Controller, Exchange, filePart, multipart, page, raw, route, wrapRoute } from './http/index.ts';
 export type {
   CompiledRoute,
   ControllerClass,
@@ -43,6 +43,7 @@ export type {
   HttpMethod,
   Log,
   Middleware,
+  MultipartFile,
   Page,
   RawBodyOptions,
   RawContent,

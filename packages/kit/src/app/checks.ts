@@ -41,6 +41,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A module requires one that is not installed, two modules have one name, modules require each other in a ring, two bring users, or a module has its tables in a database that the app does not have.',
     remedy: 'Install what is required; remove the duplicate; give the app the database, or correct its name.',
   },
+  E007: {
+    title: 'Unusable statistics',
+    explanation:
+      '`stats` of a controller groups or measures by a name that is no column callers may see, or by one that cannot be grouped or summed.',
+    remedy: 'Correct the name; sums and means are of number columns.',
+  },
   E008: {
     title: 'Unusable controller or schema',
     explanation:

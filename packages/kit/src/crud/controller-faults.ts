@@ -10,6 +10,7 @@ import { reservedParameters } from './list-query.ts';
 import type { Operations } from './operations.ts';
 import type { Policy } from './policy.ts';
 import { orderTerm } from './ordering.ts';
+import { statsFaults } from './stats.ts';
 import { createFaults, policyFaults } from './policy-faults.ts';
 
 const REPORTED = new WeakSet<object>();
@@ -49,6 +50,8 @@ class ControllerFaults {
     this.#lists();
     this.#softDelete();
     this.#actions();
+    const { policy, options } = this.#operations;
+    if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
   }
@@ -296,7 +299,7 @@ class ControllerFaults {
 }
 
 /** Operations that an option declares. */
-const DECLARED = ['export', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
+const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
 const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'install'];
 
 /** Deleted rows may share a value that is unique among the others. */

@@ -19,12 +19,25 @@ import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bu
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
 import { mediaTypes } from './export.ts';
+import { MetaSchema } from './meta.ts';
+import { statsParameters, statsSchema } from './stats.ts';
 import { controllerFaults } from './controller-faults.ts';
 import { Operations } from './operations.ts';
 import { splitOptions } from './option-rules.ts';
 import type { Name, Relations } from './relation.ts';
 import { type AnyResource, isResource, type RelatedOf, resource, type Resource, type ResourceOptions } from './resource.ts';
-import { bodySchemas, exportQuery, itemSchema, keyParams, listQuery, pageQuery, pageSchema, queryBody, shapeQuery } from './schemas.ts';
+import {
+  bodySchemas,
+  exportQuery,
+  itemSchema,
+  keyParams,
+  listQuery,
+  pageQuery,
+  pageSchema,
+  queryBody,
+  shapeQuery,
+  statsQuery,
+} from './schemas.ts';
 import type { Item } from './select-unit.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
@@ -272,6 +285,7 @@ class RouteBuilder {
         operations.restore,
       );
     if (operations.bulk !== undefined) yield* this.#bulkRoutes(operations.bulk, item, shape, parentParams, [...conflicts, ...guarded]);
+    yield* this.#descriptionRoutes(parentParams, notModified);
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
       const facts = {
@@ -373,6 +387,26 @@ class RouteBuilder {
         { ...parentParams, body: lazySchema(() => bulkDestroyBody(bodyOptions())), ...(isPartial ? partial(undefined) : { raises }) },
         bulk.destroy,
       );
+  }
+
+  /** Numbers about the rows, and what a caller may do with them. */
+  *#descriptionRoutes(parentParams: { readonly params?: Schema }, notModified: ResponseFacts): Iterable<[string, Route]> {
+    const operations = this.#operations;
+    const { stats, meta, etag } = this.#options;
+    if (stats !== undefined && operations.stats !== undefined) {
+      const facts = {
+        ...parentParams,
+        query: lazyQuery(() => statsQuery(operations.list, statsParameters(operations.policy, stats))),
+        response: lazySchema(() => statsSchema(operations.policy, stats)),
+        raises: [crudErrors.too_many_groups],
+      };
+      yield* this.#route('stats', 'GET', '/stats', 'read', facts, operations.stats.handle);
+    }
+    if (meta === true) {
+      const tags = { ETag: 'Changes with what you may see and do; send it back in `If-None-Match`.' };
+      const responses = etag === false ? {} : { 200: { headers: tags }, 304: notModified };
+      yield* this.#route('meta', 'GET', '/meta', 'read', { ...parentParams, response: MetaSchema, responses }, operations.describe);
+    }
   }
 
   #parentParams(): Schema {

@@ -14,6 +14,7 @@ import type { BulkOptions } from './bulk.ts';
 import type { CustomFilter } from './filter.ts';
 import type { ListPage } from './list.ts';
 import type { PageOptions } from './page-options.ts';
+import type { StatsOptions } from './stats.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { Resource } from './resource.ts';
 
@@ -57,7 +58,7 @@ export type Operation = 'list' | 'query' | 'retrieve' | 'create' | 'update' | 'p
 /** Facts of one operation; a permission is added to the controller's. `false` removes the operation. */
 export type OperationOptions = Partial<RouteFacts & { readonly permission: Permission; readonly path: string }>;
 /** Operations that exist only where an option declares them. */
-export type DeclaredOperation = 'export' | 'restore' | 'bulkCreate' | 'bulkUpdate' | 'bulkDestroy';
+export type DeclaredOperation = 'export' | 'import' | 'stats' | 'meta' | 'restore' | 'bulkCreate' | 'bulkUpdate' | 'bulkDestroy';
 type OperationsOf = { readonly [K in Operation | DeclaredOperation]?: false | OperationOptions };
 /** The operations that are not `false`. */
 export type Offered<N, X = never> = Exclude<Operation | X, { [K in keyof N]: N[K] extends false ? K : never }[keyof N]>;
@@ -99,6 +100,10 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly restore?: Q;
   /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
   readonly bulk?: B;
+  /** `GET /stats`: counts, sums and means by groups. */
+  readonly stats?: StatsOptions<Name<C>>;
+  /** `GET /meta`: what a caller may see, send and do. */
+  readonly meta?: boolean;
   readonly operations?: N & OperationsOf;
 }
 

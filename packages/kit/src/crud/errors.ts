@@ -36,6 +36,11 @@ export const crudErrors = defineErrors('crud', {
     detail: 'Too many related rows would change with this one.',
     remedy: 'Delete the related rows first, in smaller steps.',
   },
+  too_many_groups: {
+    status: 422,
+    detail: 'The rows fall into too many groups.',
+    remedy: 'Filter the rows, or group by a coarser column; `groups_max` is the limit.',
+  },
   invalid_transition: {
     status: 409,
     detail: 'The row cannot make this transition from its state.',

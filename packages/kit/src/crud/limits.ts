@@ -17,6 +17,9 @@ export const limits = Object.freeze({
   /** Rows that one request may read for its expansions: page × limits per parent. */
   expandRows: 10_000,
   countUpTo: 1_000,
+  statsGroups: 3,
+  statsMetrics: 10,
+  statsRows: 1_000,
   exportRows: 1_000_000,
   exportIdleMs: 60_000,
   exportDurationMs: 15 * 60_000,

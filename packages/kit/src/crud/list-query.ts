@@ -7,7 +7,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { coerceParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
 import { limits } from './limits.ts';
-import { defaultOrdering, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
+import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
 import { WhereBody } from './where-body.ts';
@@ -53,6 +53,8 @@ export interface ShapeParameters {
 const SHAPE_NAMES = ['fields', 'expand'] as const;
 const PAGE_NAMES: ReadonlySet<string> = new Set(['limit', 'cursor', 'offset']);
 const LIST_NAMES = ['search', 'ordering', 'limit', 'cursor', 'offset', ...SHAPE_NAMES] as const;
+
+const LIST_PARAMETERS: ReadonlySet<string> = new Set(LIST_NAMES);
 
 /** Names that no filter may have. */
 export const reservedParameters: ReadonlySet<string> = new Set([
@@ -106,6 +108,24 @@ export class ListQueryReader {
     if (!formats.includes(format as F)) this.#refuse(['query', 'format'], 'invalid', `Give one of ${formats.join(', ')}.`);
     const list = await this.#readList(rest, (name) => name === 'format' || !PAGE_NAMES.has(name), ['format']);
     return { list, format: format as F };
+  }
+
+  /** Filters and search alone; `more` are parameters that the caller of this reads, with the faults it found. */
+  async readRows(given: QueryValues, more: readonly string[], faults: readonly FieldError[]): Promise<readonly Where[]> {
+    this.#faults.push(...faults);
+    const { where } = await this.#readList(given, (name) => name === 'search' || !LIST_PARAMETERS.has(name), more);
+    return where;
+  }
+
+  /** Columns this caller may order by. */
+  orderable(): string[] {
+    const { policy, ordering } = this.#list;
+    return orderableColumns(policy, ordering, this.#visibilityOf(policy));
+  }
+
+  /** Relations this caller may expand. */
+  expandable(): string[] {
+    return [...this.#list.expand].filter((path) => this.#isExpandable(path, false));
   }
 
   readGet(given: QueryValues): Promise<ListRequest> {

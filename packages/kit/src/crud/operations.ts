@@ -21,6 +21,8 @@ import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import { Exporter } from './export.ts';
+import { describeResource } from './meta.ts';
+import { Stats } from './stats.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
 import { limits } from './limits.ts';
@@ -68,11 +70,13 @@ export class Operations {
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
 
   readonly exporter: Exporter | undefined;
+  readonly stats: Stats | undefined;
 
   constructor(resource: AnyResource, options: AnyCrudOptions) {
     this.resource = resource;
     this.options = options;
     this.exporter = options.export === undefined ? undefined : new Exporter(this, options.export);
+    this.stats = options.stats === undefined ? undefined : new Stats(this, options.stats);
   }
 
   /** Every controller of the app exists: relations can be followed. */
@@ -201,6 +205,17 @@ export class Operations {
     const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
     return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
   };
+
+  readonly describe = async (context: Context): Promise<Item> => {
+    const meta = await describeResource(this, context);
+    this.answerWith(context, meta, { kind: 'body' });
+    return meta;
+  };
+
+  /** The compiled routes of this controller: the generic ones, wrapped or not. */
+  get routes(): readonly CompiledRoute[] {
+    return (this.#app ?? notMounted(this.resource)).routes.filter(({ route }) => route.finish === this.finish);
+  }
 
   readonly readQuery = async (context: Context): Promise<ListPage> => {
     const request = await this.request(context, 'list');

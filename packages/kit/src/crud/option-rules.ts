@@ -19,6 +19,7 @@ import {
 } from '../options/value-rule.ts';
 import { Permission } from '../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
+import { isMetric } from './metric.ts';
 
 type Rules = Readonly<Record<string, ValueRule>>;
 
@@ -110,6 +111,11 @@ export const controllerRules: Rules = {
   ),
   restore: flag,
   bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
+  stats: objectOf({
+    by: names,
+    metrics: required(recordOf(rule("a metric such as count() or sum('total')", isMetric))),
+  }),
+  meta: flag,
   operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
 };
 

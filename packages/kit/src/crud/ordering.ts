@@ -29,6 +29,14 @@ export function defaultOrdering(policy: Policy, options: OrderingOptions | undef
   return [{ column: name, descending: settings.kind === 'uuid' && settings.default !== undefined }];
 }
 
+/** The declared columns that this caller may order by. */
+export function orderableColumns(policy: Policy, options: OrderingOptions | undefined, visibility: Visibility): string[] {
+  return (options?.by ?? []).filter((name) => {
+    const shown = policy.shown.get(name);
+    return shown !== undefined && policy.sees(visibility, shown) === true;
+  });
+}
+
 /** Reads `ordering=-total,created_at`. What the caller may not see it may not order by. */
 export function readOrdering(
   policy: Policy,
@@ -38,10 +46,7 @@ export function readOrdering(
   location: readonly (string | number)[],
   faults: FieldError[],
 ): readonly OrderTerm[] {
-  const usable = (options?.by ?? []).filter((name) => {
-    const shown = policy.shown.get(name);
-    return shown !== undefined && policy.sees(visibility, shown) === true;
-  });
+  const usable = orderableColumns(policy, options, visibility);
   if (given.length === 0) {
     faults.push({ location, code: 'required', message: 'Give at least one column.' });
     return [];

@@ -235,6 +235,11 @@ export function exportQuery(list: ListDeclaration, formats: readonly string[]): 
   });
 }
 
+/** Every parameter of stats: filters, search and what `own` adds. */
+export function statsQuery(list: ListDeclaration, own: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  return rawQuery({ ...own, ...rowProperties({ ...list, ordering: undefined }) });
+}
+
 function leadsToOne(policy: Policy, path: string): boolean {
   let at: Policy | undefined = policy;
   return path.split('.').every((step) => {

@@ -39,7 +39,7 @@ function chunksOf(precision: number): number {
 }
 
 /** The digits of a decimal at its full scale, also when a statement by hand stored fewer. */
-function scaledDigits(sql: string, scale: number): string {
+export function scaledDigits(sql: string, scale: number): string {
   if (scale === 0) return sql;
   const given = `iif(instr(${sql}, '.') = 0, 0, length(${sql}) - instr(${sql}, '.'))`;
   return `replace(${sql}, '.', '') || substr('${'0'.repeat(scale)}', 1 + ${given})`;

@@ -14,4 +14,13 @@ export type { ServerSentEvent } from './server-sent-event.ts';
 export { TrustedProxies } from './trusted-proxies.ts';
 export type { Fault } from '../options/fault.ts';
 export { page, type Page } from './page.ts';
+export {
+  filePart,
+  multipart,
+  type FilePart,
+  type FilePartOptions,
+  type MultipartFile,
+  type MultipartParts,
+  type MultipartSchema,
+} from './multipart.ts';
 export { raw, type RawBody, type RawBodyOptions, type RawBodySchema, type RawContent, type RawSchema } from './raw.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { didYouMean } from '../options/did-you-mean.ts';
-import type { Schema } from './schema.ts';
+import type { JsonSchema, Schema, SchemaResult } from './schema.ts';
 
 export type RawContent = string | Uint8Array | Readable;
 
@@ -22,6 +22,10 @@ export interface RawBody {
   readonly mediaTypes: readonly string[];
   readonly stream: boolean;
   readonly bytesMax: number | undefined;
+  /** Reads the stream before the handler runs: what the handler gets instead of it. */
+  readonly read?: (body: Readable, contentType: string) => Promise<SchemaResult<unknown>>;
+  /** What a form has in it, for documents. */
+  readonly json?: () => JsonSchema;
 }
 
 /** A request body that is not JSON. */

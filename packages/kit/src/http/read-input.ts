@@ -182,7 +182,13 @@ function rawBodyReader(rawBody: RawBody): PartReader {
     refuseMediaType(rawBody, request.headers['content-type']);
     return rawBody.stream ? Readable.from([]) : Buffer.alloc(0);
   };
-  return { part: 'body', read, validate: (value) => ({ value }) };
+  const { read: readStream } = rawBody;
+  if (readStream === undefined) return { part: 'body', read, validate: (value) => ({ value }) };
+  return {
+    part: 'body',
+    read: (exchange) => () => readStream(read(exchange) as Readable, exchange.request.headers['content-type'] ?? ''),
+    validate: (value) => (value as () => Promise<SchemaResult<unknown>>)(),
+  };
 }
 
 /** Without a body schema only an empty body or an empty object passes: a misplaced field must not be ignored. */

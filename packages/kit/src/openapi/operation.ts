@@ -76,7 +76,11 @@ function mediaOf(schema: JsonSchema, components: SchemaComponents): object {
 function requestBodyOf(route: CompiledRoute, { components }: OperationContext): object {
   if (route.body === undefined) return {};
   if (route.rawBody !== undefined) {
-    const content = Object.fromEntries(route.rawBody.mediaTypes.map((type) => [type, {}]));
+    const { mediaTypes, json } = route.rawBody;
+    const form = json === undefined ? undefined : components.place(json(), `${route.operationId}_body`);
+    const content = Object.fromEntries(
+      mediaTypes.map((type) => [type, form === undefined || !type.startsWith('multipart/') ? {} : { schema: form }]),
+    );
     return { requestBody: { required: true, description: `At most ${route.bodyBytesMax} bytes.`, content } };
   }
   const schema = components.place(route.body.json, `${route.operationId}_body`);
