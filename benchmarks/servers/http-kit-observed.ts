@@ -1,8 +1,9 @@
-// The same orders, watched: node http-kit-observed.ts metrics | <share of requests that are recorded>
+// The same orders, watched: node http-kit-observed.ts metrics | <share of requests that are recorded> | sdk:<share that the SDK's sampler records>
 import type { AddressInfo } from 'node:net';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
+import type { Module } from 'kit';
 import { metrics } from 'kit/contrib/metrics';
 import { tracing } from 'kit/contrib/tracing';
 import { serving } from '../harness/server-process.ts';
@@ -22,7 +23,13 @@ function recordSpans(share: number): void {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 }
 
-if (mode !== 'metrics') recordSpans(Number(mode));
-const app = ordersApp([mode === 'metrics' ? metrics({ port: 0 }) : tracing()]);
+function observer(): Module {
+  if (mode === 'metrics') return metrics({ port: 0 });
+  const bySdk = /^sdk:(.+)$/.exec(mode)?.[1];
+  recordSpans(bySdk === undefined ? 1 : Number(bySdk));
+  return tracing(bySdk === undefined ? { share: Number(mode) } : {});
+}
+
+const app = ordersApp([observer()]);
 await app.listen({ port: 0 });
 serving((app.fastify.server.address() as AddressInfo).port);

@@ -40,7 +40,12 @@ test('it stays its owner’s: the level follows, and a way with errors the owner
 test('every record inside a trace has its ids, whoever made the logger, and no record outside', () => {
   const { written, stream } = lines();
   let ids: { trace_id: string; span_id: string } | undefined = { trace_id: 't1', span_id: 's1' };
-  const remove = installTracing({ span: (_name, _options, work) => work(undefined), traceparent: () => undefined, ids: () => ids });
+  const remove = installTracing({
+    isRecording: () => false,
+    span: (_name, _options, work) => work(undefined),
+    traceparent: () => undefined,
+    ids: () => ids,
+  });
   const log = createLog(pino({ base: null, mixin: () => ({ region: 'eu' }) }, stream), settings);
   log.child({ request_id: '1' }).info('inside');
   ids = undefined;

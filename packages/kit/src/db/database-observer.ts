@@ -4,6 +4,8 @@ import type { QueryEvent, QueryObserver } from './query-observer.ts';
 /** Is told about every statement of one database. */
 export interface DatabaseObserver {
   readonly onQuery?: QueryObserver;
+  /** Asked before each statement: false means that `onQuery` would do nothing with it, and it need not be measured. Always, unless given. */
+  readonly wantsQuery?: () => boolean;
   /** A transaction is run again after a serialization failure or a deadlock. */
   readonly onRetry?: () => void;
 }
@@ -20,8 +22,9 @@ export interface PoolStatus {
 export class DatabaseObservers {
   readonly dialect: Dialect;
   readonly #observers = new Set<DatabaseObserver>();
-  /** Asked before every statement. */
-  observesQueries = false;
+  #observesAll = false;
+  /** Of the observers that do not want every statement. */
+  #wanting: readonly (() => boolean)[] = [];
 
   constructor(dialect: Dialect) {
     this.dialect = dialect;
@@ -36,8 +39,12 @@ export class DatabaseObservers {
     };
   }
 
+  /** Asked before every statement. */
+  observesQuery(): boolean {
+    return this.#observesAll || this.#wanting.some((wantsQuery) => wantsQuery());
+  }
+
   queried(event: QueryEvent): void {
-    if (!this.observesQueries) return;
     for (const observer of this.#observers) observer.onQuery?.(event);
   }
 
@@ -46,6 +53,8 @@ export class DatabaseObservers {
   }
 
   #update(): void {
-    this.observesQueries = [...this.#observers].some(({ onQuery }) => onQuery !== undefined);
+    const watching = [...this.#observers].filter(({ onQuery }) => onQuery !== undefined);
+    this.#observesAll = watching.some(({ wantsQuery }) => wantsQuery === undefined);
+    this.#wanting = watching.flatMap(({ wantsQuery }) => wantsQuery ?? []);
   }
 }

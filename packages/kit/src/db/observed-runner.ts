@@ -77,7 +77,7 @@ export class ObservedRunner implements StatementRunner {
   }
 
   #isObserved(): boolean {
-    return this.observers.observesQueries || isObserved();
+    return this.observers.observesQuery() || isObserved();
   }
 
   #report(sql: string, parameters: readonly unknown[], rowCount: number, started: number, error?: unknown): void {

@@ -93,9 +93,9 @@ function remember(exchange: Exchange, route: CompiledRoute, found: Authenticatio
 function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
   const tracing = activeTracing();
   const verdict =
-    tracing === undefined
-      ? route.permission.evaluate(exchange)
-      : tracing.span(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange));
+    tracing?.isRecording() === true
+      ? tracing.span(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange))
+      : route.permission.evaluate(exchange);
   return verdict instanceof Promise ? verdict.then((settled) => settle(exchange, route, settled)) : settle(exchange, route, verdict);
 }
 

@@ -188,9 +188,9 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
-  return activeTracing() === undefined
-    ? runHandler(plan, exchange, context)
-    : inSpan(plan.span.name, plan.span.options, () => runHandler(plan, exchange, context));
+  return activeTracing()?.isRecording() === true
+    ? inSpan(plan.span.name, plan.span.options, () => runHandler(plan, exchange, context))
+    : runHandler(plan, exchange, context);
 }
 
 function runHandler({ route }: RoutePlan, exchange: Exchange, context: Handling): unknown {

@@ -20,6 +20,8 @@ export interface Span {
 
 /** What the toolkit needs of a tracer. `tracing()` provides it; without it nothing below runs. */
 export interface Tracing {
+  /** Whether the running work belongs to a trace that is recorded. Asked first, so that what is not recorded costs nothing more. */
+  isRecording(): boolean;
   /** Runs `work` in a span that ends with it, also when it is a promise. Without a `parent`, only inside a trace that is recorded. */
   span<R>(name: string, options: SpanOptions, work: (span: Span | undefined) => R): R;
   /** The `traceparent` of the running work; undefined outside a trace. */

@@ -30,11 +30,15 @@ export class OtelTracing implements Tracing {
     this.tracer = tracer;
   }
 
+  isRecording(): boolean {
+    return isRecordingNow();
+  }
+
   span<R>(name: string, options: SpanOptions, work: (span: Span | undefined) => R): R {
     const { kind = 'internal', attributes = {}, parent, links = [] } = options;
-    const around = context.active();
     // Spans inside a request that is not recorded would cost and show nothing.
-    if (parent === undefined && trace.getSpan(around)?.isRecording() !== true) return work(undefined);
+    if (parent === undefined && !isRecordingNow()) return work(undefined);
+    const around = context.active();
     const outer = parent === undefined ? around : storedContext(parent);
     const linked = links.flatMap((link) => contextOf(link) ?? []).map((linkedContext) => ({ context: linkedContext }));
     const span = this.tracer.startSpan(name, { kind: KINDS[kind], attributes, links: linked }, outer);
@@ -51,6 +55,11 @@ export class OtelTracing implements Tracing {
     if (running === undefined || !isSpanContextValid(running)) return undefined;
     return { trace_id: running.traceId, span_id: running.spanId };
   }
+}
+
+/** Whether the running work is inside a span that is recorded. */
+export function isRecordingNow(): boolean {
+  return trace.getSpan(context.active())?.isRecording() === true;
 }
 
 class StartedSpan implements Span {

@@ -4,6 +4,7 @@ import {
   createTraceState,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   trace,
   TraceFlags,
@@ -15,21 +16,26 @@ import type { Exchange } from '../../http/exchange.ts';
 import type { Middleware } from '../../http/middleware.ts';
 import { maskedPath } from '../../middleware/masking.ts';
 import { contextOf, markFailed } from './otel-tracing.ts';
+import { UnrecordedSpan } from './unrecorded-span.ts';
 
 /** Other names come from strangers, and there is no end to them. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS']);
 const TEXT_MAX = 256;
 
-interface RequestSpan {
-  readonly span: Span;
-  readonly context: Context;
-}
+/** Where the context of a request is kept between its parts. A WeakMap costs as much as the span itself. */
+const contextKey: unique symbol = Symbol('kit.tracing');
+type TracedExchange = Exchange & { [contextKey]?: Context };
 
-/** A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. */
-export function requestSpans(tracer: Tracer): Middleware {
-  const spans = new WeakMap<Exchange, RequestSpan>();
+/**
+ * A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. Requests outside `share` get
+ * one that is not recorded and makes its ids when somebody asks.
+ */
+export function requestSpans(tracer: Tracer, share: number): Middleware {
   const names = new WeakMap<CompiledRoute, { readonly name: string; readonly attributes: Readonly<Record<string, string>> }>();
-  const start = (exchange: Exchange): RequestSpan => {
+  const start = (exchange: Exchange): Context => {
+    const caller = callerOf(exchange);
+    if (share < 1 && !caller.isTrusted && Math.random() >= share)
+      return trace.setSpan(ROOT_CONTEXT, new UnrecordedSpan(caller.given?.traceId));
     const { route } = exchange;
     let described = route === null ? undefined : names.get(route);
     if (described === undefined) {
@@ -37,22 +43,20 @@ export function requestSpans(tracer: Tracer): Middleware {
       // HEAD is answered by the route of GET.
       if (route !== null && route.method === exchange.method) names.set(route, described);
     }
-    const parent = parentOf(exchange, tracer);
+    const parent = parentOf(caller, tracer, share);
     const span = tracer.startSpan(described.name, { kind: SpanKind.SERVER, attributes: described.attributes }, parent);
     // What is not recorded has no end to wait for. The log of the request, which is written at the same moment, comes first.
     if (span.isRecording()) {
       span.setAttributes(arrivalOf(exchange));
       exchange.reply.raw.once('close', () => endWithAnswer(span, exchange));
     }
-    const started = { span, context: trace.setSpan(parent, span) };
-    spans.set(exchange, started);
-    return started;
+    return trace.setSpan(parent, span);
   };
   return {
     name: 'tracing',
-    within(exchange, part, work) {
-      const started = part === 'admission' ? start(exchange) : spans.get(exchange);
-      return started === undefined ? work() : context.with(started.context, work);
+    within(exchange: TracedExchange, part, work) {
+      const around = part === 'admission' ? (exchange[contextKey] = start(exchange)) : exchange[contextKey];
+      return around === undefined ? work() : context.with(around, work);
     },
   };
 }
@@ -67,21 +71,37 @@ function describe(
   return { name: `${verb} ${route.path}`, attributes: { 'http.request.method': known, 'http.route': route.path } };
 }
 
+interface CallerTrace {
+  /** What the caller's `traceparent` says, if it is valid. */
+  readonly given: SpanContext | undefined;
+  readonly isTrusted: boolean;
+}
+
+const NO_TRACE: CallerTrace = { given: undefined, isTrusted: false };
+
+function callerOf({ headers, host, request }: Exchange): CallerTrace {
+  const given = headers['traceparent'] === undefined ? undefined : contextOf(headers['traceparent']);
+  if (given === undefined) return NO_TRACE;
+  if (!host.trustedProxies.trusts(request.raw.socket.remoteAddress ?? '')) return { given, isTrusted: false };
+  const state = headers['tracestate'];
+  return { given: typeof state === 'string' ? { ...given, traceState: createTraceState(state) } : given, isTrusted: true };
+}
+
 /**
  * The trace of the caller goes on here. Whether it is recorded is the caller's decision only where the neighbour that sent the request is a
- * trusted proxy: a stranger could have everything recorded, or nothing. For strangers the SDK decides as for a request without a trace.
+ * trusted proxy: a stranger could have everything recorded, or nothing. For strangers `share` has decided, or the SDK decides as for a request
+ * without a trace.
  */
-function parentOf(exchange: Exchange, tracer: Tracer): Context {
-  const { headers, host, request } = exchange;
-  const given = headers['traceparent'] === undefined ? undefined : contextOf(headers['traceparent']);
+function parentOf({ given, isTrusted }: CallerTrace, tracer: Tracer, share: number): Context {
   if (given === undefined) return ROOT_CONTEXT;
-  if (host.trustedProxies.trusts(request.raw.socket.remoteAddress ?? '')) {
-    const state = headers['tracestate'];
-    return trace.setSpanContext(ROOT_CONTEXT, typeof state === 'string' ? { ...given, traceState: createTraceState(state) } : given);
-  }
-  // Never ended, so never exported: it only asks the sampler.
-  const { traceFlags } = tracer.startSpan('sampling decision', { root: true }, ROOT_CONTEXT).spanContext();
-  return trace.setSpanContext(ROOT_CONTEXT, { ...given, traceFlags: traceFlags & TraceFlags.SAMPLED });
+  if (isTrusted) return trace.setSpanContext(ROOT_CONTEXT, given);
+  const traceFlags = share < 1 ? TraceFlags.SAMPLED : sampledByTheSdk(tracer);
+  return trace.setSpanContext(ROOT_CONTEXT, { ...given, traceFlags });
+}
+
+/** The span is never ended, so never exported: it only asks the sampler. */
+function sampledByTheSdk(tracer: Tracer): TraceFlags {
+  return tracer.startSpan('sampling decision', { root: true }, ROOT_CONTEXT).spanContext().traceFlags & TraceFlags.SAMPLED;
 }
 
 function arrivalOf(exchange: Exchange): Readonly<Record<string, string>> {

@@ -1,26 +1,27 @@
-import { context, SpanKind, trace, type Tracer } from '@opentelemetry/api';
+import { context, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Dialect } from '../../db/dialect.ts';
-import type { QueryEvent, QueryObserver } from '../../db/query-observer.ts';
-import { markFailed } from './otel-tracing.ts';
+import type { DatabaseObserver } from '../../db/database-observer.ts';
+import type { QueryEvent } from '../../db/query-observer.ts';
+import { isRecordingNow, markFailed } from './otel-tracing.ts';
 
 const SYSTEMS: Readonly<Record<Dialect, string>> = { postgres: 'postgresql', sqlite: 'sqlite' };
 const TEXT_MAX = 2000;
 
 /** A span for each statement inside a recorded trace. It is made when the statement is over: the database layer measures it anyway. */
-export function statementSpans(tracer: Tracer): QueryObserver {
-  return (query) => {
-    const running = context.active();
-    if (trace.getSpan(running)?.isRecording() !== true) return;
+export function statementSpans(tracer: Tracer): DatabaseObserver {
+  const onQuery = (query: QueryEvent): void => {
+    if (!isRecordingNow()) return;
     const endTime = Date.now();
     const { operation, table } = summaryOf(query.sql);
     const span = tracer.startSpan(
       table === undefined ? operation : `${operation} ${table}`,
       { kind: SpanKind.CLIENT, startTime: endTime - query.durationMs, attributes: attributesOf(query, operation, table) },
-      running,
+      context.active(),
     );
     if (query.errorType !== undefined) markFailed(span, query.errorType);
     span.end(endTime);
   };
+  return { onQuery, wantsQuery: isRecordingNow };
 }
 
 function attributesOf(query: QueryEvent, operation: string, table: string | undefined): Readonly<Record<string, string | number>> {

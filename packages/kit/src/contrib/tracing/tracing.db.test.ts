@@ -259,6 +259,76 @@ describe('the trace of the caller', () => {
   });
 });
 
+describe('the share of requests that is recorded', () => {
+  const from = (flags: string) => post({ traceparent: `00-${TRACE}-${CALLER}-${flags}` });
+  const sharing = (share: number, options: Partial<TestAppOptions> = {}) => start({ modules: [tracing({ share })], ...options });
+
+  test('none of 0, and the SDK is not asked; all of 1', async () => {
+    await using none = await sharing(0);
+    for (let n = 0; n < 20; n += 1) await none.inject(n % 2 === 0 ? post() : from('01'));
+    expect(spans()).toEqual([]);
+    await none.close();
+    await using all = await sharing(1);
+    await all.inject(post());
+    expect(named(/^POST/)).toHaveLength(1);
+  });
+
+  test('some of a half, each as a whole or not at all', async () => {
+    await using app = await sharing(0.5);
+    for (let n = 0; n < 100; n += 1) await app.inject(post());
+    const requests = named(/^POST/).length;
+    // Fewer than ten or more than ninety of a hundred happen once in 10^17 runs.
+    expect(requests).toBeGreaterThan(10);
+    expect(requests).toBeLessThan(90);
+    expect([named(/^permission/).length, named(/^handler/).length, named(/^SELECT/).length]).toEqual([requests, requests, 3 * requests]);
+  });
+
+  test('a trusted proxy still decides', async () => {
+    await using app = await sharing(0, { trustedProxies: ['loopback'] });
+    await app.inject(from('01'));
+    expect(named(/^POST/)[0]?.spanContext().traceId).toBe(TRACE);
+  });
+
+  test('a request that is not recorded has one trace in its log, the caller’s if it sent one, and spans of its own code join it', async () => {
+    let inner: unknown;
+    class OwnSpans extends Controller {
+      own = route.get('/', { permission: allowAny, response: Ok }, ({ log }) => {
+        log.info('from the handler');
+        const span = trace.getTracer('own').startSpan('own');
+        inner = { ...span.spanContext(), recording: span.isRecording() };
+        span.end();
+        return { ok: true };
+      });
+    }
+    await using app = await sharing(0, { mount: { '/': { '/own': OwnSpans } } });
+    const idsOf = async (headers: Record<string, string>) => {
+      app.records.length = 0;
+      await app.inject({ url: '/own', headers });
+      await vi.waitUntil(() => app.records.filter(({ request_id }) => request_id !== undefined).length >= 2, { timeout: 20_000 });
+      return new Set(app.records.filter(({ request_id }) => request_id !== undefined).map(({ trace_id }) => trace_id));
+    };
+    const own = await idsOf({});
+    expect([...own]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
+    expect(inner).toMatchObject({ traceId: [...own][0], recording: false });
+    expect([...(await idsOf({ traceparent: `00-${TRACE}-${CALLER}-01` }))]).toEqual([TRACE]);
+    expect(spans()).toEqual([]);
+  });
+
+  test('statements are measured only for requests that are recorded', async () => {
+    const measured = async (share: number) => {
+      // The request log counts statements too.
+      await using app = await sharing(share, { middleware: [] });
+      await app.app.ready();
+      let count = 0;
+      // Wants nothing by itself: it hears what was measured for others.
+      app.app.db.observe({ onQuery: () => (count += 1), wantsQuery: () => false });
+      await app.inject(post());
+      return count;
+    };
+    expect([await measured(0), await measured(1)]).toEqual([0, 3]);
+  });
+});
+
 describe('ids in the log', () => {
   test('every record of a request has the ids of its trace, whether it is recorded or not', async () => {
     for (const sampler of [new AlwaysOnSampler(), new AlwaysOffSampler()]) {
