@@ -62,7 +62,7 @@ test('what compose.yaml describes runs here: migrate, serve, deliver, answer the
       .replaceAll(/^3000$/g, String(ports.api))
       // All of them run on this machine: each takes a free one.
       .replaceAll(/^9464$/g, '0')
-      .replaceAll(/^\/tmp$/g, join(folder, 'tmp'));
+      .replaceAll(/^\/data$/g, join(folder, 'data'));
   const serverToml = join(folder, 'config/server.toml');
   writeFileSync(serverToml, here(readFileSync(serverToml, 'utf8')).replace('0.0.0.0:8888', `127.0.0.1:${ports.config}`));
 

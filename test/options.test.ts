@@ -180,6 +180,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       s3Store: uploads.s3Store,
       unreferencedUploads: (misspelt) => uploads.unreferencedUploads(nothing, [], misspelt),
       uploadRef: uploads.uploadRef,
+      uploadRelation: none,
       uploads: uploads.uploads,
     },
   },

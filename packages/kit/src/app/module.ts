@@ -46,6 +46,8 @@ export interface Module {
   readonly resources?: readonly ResourceDeclaration[];
   /** Handlers of domain events, after those of the app. */
   readonly handlers?: readonly EventHandler[];
+  /** Background jobs of the module, what `job(…)` of `kit/contrib/jobs` returns: run when the jobs module is installed. */
+  readonly jobs?: readonly JobDeclaration[];
   readonly commands?: readonly Command<App>[];
   readonly checks?: readonly Check<App>[];
   /** Controllers at an address of the module's own: `{ '/admin': AdminController }`. Checked like all other routes. */
@@ -79,6 +81,12 @@ export interface Module {
   start?(app: App): void | Promise<void>;
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
   stop?(): void | Promise<void>;
+}
+
+/** A background job, declared with `job(…)` of `kit/contrib/jobs`. */
+export interface JobDeclaration {
+  readonly name: string;
+  readonly queue: string;
 }
 
 /** A policy on a model: which of its rows and fields a caller may see and change. Declared with `resource(…)` of `kit/crud`. */

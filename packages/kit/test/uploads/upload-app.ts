@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import type { Module } from '../../src/app/module.ts';
 import type { AppOptions } from '../../src/app/options.ts';
+import type { Mountable } from '../../src/http/controller.ts';
 import {
   diskStore,
   UploadController,
@@ -38,6 +39,8 @@ export interface UploadAppOptions extends Partial<Omit<UploadOptions, 'store'>> 
   readonly policy?: UploadPolicy;
   readonly store?: (folder: string) => UploadStore;
   readonly modules?: readonly Module[];
+  /** Beside the uploads, below `/v1`. */
+  readonly mount?: Readonly<Record<string, Mountable>>;
   readonly app?: Partial<AppOptions>;
   readonly folder?: string;
 }
@@ -83,7 +86,7 @@ export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).dige
 
 /** A real app with uploads, on the disk store unless another is given. */
 export async function uploadApp(options: UploadAppOptions = {}): Promise<UploadApp> {
-  const { database, policy = {}, store, modules = [], app: appOptions, folder: given, ...more } = options;
+  const { database, policy = {}, store, modules = [], mount = {}, app: appOptions, folder: given, ...more } = options;
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'kit-uploads-')));
   const clock = fakeClock(new Date());
   class Uploads extends UploadController {
@@ -93,7 +96,7 @@ export async function uploadApp(options: UploadAppOptions = {}): Promise<UploadA
     ...(database === undefined ? {} : { database }),
     authenticators: [byHeader],
     modules: [uploads({ store: store?.(folder) ?? diskStore({ folder }), urlKeys: URL_KEYS, cleanEverySeconds: 0, ...more }), ...modules],
-    mount: { '/v1': { '/uploads': Uploads } },
+    mount: { '/v1': { '/uploads': Uploads, ...mount } },
     clock,
     ...appOptions,
   });

@@ -5,6 +5,7 @@ import { jobsAdmin } from './admin/admin.ts';
 import { jobsCommand } from './commands/commands.ts';
 import { durableHandlers } from './durable-handlers.ts';
 import { jobErrors } from './errors.ts';
+import type { JobDefinition } from './job.ts';
 import { JobCatalog } from './job-catalog.ts';
 import { jobMetrics, type JobMetrics } from './job-metrics.ts';
 import { bindJobs, unbindJobs } from './jobs.ts';
@@ -34,7 +35,7 @@ export function jobs(options: JobsOptions): Module {
     admin: jobsAdmin(settings.databases, () => settings.catalog),
     provides: (app) => {
       const durable = durableHandlers(app.eventHandlers);
-      settings = Object.freeze({ ...settings, catalog: new JobCatalog([...options.jobs, ...durable.jobs]) });
+      settings = Object.freeze({ ...settings, catalog: new JobCatalog([...options.jobs, ...durable.jobs, ...jobsOfModules(app)]) });
       return { jobs: durable };
     },
     metrics(registry) {
@@ -63,6 +64,10 @@ export function jobs(options: JobsOptions): Module {
       for (const database of bound.splice(0)) unbindJobs(database);
     },
   };
+}
+
+function jobsOfModules({ modules }: App): JobDefinition[] {
+  return modules.flatMap((module) => (module.jobs ?? []) as readonly JobDefinition[]);
 }
 
 /** What can be known only when the application is there. Every fault is reported at once. */

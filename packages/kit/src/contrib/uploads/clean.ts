@@ -5,7 +5,7 @@ import { uploadsOf } from './in-use.ts';
 import { installationPrefix } from './object-key.ts';
 import { recordChange } from './record-change.ts';
 import { objectsOf } from './reject.ts';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects, scheduleRemovals } from './remove-objects.ts';
 import { scanUploads } from './scan.ts';
 import { addRemovals, changeState, knownKeys, overdueUploads } from './store.ts';
 
@@ -36,7 +36,7 @@ async function expireUploads(db: Db, limit: number): Promise<number> {
     const done = await db.transaction(async (tx) => {
       const after = await changeState(tx, upload.id, 'pending', { state: 'expired' }, late);
       if (after === null) return false;
-      await addRemovals(tx, now, objectsOf(upload));
+      await scheduleRemovals(tx, objectsOf(upload));
       await recordChange(tx, 'expired', { before: upload, after });
       return true;
     });

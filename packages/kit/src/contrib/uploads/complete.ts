@@ -8,8 +8,8 @@ import { newObjectKey } from './object-key.ts';
 import { partsFault, type RequestedPart } from './parts.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
 import { rejectUpload } from './reject.ts';
-import { removeObjects } from './remove-objects.ts';
-import { addRemovals, changeState, findUpload } from './store.ts';
+import { scheduleRemovals } from './remove-objects.ts';
+import { changeState, findUpload } from './store.ts';
 import type { Upload } from './upload.ts';
 import type { StoredObject } from './upload-store.ts';
 
@@ -94,7 +94,7 @@ async function adopt(
   { finalKey, etag, versionId }: { readonly finalKey: string; readonly etag: string; readonly versionId: string | null },
   context: ChangeContext,
 ): Promise<Upload> {
-  const { clock, scan } = uploadsOf(db);
+  const { clock, scan, jobs } = uploadsOf(db);
   const now = clock.now();
   const verdict =
     scan === null
@@ -103,11 +103,12 @@ async function adopt(
   const outcome = await db.transaction(async (tx) => {
     const after = await changeState(tx, upload.id, 'pending', { ...verdict, final_key: finalKey, etag, version_id: versionId });
     const superfluous = after === null ? { key: finalKey } : { key: upload.pending_key };
-    const removals = await addRemovals(tx, now, [superfluous]);
+    const removals = await scheduleRemovals(tx, [superfluous]);
+    if (after !== null && scan !== null) await jobs()?.scan(tx, upload.id);
     if (after !== null) await recordChange(tx, scan === null ? 'completed' : 'quarantined', { before: upload, after }, context);
     return { after, removals };
   });
-  await removeObjects(db, { ids: outcome.removals });
+  await outcome.removals.afterCommit(db);
   if (outcome.after !== null) return outcome.after;
   const current = await findUpload(db, upload.id);
   if (current === null) throw uploadErrors.upload_not_found();

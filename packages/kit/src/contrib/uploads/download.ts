@@ -11,11 +11,21 @@ export interface DownloadAddress {
 
 /** A short-lived address of the file. Only complete uploads have one, and only while the store holds what was verified. */
 export async function downloadAddress(db: Db, upload: Upload): Promise<DownloadAddress> {
-  const { store, clock, downloadSeconds } = uploadsOf(db);
-  const { id, state, final_key: key, content_type: contentType, filename: fileName } = upload;
+  const { store } = uploadsOf(db);
+  const { state, final_key: key } = upload;
   if (state !== 'complete' || key === null) throw uploadErrors.not_ready({ extensions: { state } });
   const found = await store.head(key);
   if (found === null || found.etag !== upload.etag) throw uploadErrors.upload_changed();
+  return signedDownload(db, upload);
+}
+
+/** The address alone, without asking the store whether the object is still the one that was verified. */
+export async function signedDownload(
+  db: Db,
+  { id, final_key: key, content_type: contentType, filename: fileName }: Pick<Upload, 'id' | 'final_key' | 'content_type' | 'filename'>,
+): Promise<DownloadAddress> {
+  const { store, clock, downloadSeconds } = uploadsOf(db);
+  if (key === null) throw uploadErrors.not_ready();
   const expiresAt = new Date(clock.now().getTime() + downloadSeconds * 1000);
   const disposition = isRasterImage(contentType) ? 'inline' : 'attachment';
   const { url } = await store.presign({ operation: 'get', id, key, contentType, fileName, disposition, expiresAt });

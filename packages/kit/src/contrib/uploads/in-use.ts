@@ -19,6 +19,14 @@ export interface UploadsInUse {
   readonly downloadSeconds: number;
   /** Longest time between creation and completion that a mounted controller grants: nothing younger is an orphan. */
   readonly longestLifeSeconds: () => number;
+  /** Null without the jobs module: then this process does the work itself, at once or with the next clean-up. */
+  readonly jobs: () => UploadJobs | null;
+}
+
+/** Stores work for later in the caller's transaction. */
+export interface UploadJobs {
+  scan(tx: Db, uploadId: string): Promise<unknown>;
+  remove(tx: Db, removalIds: readonly string[]): Promise<unknown>;
 }
 
 export const uploadsInUse = moduleState<UploadsInUse>({ name: 'Uploads', setUp: 'add uploads({ store }) to the modules of createApp' });

@@ -13,4 +13,5 @@ export { s3Store, type S3StoreOptions } from './stores/s3-store.ts';
 export type { S3CredentialSource } from './stores/s3-credentials.ts';
 export type { Upload } from './upload.ts';
 export { countReferences, expandUpload, requireUpload, unreferencedUploads, uploadRef, type ExpandedUpload } from './upload-ref.ts';
+export { uploadRelation } from './upload-resource.ts';
 export type { PresignRequest, SignedRequest, StoredObject, StoredPart, StoreHost, UploadStore } from './upload-store.ts';

@@ -2,17 +2,21 @@ import type { App, Module } from '../../app/module.ts';
 import { StartUpError } from '../../app/start-up-error.ts';
 import type { Database } from '../../db/db.ts';
 import { installationId, secretOf } from '../../db/secrets.ts';
+import { findJobs } from '../jobs/jobs.ts';
+import { startJob } from '../jobs/start-job.ts';
 import { uploadsAdmin } from './admin.ts';
 import { processUploads } from './clean.ts';
 import { uploadsCommand } from './commands.ts';
 import { uploadErrors } from './errors.ts';
 import { FileController } from './file-controller.ts';
-import { uploadsInUse } from './in-use.ts';
+import { uploadsInUse, type UploadJobs } from './in-use.ts';
 import { initial } from './migrations/index.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './policy.ts';
 import { DiskStore } from './stores/disk-store.ts';
+import { removeJob, scanJob } from './upload-jobs.ts';
+import { uploadResource } from './upload-resource.ts';
 
 /** Files of users: signed addresses, verified content, clean-up. Mount UploadController, or a subclass with a policy of its own. */
 export function uploads(options: UploadOptions): Module {
@@ -27,6 +31,8 @@ export function uploads(options: UploadOptions): Module {
     migrations: [initial],
     errors: uploadErrors,
     commands: [uploadsCommand],
+    jobs: [scanJob, removeJob],
+    resources: [uploadResource(() => database as Database)],
     admin: uploadsAdmin,
     ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
     async setup(app) {
@@ -45,6 +51,7 @@ export function uploads(options: UploadOptions): Module {
         urlKeys,
         downloadSeconds,
         longestLifeSeconds: () => longestLife(app),
+        jobs: () => (findJobs(db) === undefined ? null : startingJobs),
       });
       database = db;
     },
@@ -66,6 +73,11 @@ export function uploads(options: UploadOptions): Module {
     },
   };
 }
+
+const startingJobs: UploadJobs = {
+  scan: (tx, uploadId) => startJob(tx, scanJob, { upload_id: uploadId }),
+  remove: (tx, removalIds) => startJob(tx, removeJob, { removal_ids: removalIds }),
+};
 
 /** Only addresses that the app serves itself need keys of its own. Without a setting they are signed with a secret of the installation. */
 async function keysFor(app: App, option: readonly string[] | undefined): Promise<readonly string[]> {

@@ -1,10 +1,9 @@
 import type { Db } from '../../db/db.ts';
 import type { KitError } from '../../errors/kit-error.ts';
 import { uploadErrors } from './errors.ts';
-import { uploadsOf } from './in-use.ts';
 import { recordChange, type ChangeContext } from './record-change.ts';
-import { removeObjects } from './remove-objects.ts';
-import { addRemovals, changeState } from './store.ts';
+import { scheduleRemovals } from './remove-objects.ts';
+import { changeState } from './store.ts';
 import type { Upload } from './upload.ts';
 import type { UploadState } from './upload-state.ts';
 
@@ -17,14 +16,13 @@ export async function rejectUpload(
   reason: string,
   context: ChangeContext,
 ): Promise<KitError> {
-  const { clock } = uploadsOf(db);
-  const ids = await db.transaction(async (tx) => {
+  const removals = await db.transaction(async (tx) => {
     const after = await changeState(tx, upload.id, from, { state: 'rejected', reason });
-    if (after === null) return [];
+    if (after === null) return null;
     await recordChange(tx, 'rejected', { before: upload, after }, context);
-    return addRemovals(tx, clock.now(), objectsOf(upload));
+    return scheduleRemovals(tx, objectsOf(upload));
   });
-  await removeObjects(db, { ids });
+  await removals?.afterCommit(db);
   return uploadErrors[code]({ detail: reason });
 }
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.ts';
 import { uploadsOf } from './in-use.ts';
-import { claimRemovals, finishRemoval, postponeRemoval, type Removal } from './store.ts';
+import { addRemovals, claimRemovals, finishRemoval, postponeRemoval, type Removal } from './store.ts';
 
 /** How long a process may take for what it claimed. */
 const LEASE_MS = 60_000;
@@ -10,6 +10,22 @@ export interface RemovalReport {
   readonly removed: number;
   /** Left for the next run, because the store failed. */
   readonly failed: number;
+}
+
+/** Has objects removed, as part of the change that makes them superfluous. `afterCommit` removes them at once where no job does. */
+export async function scheduleRemovals(
+  tx: Db,
+  objects: readonly { readonly key: string; readonly multipartId?: string | null }[],
+): Promise<{ readonly afterCommit: (db: Db) => Promise<void> }> {
+  const { clock, jobs } = uploadsOf(tx);
+  const ids = await addRemovals(tx, clock.now(), objects);
+  const later = jobs();
+  if (later !== null && ids.length > 0) await later.remove(tx, ids);
+  return {
+    async afterCommit(db) {
+      if (later === null) await removeObjects(db, { ids });
+    },
+  };
 }
 
 /** Removes objects that are due: exactly these, or as many as `limit`. A store that fails leaves its row for the next run; the others go on. */

@@ -31,6 +31,15 @@ export async function scanUploads(db: Db, limit: number): Promise<ScanReport> {
   return report;
 }
 
+/** Scans one upload if it waits and is due. Null: it does not. */
+export async function scanUpload(db: Db, id: string): Promise<keyof ScanReport | null> {
+  const { clock, scan } = uploadsOf(db);
+  if (scan === null) return null;
+  const now = clock.now();
+  const [upload] = await claimScans(db, now, new Date(now.getTime() + LEASE_MS), 1, id);
+  return upload === undefined ? null : scanOne(db, upload, scan);
+}
+
 async function scanOne(db: Db, upload: Upload, scan: Scan): Promise<keyof ScanReport> {
   const { store, clock, log } = uploadsOf(db);
   const { id, filename, content_type: contentType, final_key: key, etag } = upload;

@@ -94,14 +94,18 @@ export function overdueUploads(db: Db, now: Date, limit: number): Promise<Upload
   ]);
 }
 
-/** Takes uploads to scan until `leaseUntil`: another process takes them only when this one has not come back by then. */
-export async function claimScans(db: Db, now: Date, leaseUntil: Date, limit: number): Promise<Upload[]> {
+/**
+ * Takes uploads to scan until `leaseUntil`: another process takes them only when this one has not come back by then. `id` takes this one alone, if
+ * it is due.
+ */
+export async function claimScans(db: Db, now: Date, leaseUntil: Date, limit: number, id?: string): Promise<Upload[]> {
   const skip = db.dialect === 'postgres' ? ' for update skip locked' : '';
+  const chosen = id === undefined ? '' : ' and id = $4';
   return db.query<Upload>(
     `update uploads set scan_due_at = $1, scan_attempts = scan_attempts + 1
-     where id in (select id from uploads where state = 'quarantined' and scan_due_at <= $2 order by scan_due_at limit $3${skip})
+     where id in (select id from uploads where state = 'quarantined' and scan_due_at <= $2${chosen} order by scan_due_at limit $3${skip})
      returning ${COLUMNS}`,
-    [leaseUntil, now, limit],
+    [leaseUntil, now, limit, ...(id === undefined ? [] : [id])],
   );
 }
 
@@ -137,6 +141,15 @@ export async function finishRemoval(db: Db, id: string): Promise<void> {
 
 export async function postponeRemoval(db: Db, id: string, dueAt: Date): Promise<void> {
   await db.execute('update upload_removals set due_at = $1 where id = $2', [dueAt, id]);
+}
+
+/** When the next of these removals is due; null when all of them are done. */
+export async function nextRemovalAt(db: Db, ids: readonly string[]): Promise<Date | null> {
+  const list = ids.map((_, index) => `$${index + 1}`).join(', ');
+  const [row] = await db.query<{ due_at: Date }>(`select due_at from upload_removals where id in (${list}) order by due_at limit 1`, [
+    ...ids,
+  ]);
+  return row?.due_at ?? null;
 }
 
 export async function countRemovals(db: Db): Promise<number> {

@@ -1,0 +1,36 @@
+import { one, type ToOne } from '../../crud/relation.ts';
+import { resource, type AnyResource } from '../../crud/resource.ts';
+import type { Db } from '../../db/db.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
+import { signedDownload } from './download.ts';
+import { uploads } from './models.ts';
+import type { Upload } from './upload.ts';
+
+const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'size', 'completed_at']);
+
+/**
+ * Which uploads generic controllers accept and show: complete ones of the caller itself. So a client may send the id of its own upload, of nobody
+ * else's, and `?expand=` shows name, size, type and a signed address.
+ */
+export function uploadResource(database: () => Db): AnyResource {
+  const declared = resource(uploads, {
+    name: 'upload',
+    owner: 'owner_id',
+    rows: ({ tenant }) => ({ state: 'complete', tenant_key: tenant ?? '' }),
+    input: [],
+    hidden: (Object.keys(uploads.columns) as (keyof typeof uploads.columns)[]).filter((name) => !SHOWN.has(name)),
+    computed: {
+      url: {
+        requires: ['id', 'final_key', 'content_type', 'filename'],
+        response: jsonSchema<string>({ type: 'string', description: 'A signed address that works for a few minutes.' }),
+        value: async (row: Pick<Upload, 'id' | 'final_key' | 'content_type' | 'filename'>) => (await signedDownload(database(), row)).url,
+      },
+    },
+  });
+  return declared;
+}
+
+/** The upload that an `uploadRef()` column refers to, for `relations` of a resource: `{ invoice: uploadRelation('invoice_id') }`. */
+export function uploadRelation(column: string): ToOne<(typeof uploads)['columns']> {
+  return one(() => uploads, column);
+}

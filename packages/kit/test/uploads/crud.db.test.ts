@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { uploadRef, uploadRelation } from '../../src/contrib/uploads/index.ts';
+import { CrudController, resource } from '../../src/crud/index.ts';
+import { t } from '../../src/db/column.ts';
+import { migration } from '../../src/db/migrations/migration.ts';
+import { createTable } from '../../src/db/migrations/operation.ts';
+import { model } from '../../src/db/model.ts';
+import { isAuthenticated } from '../../src/permissions/built-ins.ts';
+import { describeDatabases } from '../../src/testing/index.ts';
+import { uploadApp } from './upload-app.ts';
+
+const letters = model('letters', { id: t.uuidv7().pk(), owner_id: t.text(64), title: t.text(100), file_id: uploadRef().nullable() });
+const initial = migration('0001_initial', [
+  createTable('letters', { id: t.uuidv7().pk(), owner_id: t.text(64), title: t.text(100), file_id: t.ref('uploads').nullable() }),
+]);
+const post = { name: 'post', requires: ['uploads'], models: [letters], migrations: [initial] };
+const letterResource = resource(letters, {
+  owner: 'owner_id',
+  input: ['title', 'file_id'],
+  relations: { file: uploadRelation('file_id') },
+});
+class LetterController extends CrudController(letterResource, { permission: isAuthenticated, expand: ['file'] }) {}
+const text = Buffer.from('hello, world');
+
+describeDatabases('uploads in generic controllers', (database) => {
+  const start = () =>
+    uploadApp({ database: database.db, modules: [post], app: { resources: [letterResource] }, mount: { '/letters': LetterController } });
+
+  test('a client may send the id of its own complete upload, and of no other', async () => {
+    await using app = await start();
+    const mine = (await app.upload(text)).body.id;
+    const pending = (await app.announce(text)).body.id;
+    const as = (user: string) => ({ 'x-user': user, 'content-type': 'application/json' });
+    const create = (user: string, fileId: unknown) =>
+      app.call('POST', '/v1/letters', JSON.stringify({ title: 'Hello', file_id: fileId }), as(user));
+    const created = await create('ann', mine);
+    expect(created).toMatchObject({ status: 201, body: { file_id: mine } });
+    const refused = { status: 422, body: { errors: [{ location: ['body', 'file_id'], code: 'unknown_reference' }] } };
+    const unknown = await create('ann', '01900000-0000-7000-8000-000000000000');
+    expect(unknown).toMatchObject(refused);
+    const foreign = await create('bob', mine);
+    expect(foreign).toMatchObject(refused);
+    // Somebody else's upload and a missing one look the same.
+    expect(foreign.body['errors']).toEqual(unknown.body['errors']);
+    expect(await create('ann', pending)).toMatchObject(refused);
+    expect(await create('ann', null)).toMatchObject({ status: 201 });
+    const patch = await app.call('PATCH', `/v1/letters/${String(created.body['id'])}`, JSON.stringify({ file_id: pending }), as('ann'));
+    expect(patch).toMatchObject(refused);
+    expect(await app.call('DELETE', `/v1/uploads/${mine}`)).toMatchObject({ status: 409, body: { code: 'upload_in_use' } });
+  });
+
+  test('?expand= gives name, size, type and a signed address, and nothing of where the file lies', async () => {
+    await using app = await start();
+    const { id } = (await app.upload(text, { filename: 'Brief.txt' })).body;
+    const headers = { 'x-user': 'ann', 'content-type': 'application/json' };
+    const created = await app.call('POST', '/v1/letters', JSON.stringify({ title: 'Hello', file_id: id }), headers);
+    const { body } = await app.call<{ file: Record<string, unknown> }>('GET', `/v1/letters/${String(created.body['id'])}?expand=file`);
+    expect(body.file).toMatchObject({ id, filename: 'Brief.txt', content_type: 'text/plain' });
+    expect(Number(body.file['size'])).toBe(text.length);
+    expect(Object.keys(body.file).toSorted()).toEqual(['completed_at', 'content_type', 'filename', 'id', 'size', 'url']);
+    const file = await app.call('GET', body.file['url'] as string, undefined, {});
+    expect(file.bytes).toEqual(text);
+    expect(file.headers['content-disposition']).toContain('attachment');
+    const list = await app.call<{ items: { file: { url: string } | null }[] }>('GET', '/v1/letters?expand=file');
+    expect(list.body.items.every(({ file: each }) => each === null || each.url.includes('signature='))).toBe(true);
+  });
+});
