@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 import type { KeysetPosition } from './keyset.ts';
 
 /** What a cursor carries. */
@@ -19,10 +19,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES;
 
+/** Key objects, made once: Node prepares bytes anew for every cipher and HMAC (22 µs instead of 7 and 3). */
 interface Key {
   readonly id: Buffer;
-  readonly encryption: Buffer;
-  readonly nonce: Buffer;
+  /** Version and key id: how every cursor of this key begins. */
+  readonly head: Buffer;
+  readonly encryption: KeyObject;
+  readonly nonce: KeyObject;
 }
 
 /**
@@ -42,7 +45,7 @@ export class Cursors {
   /** `bound`: reading needs the same text. */
   write({ position, backwards, count }: CursorContent, bound: string): string {
     const [key] = this.#keys;
-    const head = Buffer.concat([Buffer.from([VERSION]), key.id]);
+    const { head } = key;
     const content = Buffer.from(JSON.stringify([position, backwards ? 1 : 0, count]));
     const associated = associatedData(head, bound);
     const nonce = createHmac('sha256', key.nonce).update(associated).update(content).digest().subarray(0, NONCE_BYTES);
@@ -80,9 +83,11 @@ export class Cursors {
 function keyOf(secret: Uint8Array): Key {
   if (secret.length !== CURSOR_KEY_BYTES) throw new TypeError(`A cursor key has ${CURSOR_KEY_BYTES} bytes, not ${secret.length}.`);
   const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `kit cursor ${purpose}`, CURSOR_KEY_BYTES));
-  return { id: derive('id').subarray(0, KEY_ID_BYTES), encryption: derive('encryption'), nonce: derive('nonce') };
+  const id = derive('id').subarray(0, KEY_ID_BYTES);
+  const head = Buffer.concat([Buffer.from([VERSION]), id]);
+  return { id, head, encryption: createSecretKey(derive('encryption')), nonce: createSecretKey(derive('nonce')) };
 }
 
 function associatedData(head: Buffer, bound: string): Buffer {
-  return Buffer.concat([head, createHash('sha256').update(bound).digest()]);
+  return Buffer.concat([head, hash('sha256', bound, 'buffer')]);
 }
