@@ -11,6 +11,8 @@ type Source = string | Database;
 export class Databases {
   readonly #sources: ReadonlyMap<string, Source>;
   readonly #open = new Map<string, Database>();
+  /** By name; made again after one was opened or closed. */
+  #all: Readonly<Record<string, Database>> | undefined;
 
   constructor(sources: ReadonlyMap<string, Source>) {
     this.#sources = sources;
@@ -21,6 +23,7 @@ export class Databases {
     for (const [name, source] of this.#sources) {
       if (typeof source !== 'string' || this.#open.has(name)) continue;
       this.#open.set(name, await openDatabase(source, { name, clock, log, createFile }));
+      this.#all = undefined;
     }
   }
 
@@ -32,7 +35,7 @@ export class Databases {
   }
 
   get all(): Readonly<Record<string, Database>> {
-    return Object.fromEntries(this.#open);
+    return (this.#all ??= Object.freeze(Object.fromEntries(this.#open)));
   }
 
   /** Closes all of them, even when one fails. */
@@ -41,6 +44,7 @@ export class Databases {
       const database = this.#open.get(name);
       if (typeof source !== 'string' || database === undefined) continue;
       this.#open.delete(name);
+      this.#all = undefined;
       await database.close().catch((error: unknown) => log.error({ err: error, database: name }, 'a database could not be closed'));
     }
   }

@@ -49,10 +49,10 @@ export interface BulkAccess {
   readonly writer: Writer;
   readonly lookup: ModelColumn;
   readonly options: { readonly etag?: 'required' | 'optional' | false };
-  request(context: Context, action: string): Promise<CrudRequest>;
-  singleShape(context: Context, request: CrudRequest, rows: number): Promise<{ readonly shape: Shape }>;
+  request(context: Context, action: string): CrudRequest | Promise<CrudRequest>;
+  singleShape(context: Context, request: CrudRequest, rows: number): { readonly shape: Shape } | Promise<{ readonly shape: Shape }>;
   /** 404 for a parent in the address that the caller does not see. */
-  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<unknown>;
+  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): unknown;
   writeOptions(context: Context, shape: Shape): WriteOptions;
   rowKey(text: string): RowKey;
 }

@@ -3,7 +3,7 @@ import { operatorsOf, type WhereOperator } from '../db/where/operators.ts';
 import type { Where } from '../db/where/where.ts';
 import { columnJsonSchema } from '../db/column-json.ts';
 import type { FieldError } from '../errors/kit-error.ts';
-import { jsonSchemaOf, type JsonSchema } from '../http/schema.ts';
+import { jsonSchemaOf, type JsonSchema, type SchemaResult } from '../http/schema.ts';
 import { compileCoercions } from '../http/json/coerce.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { Visibility } from './crud-request.ts';
@@ -167,27 +167,34 @@ function sentence(fault: string): string {
 }
 
 /** Reads a custom filter's parameter by its schema and asks it for its condition. */
-export async function readCustomFilter(
+export function readCustomFilter(
   filter: CustomFilter,
   given: unknown,
   location: readonly (string | number)[],
   caller: CrudCaller,
   faults: FieldError[],
-): Promise<Where | undefined> {
-  const result = await filter.schema['~standard'].validate(given);
-  if (result.issues !== undefined) {
+): Where | undefined | Promise<Where | undefined> {
+  const condition = (result: SchemaResult<unknown>) => {
+    if (result.issues === undefined) return filter.where(result.value as never, caller) as Where;
     for (const issue of result.issues) faults.push({ location, code: issue.code ?? 'invalid', message: issue.message });
     return undefined;
-  }
-  return filter.where(result.value as never, caller) as Where;
+  };
+  const result = filter.schema['~standard'].validate(given);
+  return result instanceof Promise ? result.then(condition) : condition(result);
 }
 
 /** The text of a parameter as the custom filter's schema wants it: numbers and booleans out of text. */
 export function coerceParameter(filter: CustomFilter, given: string | string[]): unknown {
-  const json = { type: 'object', properties: { value: jsonSchemaOf(filter.schema, 'input') } };
-  const coercion = compileCoercions(json).get('value');
-  return coercion === undefined || coercion === null ? given : coercion(given);
+  let coercion = coercions.get(filter);
+  if (coercion === undefined) {
+    const json = { type: 'object', properties: { value: jsonSchemaOf(filter.schema, 'input') } };
+    coercions.set(filter, (coercion = compileCoercions(json).get('value') ?? unchanged));
+  }
+  return coercion(given);
 }
+
+const coercions = new WeakMap<CustomFilter, (given: string | string[]) => unknown>();
+const unchanged = (given: string | string[]): unknown => given;
 
 /** How the parameter is documented. */
 export function filterJsonSchema(parameter: FilterParameter): JsonSchema {

@@ -14,11 +14,16 @@ export interface ListAccess {
   readonly policy: Policy;
   readonly list: ListDeclaration;
   readonly output: ReadonlySet<string> | undefined;
-  request(context: Context, action: string): Promise<CrudRequest>;
-  visibilityOf(request: CrudRequest): Promise<(policy: Policy) => Visibility>;
+  request(context: Context, action: string): CrudRequest | Promise<CrudRequest>;
+  visibilityOf(request: CrudRequest): ((policy: Policy) => Visibility) | Promise<(policy: Policy) => Visibility>;
   shape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape;
   /** A permission about objects, as a condition. */
-  permittedRows(context: Context, request: CrudRequest): Promise<CompiledWhere[]>;
+  permittedRows(context: Context, request: CrudRequest): readonly CompiledWhere[] | Promise<readonly CompiledWhere[]>;
   /** Rows of the parent in the address. */
-  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<CompiledWhere[]>;
+  parentRows(
+    context: Context,
+    request: CrudRequest,
+    db: Db,
+    mustExist: boolean,
+  ): readonly CompiledWhere[] | Promise<readonly CompiledWhere[]>;
 }

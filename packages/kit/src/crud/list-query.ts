@@ -84,19 +84,10 @@ export class ListQueryReader {
   }
 
   /** The names this caller may use. */
-  #names(isQueryMethod: boolean): string[] {
-    const { filters, search, ordering, page, isSparse, expand } = this.#list;
-    const paging = page.style === 'cursor' ? ['limit', 'cursor'] : ['limit', 'offset'];
-    if (isQueryMethod) return paging;
-    return [
-      ...[...filters.usable(this.#visibilityOf)].map(({ name }) => name),
-      ...(search.length > 0 ? ['search'] : []),
-      ...(ordering === undefined ? [] : ['ordering']),
-      ...paging,
-      ...(isSparse ? ['fields'] : []),
-      ...(expand.size > 0 ? ['expand'] : []),
-      ...(this.#offersDeleted ? ['deleted'] : []),
-    ];
+  #names(isOffered: (name: string) => boolean, more: readonly string[]): string[] {
+    const filters = [...this.#list.filters.usable(this.#visibilityOf)].map(({ name }) => name);
+    const all = [...filters, ...namesBesideFilters(this.#list), ...(this.#offersDeleted ? ['deleted'] : [])];
+    return [...all.filter(isOffered), ...more];
   }
 
   /** The query string of an export: a list without pages, with to-one relations only, and a format. */
@@ -128,18 +119,17 @@ export class ListQueryReader {
     return [...this.#list.expand].filter((path) => this.#isExpandable(path, false));
   }
 
-  readGet(given: QueryValues): Promise<ListRequest> {
+  readGet(given: QueryValues): ListRequest | Promise<ListRequest> {
     return this.#readList(given, () => true);
   }
 
-  async #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): Promise<ListRequest> {
-    const where: Where[] = [];
+  #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): ListRequest | Promise<ListRequest> {
+    const conditions: (Where | undefined | Promise<Where | undefined>)[] = [];
     const bound: [string, unknown][] = [];
-    const names = Object.keys(given);
     const { filters } = this.#list;
+    const others = namesBesideFilters(this.#list);
     let filterCount = 0;
-    let known: ReadonlySet<string> | undefined;
-    for (const name of names) {
+    for (const name of Object.keys(given)) {
       const value = given[name] as string | string[];
       const parameter = filters.parameters.get(name);
       if (parameter !== undefined && filters.isUsable(parameter, this.#visibilityOf)) {
@@ -148,22 +138,35 @@ export class ListQueryReader {
           this.#refuse(['query', name], 'too_many', `At most ${limits.filters} filters in one request.`);
         if (filterCount > limits.filters) continue;
         bound.push([name, value]);
-        const condition =
+        conditions.push(
           parameter.kind === 'column'
             ? readColumnFilter(parameter, value, this.#faults)
-            : await readCustomFilter(
+            : readCustomFilter(
                 parameter.filter,
                 coerceParameter(parameter.filter, value),
                 ['query', name],
                 callerOf(this.#request),
                 this.#faults,
-              );
-        if (condition !== undefined) where.push(condition);
-        continue;
+              ),
+        );
+      } else if (parameter !== undefined || !others.has(name) || !isOffered(name)) {
+        const known = this.#names(isOffered, more);
+        if (parameter !== undefined || !known.includes(name)) this.#refuseName(name, known);
       }
-      known ??= new Set([...this.#names(false).filter(isOffered), ...more]);
-      if (!known.has(name) || parameter !== undefined) this.#refuseName(name, [...known]);
     }
+    const isPending = conditions.some((condition) => condition instanceof Promise);
+    return isPending
+      ? Promise.all(conditions.map(async (condition) => condition)).then((settled) => this.#listRequest(given, isOffered, settled, bound))
+      : this.#listRequest(given, isOffered, conditions as (Where | undefined)[], bound);
+  }
+
+  #listRequest(
+    given: QueryValues,
+    isOffered: (name: string) => boolean,
+    conditions: readonly (Where | undefined)[],
+    bound: [string, unknown][],
+  ): ListRequest {
+    const where = conditions.filter((condition) => condition !== undefined);
     const search = this.#search(given['search'], ['query', 'search']);
     const ordering = this.#ordering(given['ordering']);
     const shape = this.#shape(given, !isOffered('limit'));
@@ -181,7 +184,7 @@ export class ListQueryReader {
 
   /** The body of QUERY; paging stays in the query string. */
   async readQuery(given: QueryValues, body: Readonly<Record<string, unknown>>): Promise<ListRequest> {
-    const known = this.#names(true);
+    const known = pagingNames(this.#list);
     for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
     const { filters } = this.#list;
     const where: Where[] = [];
@@ -271,7 +274,7 @@ export class ListQueryReader {
     location: readonly (string | number)[] = ['query', 'ordering'],
   ): readonly OrderTerm[] {
     const { policy, ordering } = this.#list;
-    if (given === undefined || ordering === undefined) return defaultOrdering(policy, ordering);
+    if (given === undefined || ordering === undefined) return orderingUnlessGiven(this.#list);
     const names = [given]
       .flat()
       .flatMap((text) => text.split(','))
@@ -327,6 +330,37 @@ export class ListQueryReader {
   #finish(): void {
     if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
   }
+}
+
+const namesOf = new WeakMap<ListDeclaration, ReadonlySet<string>>();
+
+/** The parameters of a list that are no filters. */
+function namesBesideFilters(list: ListDeclaration): ReadonlySet<string> {
+  let names = namesOf.get(list);
+  if (names === undefined) {
+    const { search, ordering, isSparse, expand } = list;
+    names = new Set([
+      ...(search.length > 0 ? ['search'] : []),
+      ...(ordering === undefined ? [] : ['ordering']),
+      ...pagingNames(list),
+      ...(isSparse ? ['fields'] : []),
+      ...(expand.size > 0 ? ['expand'] : []),
+    ]);
+    namesOf.set(list, names);
+  }
+  return names;
+}
+
+function pagingNames({ page }: ListDeclaration): readonly string[] {
+  return page.style === 'cursor' ? ['limit', 'cursor'] : ['limit', 'offset'];
+}
+
+const defaultOrderings = new WeakMap<ListDeclaration, readonly OrderTerm[]>();
+
+function orderingUnlessGiven(list: ListDeclaration): readonly OrderTerm[] {
+  let ordering = defaultOrderings.get(list);
+  if (ordering === undefined) defaultOrderings.set(list, (ordering = defaultOrdering(list.policy, list.ordering)));
+  return ordering;
 }
 
 const FAULTS_MAX = 100;

@@ -65,7 +65,8 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
   const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
-  if (list.cursor !== undefined && (from === undefined || !keyset.accepts(from.position))) throw invalidCursor();
+  const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
+  if (list.cursor !== undefined && values === undefined) throw invalidCursor();
   const where = await conditions(request, policy, list.where, context.fixed);
   const unit = unitFor(
     shape,
@@ -79,13 +80,13 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
     limit: list.limit + 1,
     rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm: context.isFreeForm,
-    ...(from === undefined
+    ...(from === undefined || values === undefined
       ? {}
       : {
           after: {
             shape: `${backwards ? '<' : '>'}${keyset.positionShape(from.position)}`,
             text: (first: number) => keyset.text(db.dialect, from.position, backwards, first),
-            values: keyset.values(db.dialect, from.position),
+            values,
           },
         }),
   };
@@ -288,7 +289,8 @@ export function invalidCursor(): Error {
 
 /** The query string with one parameter set, the others as they were sent: also empty and repeated ones. */
 function linkTo(queryString: string, name: string, value: string): string {
-  return `?${[`${name}=${value}`, ...without(queryString, [name])].join('&')}`;
+  const others = without(queryString, [name]);
+  return others.length === 0 ? `?${name}=${value}` : `?${name}=${value}&${others.join('&')}`;
 }
 
 /** The same list from its start. */

@@ -25,6 +25,7 @@ import { describeResource } from './meta.ts';
 import { Stats } from './stats.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
+import { httpCrudRequest } from './http-crud-request.ts';
 import { limits } from './limits.ts';
 import { firstPage, type ListPage, readList, unitFor } from './list.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
@@ -43,6 +44,7 @@ import { Writer, type WriteOptions } from './write.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
+type Maybe<T> = T | Promise<T>;
 
 /** What the answer of an operation is, besides its value. */
 interface AnswerFacts {
@@ -154,35 +156,23 @@ export class Operations {
     return output === undefined ? undefined : new Set(output);
   }
 
-  async request(context: Context, action: string): Promise<CrudRequest> {
+  request(context: Context, action: string): Maybe<CrudRequest> {
     const exchange = exchangeOf(context.request);
-    const tenant = exchange.tenant;
-    return {
-      context: exchange,
-      user: exchange.user,
-      principal: exchange.principal,
-      tenant: typeof tenant === 'string' || tenant === null ? tenant : await tenant,
-      action,
-      clock: context.clock,
-      services: context.services,
-      requestId: context.requestId,
-      databases: context.databases,
-      isAdmin: false,
-      visibilities: new Map(),
-      scopes: new Map(),
-    };
+    const { tenant } = exchange;
+    return tenant instanceof Promise
+      ? tenant.then((settled) => httpCrudRequest(exchange, settled, action))
+      : httpCrudRequest(exchange, tenant, action);
   }
 
-  async visibilityOf(request: CrudRequest): Promise<(policy: Policy) => Visibility> {
-    for (const policy of this.#involved) {
-      const visibility = policy.visibility(request);
-      if (visibility instanceof Promise) await visibility;
-    }
-    return (policy) => policy.visibility(request) as Visibility;
+  visibilityOf(request: CrudRequest): Maybe<(policy: Policy) => Visibility> {
+    const pending = this.#involved.map((policy) => policy.visibility(request)).filter((visibility) => visibility instanceof Promise);
+    const visibilityOf = (policy: Policy) => policy.visibility(request) as Visibility;
+    return pending.length === 0 ? visibilityOf : Promise.all(pending).then(() => visibilityOf);
   }
 
   shape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters, pageSize: number): Shape {
-    const masks = this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+    let masks = '';
+    for (const policy of this.#involved) masks += `${visibilityOf(policy).mask}/`;
     refuseCostlyExpand(expand, undefined, pageSize);
     const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () => {
       const maker = new ShapeMaker(visibilityOf);
@@ -279,20 +269,31 @@ export class Operations {
   }
 
   /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
-  async permittedRows(context: Context, request: CrudRequest): Promise<CompiledWhere[]> {
+  permittedRows(context: Context, request: CrudRequest): Maybe<readonly CompiledWhere[]> {
     const exchange = exchangeOf(context.request);
-    if (exchange.verdict !== 'unknown') return [];
+    return exchange.verdict === 'unknown' ? this.#rowsOfPermission(exchange, request) : NO_CONDITIONS;
+  }
+
+  async #rowsOfPermission(exchange: Exchange, request: CrudRequest): Promise<readonly CompiledWhere[]> {
     const rows = await exchange.route?.permission.rows(exchange);
-    if (rows === undefined) return [];
+    if (rows === undefined) return NO_CONDITIONS;
     exchange.verdict = true;
     return [this.policy.compile(request, rows as Where | boolean)];
   }
 
   /** Rows of the parent in the address. A parent the caller does not see is a 404 for the whole request. */
-  async parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<CompiledWhere[]> {
+  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Maybe<readonly CompiledWhere[]> {
     const { parent } = this;
-    if (parent === undefined) return [];
-    const { edge } = parent;
+    return parent === undefined ? NO_CONDITIONS : this.#rowsOfParent(parent, context, request, db, mustExist);
+  }
+
+  async #rowsOfParent(
+    { edge }: { readonly edge: Edge },
+    context: Context,
+    request: CrudRequest,
+    db: Db,
+    mustExist: boolean,
+  ): Promise<readonly CompiledWhere[]> {
     const value = this.parentValue(context);
     await edge.target.scope(request);
     if (mustExist) {
@@ -330,8 +331,14 @@ export class Operations {
   };
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */
-  async singleShape(context: Context, request: CrudRequest, rows = 1): Promise<{ readonly shape: Shape; readonly isFreeForm: boolean }> {
-    const visibilityOf = await this.visibilityOf(request);
+  singleShape(context: Context, request: CrudRequest, rows = 1): Maybe<SingleShape> {
+    const visibilityOf = this.visibilityOf(request);
+    return visibilityOf instanceof Promise
+      ? visibilityOf.then((settled) => this.#shapeAsked(context, request, settled, rows))
+      : this.#shapeAsked(context, request, visibilityOf, rows);
+  }
+
+  #shapeAsked(context: Context, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, rows: number): SingleShape {
     const given = context.query as QueryValues;
     const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, visibilityOf).readShape(given);
     return { shape: this.shape(visibilityOf, parameters, rows), isFreeForm: parameters !== WHOLE };
@@ -693,9 +700,15 @@ export interface AnyRowWriter {
   transition(key: string, name: string, input?: unknown): Promise<Item>;
 }
 
+interface SingleShape {
+  readonly shape: Shape;
+  readonly isFreeForm: boolean;
+}
+
 type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
 const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
+const NO_CONDITIONS: readonly CompiledWhere[] = Object.freeze([]);
 /** Combinations of more filters than this get no statement name of their own on the server. */
 const FILTERS_NAMED_MAX = 4;
 

@@ -1,5 +1,6 @@
 import { columnDefinition, type ColumnSettings } from '../db/column.ts';
 import { valueFault } from '../db/column-codec.ts';
+import type { ColumnDefinition } from '../db/table-definition.ts';
 
 /** A value that was read, or what is wrong with its text. */
 export type ReadValue = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
@@ -28,8 +29,16 @@ export function readJsonValue(settings: ColumnSettings, json: unknown): ReadValu
 }
 
 function checked(settings: ColumnSettings, value: unknown): ReadValue {
-  const fault = valueFault(value, columnDefinition({ ...settings, nullable: false }));
+  const fault = valueFault(value, definitionOf(settings));
   return fault === undefined ? { value } : { fault };
+}
+
+const definitions = new WeakMap<ColumnSettings, ColumnDefinition>();
+
+function definitionOf(settings: ColumnSettings): ColumnDefinition {
+  let definition = definitions.get(settings);
+  if (definition === undefined) definitions.set(settings, (definition = columnDefinition({ ...settings, nullable: false })));
+  return definition;
 }
 
 function readText(settings: ColumnSettings, text: string): ReadValue {

@@ -51,10 +51,16 @@ export class SelectUnit {
   readonly #root: Table;
   readonly #tables: Table[] = [];
   readonly #extra: readonly string[];
+  readonly #isChild: boolean;
+  #joined: readonly Policy[] | undefined;
 
-  /** `extra`: columns of the root that the caller of `build` needs, shown or not: the ordering's, the version. */
-  constructor(shape: Shape, extra: readonly string[] = []) {
+  /**
+   * `extra`: columns of the root that the caller of `build` needs, shown or not: the ordering's, the version. `isChild`: the statement adds
+   * columns of its own, which are no members of the item.
+   */
+  constructor(shape: Shape, extra: readonly string[] = [], isChild = false) {
     this.shape = shape;
+    this.#isChild = isChild;
     this.key = `${shape.key}+${extra.join()}`;
     const batches: Batch[] = [];
     this.#root = this.#table(shape.policy, '', shape, batches, []);
@@ -111,8 +117,8 @@ export class SelectUnit {
   }
 
   /** The policies whose rows the statement reads through relations, in the order of their placeholders. */
-  joined(): Policy[] {
-    return this.#tables.slice(1).map(({ policy }) => policy);
+  joined(): readonly Policy[] {
+    return (this.#joined ??= this.#tables.slice(1).map(({ policy }) => policy));
   }
 
   columnsSql(): string {
@@ -150,17 +156,18 @@ export class SelectUnit {
   /** Turns rows that this unit selected into items. `caller` is what computed fields and rules about rows ask. */
   build(rows: readonly Item[], request: CrudRequest, caller: () => CrudCaller): Item[] | Promise<Item[]> {
     if (this.#isIdentity) return rows as Item[];
-    if (!this.needsCode) return rows.map((row) => assemble(this.#root, row));
+    if (!this.needsCode) return rows.map(assemblerOf(this.#root));
     return Promise.all(rows.map((row) => this.#assembleSlowly(this.#root, row, request, caller)));
   }
 
   /** Turns a whole row of the table into an item: it may have columns that the caller must not see. */
   buildWhole(row: Item, request: CrudRequest, caller: () => CrudCaller): Item | Promise<Item> {
-    return this.needsCode ? this.#assembleSlowly(this.#root, row, request, caller) : assemble(this.#root, row);
+    return this.needsCode ? this.#assembleSlowly(this.#root, row, request, caller) : assemblerOf(this.#root)(row);
   }
 
   get #isIdentity(): boolean {
     return (
+      !this.#isChild &&
       this.#tables.length === 1 &&
       !this.needsCode &&
       this.shape.nulls.length === 0 &&
@@ -170,7 +177,7 @@ export class SelectUnit {
   }
 
   async #assembleSlowly(table: Table, row: Item, request: CrudRequest, caller: () => CrudCaller): Promise<Item> {
-    const item = assemble(table, row);
+    const item = assemblerOf(table)(row);
     const { shape, prefix } = table;
     if (shape === undefined) return item;
     const whole = codeRow(table, row);
@@ -194,17 +201,33 @@ export class SelectUnit {
   }
 }
 
-function assemble(table: Table, row: Item): Item {
-  const { prefix, shape, joins } = table;
-  const item: Item = {};
-  if (shape === undefined) return item;
-  for (const { name } of shape.columns) item[name] = row[`${prefix}${name}`];
-  for (const name of shape.nulls) item[name] = null;
-  for (const { edge, table: joined } of joins) {
-    if (joined.shape === undefined) continue;
-    item[edge.name] = row[`${joined.prefix}${joined.policy.key.name}`] === null ? null : assemble(joined, row);
+type Assembler = (row: Item) => Item;
+
+const assemblers = new WeakMap<Table, Assembler>();
+
+/** Turns a row into an item by a function written for its columns: an object literal is several times faster than a loop over names. */
+function assemblerOf(table: Table): Assembler {
+  let assembler = assemblers.get(table);
+  if (assembler === undefined) {
+    // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted names only
+    assembler = new Function('row', `return ${literal(table)};`) as Assembler;
+    assemblers.set(table, assembler);
   }
-  return item;
+  return assembler;
+}
+
+/** `{["id"]:row["id"],["customer"]:row["1.id"]===null?null:{…}}`; computed names, so that `__proto__` would be data. */
+function literal({ prefix, shape, joins }: Table): string {
+  if (shape === undefined) return '{}';
+  const value = (name: string) => `row[${JSON.stringify(name)}]`;
+  const members = [
+    ...shape.columns.map(({ name }) => [name, value(`${prefix}${name}`)]),
+    ...shape.nulls.map((name) => [name, 'null']),
+    ...joins
+      .filter(({ table }) => table.shape !== undefined)
+      .map(({ edge, table }) => [edge.name, `${value(`${table.prefix}${table.policy.key.name}`)}===null?null:${literal(table)}`]),
+  ];
+  return `{${members.map(([name, source]) => `[${JSON.stringify(name)}]:${source}`).join(',')}}`;
 }
 
 /** Every column of the table that was read, for rules that look at the row. */

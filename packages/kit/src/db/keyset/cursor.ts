@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 import type { KeysetPosition } from './keyset.ts';
 
 /** What a cursor carries. */
@@ -19,18 +19,19 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES;
 
-/** Key objects, made once: Node prepares bytes anew for every cipher and HMAC (22 µs instead of 7 and 3). */
 interface Key {
   readonly id: Buffer;
   /** Version and key id: how every cursor of this key begins. */
   readonly head: Buffer;
+  /** Made once: Node prepares a key that is given as bytes anew for every cipher (22 µs instead of 7). */
   readonly encryption: KeyObject;
-  readonly nonce: KeyObject;
+  /** In base64url. */
+  readonly nonce: string;
 }
 
 /**
  * Writes and reads cursors: opaque, and good only for what they were made for. AES-256-GCM over the content, with everything the caller
- * binds it to (user, tenant, operation, filters, ordering) as associated data. The nonce is an HMAC of the content: equal pages have equal
+ * binds it to (user, tenant, operation, filters, ordering) as associated data. The nonce is made of the content: equal pages have equal
  * cursors, so that a list's ETag stays the same. The first key writes, all read.
  */
 export class Cursors {
@@ -46,10 +47,10 @@ export class Cursors {
   write({ position, backwards, count }: CursorContent, bound: string): string {
     const [key] = this.#keys;
     const { head } = key;
-    const content = Buffer.from(JSON.stringify([position, backwards ? 1 : 0, count]));
-    const associated = associatedData(head, bound);
-    const nonce = createHmac('sha256', key.nonce).update(associated).update(content).digest().subarray(0, NONCE_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associated);
+    const content = JSON.stringify([position, backwards ? 1 : 0, count]);
+    const digest = digestOf(bound);
+    const nonce = nonceOf(key, digest, content);
+    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(head, digest));
     const cursor = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
     if (cursor.length > CURSOR_LENGTH_MAX)
       throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
@@ -70,7 +71,7 @@ export class Cursors {
       const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
-      decipher.setAAD(associatedData(head, bound)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      decipher.setAAD(associatedData(head, digestOf(bound))).setAuthTag(bytes.subarray(-TAG_BYTES));
       const content = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
       const [position, backwards, count] = JSON.parse(content.toString('utf8')) as [KeysetPosition, 0 | 1, number | null];
       return { position, backwards: backwards === 1, count };
@@ -85,9 +86,22 @@ function keyOf(secret: Uint8Array): Key {
   const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `kit cursor ${purpose}`, CURSOR_KEY_BYTES));
   const id = derive('id').subarray(0, KEY_ID_BYTES);
   const head = Buffer.concat([Buffer.from([VERSION]), id]);
-  return { id, head, encryption: createSecretKey(derive('encryption')), nonce: createSecretKey(derive('nonce')) };
+  return { id, head, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
 }
 
-function associatedData(head: Buffer, bound: string): Buffer {
-  return Buffer.concat([head, hash('sha256', bound, 'buffer')]);
+/** As text: making a buffer of a hash costs more than the hash. */
+function digestOf(bound: string): string {
+  return hash('sha256', bound, 'base64url');
+}
+
+function associatedData(head: Buffer, digest: string): Buffer {
+  return Buffer.concat([head, Buffer.from(digest, 'latin1')]);
+}
+
+/**
+ * SHA-256 over the key and what is encrypted, cut to 96 of its 256 bits: nobody without the key can tell it from a random nonce, and what is
+ * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much.
+ */
+function nonceOf({ nonce }: Key, digest: string, content: string): Buffer {
+  return Buffer.from(hash('sha256', `${nonce}${digest}${content}`, 'base64url'), 'base64url').subarray(0, NONCE_BYTES);
 }

@@ -27,23 +27,30 @@ export type KeysetPosition = readonly unknown[];
  */
 export class Keyset {
   readonly columns: readonly KeysetColumn[];
+  /** Names the ordering: `-created_at,-id`. */
+  readonly shape: string;
   readonly #encoders: readonly ColumnEncoder[];
   /** All NOT NULL and one direction: one comparison of rows, which both databases read from an index. */
   readonly #isRowComparison: boolean;
+  /** By dialect and direction. */
+  readonly #orders = new Map<string, string>();
 
   constructor(columns: readonly KeysetColumn[]) {
     this.columns = columns;
+    this.shape = columns.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join();
     this.#encoders = columns.map(({ name, definition }) => columnEncoder(name, definition));
     this.#isRowComparison = columns.every(({ definition, descending }) => !definition.nullable && descending === columns[0]?.descending);
   }
 
-  /** Names the ordering: `-created_at,-id`. */
-  get shape(): string {
-    return this.columns.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join();
-  }
-
   /** What follows ORDER BY. Backwards pages are read in the opposite order. */
   orderSql(dialect: Dialect, backwards = false): string {
+    const key = `${dialect}${backwards ? ' backwards' : ''}`;
+    let text = this.#orders.get(key);
+    if (text === undefined) this.#orders.set(key, (text = this.#writeOrder(dialect, backwards)));
+    return text;
+  }
+
+  #writeOrder(dialect: Dialect, backwards: boolean): string {
     const terms = this.columns.flatMap(({ sql, definition, descending }) => {
       const nulls = definition.nullable ? ` nulls ${backwards ? 'first' : 'last'}` : '';
       return comparableSql(sql, definition, dialect).map((term) => `${term} ${descending === backwards ? 'asc' : 'desc'}${nulls}`);
@@ -63,11 +70,15 @@ export class Keyset {
 
   /** Whether the values are some that the columns can hold: a cursor may be older than the columns. */
   accepts(position: KeysetPosition): boolean {
+    return this.valuesIfAccepted('sqlite', position) !== undefined;
+  }
+
+  /** {@link values}, or undefined where {@link accepts} says no. */
+  valuesIfAccepted(dialect: Dialect, position: KeysetPosition): unknown[] | undefined {
     try {
-      this.#encode(position);
-      return true;
+      return this.values(dialect, position);
     } catch {
-      return false;
+      return undefined;
     }
   }
 

@@ -75,13 +75,18 @@ export class SqliteEngine implements Engine {
   }
 
   runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
-    if (this.#inMemory || !isReadOnly(text)) return undefined;
+    const connection = this.#inMemory || !isReadOnly(text) ? this.#freeWriter() : this.#reader;
     try {
-      return this.#reader.run(text, parameters, as);
+      return connection?.run(text, parameters, as);
     } catch (error) {
       if (isBusy(error)) return undefined;
       throw error;
     }
+  }
+
+  /** The writer when nobody has it or waits for it: a statement that ends at once needs no turn. */
+  #freeWriter(): SqliteConnection | undefined {
+    return this.#queue.isHeld || this.#closed || openScopeOf(this) !== undefined ? undefined : this.writer;
   }
 
   async run(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): Promise<StatementResult> {

@@ -4,7 +4,7 @@ import type { Columns } from '../rows.ts';
 import { evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
 import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
-import { whereShape, whereValues, writeWhere } from './write-where.ts';
+import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
 import type { RelatedColumns, Where, WhereRelations } from './where.ts';
 
 /** A tree that was checked against its model, ready to be a part of a statement. */
@@ -41,10 +41,15 @@ export class CompiledWhere {
     return whereValues(this.#node, dialect);
   }
 
+  /** Appends {@link values} to the parameters of a statement. */
+  pushValues(dialect: Dialect, parameters: unknown[]): void {
+    pushWhereValues(this.#node, dialect, parameters);
+  }
+
   /** The condition, with its values appended to the parameters of a statement. */
   append(dialect: Dialect, alias: string, parameters: unknown[]): string {
     const text = this.text(dialect, alias, parameters.length + 1);
-    parameters.push(...this.values(dialect));
+    this.pushValues(dialect, parameters);
     return text;
   }
 

@@ -22,11 +22,12 @@ import type { WhereRelation, WhereRelations } from './where.ts';
 /** Deeper trees are a mistake: policies of relations that lead to each other, usually. */
 const DEPTH_MAX = 32;
 
-/** Where in a tree we are. */
+/** Where in a tree we are. Trees are parsed with every request, and few are refused: the path is put together for a refusal only. */
 interface Place {
   readonly model: Model;
   readonly relations: WhereRelations | undefined;
-  readonly path: string;
+  readonly outer: Place | undefined;
+  readonly step: string | number;
   readonly depth: number;
 }
 
@@ -35,7 +36,7 @@ interface Place {
  * a condition that is skipped would show more rows than were meant.
  */
 export function parseWhere(model: Model, where: unknown, relations?: WhereRelations): WhereNode {
-  return parseTree(where, { model, relations, path: 'where', depth: 0 });
+  return parseTree(where, { model, relations, outer: undefined, step: 'where', depth: 0 });
 }
 
 function parseTree(where: unknown, place: Place): WhereNode {
@@ -43,7 +44,9 @@ function parseTree(where: unknown, place: Place): WhereNode {
   if (typeof where === 'boolean') return where ? TRUE : FALSE;
   if (where instanceof SqlCondition) return parseSql(where, place);
   if (!isPlainObject(where)) throw refuse(place, 'must be an object of conditions');
-  return allOf(sortedNames(where).map((name) => parseMember(name, where[name], inside(place, `.${name}`))));
+  const names = sortedNames(where);
+  if (names.length === 1) return parseMember(names[0] as string, where[names[0] as string], inside(place, names[0] as string));
+  return allOf(names.map((name) => parseMember(name, where[name], inside(place, name))));
 }
 
 function parseMember(name: string, value: unknown, place: Place): WhereNode {
@@ -61,7 +64,7 @@ function parseMember(name: string, value: unknown, place: Place): WhereNode {
 function parseList(value: unknown, place: Place): WhereNode[] {
   if (!Array.isArray(value)) throw refuse(place, 'must be a list of conditions');
   // Not map: it would pass over the holes of a sparse list.
-  return Array.from(value, (item: unknown, index) => parseTree(item, inside(place, `[${index}]`)));
+  return Array.from(value, (item: unknown, index) => parseTree(item, inside(place, index)));
 }
 
 function parseColumn(column: ModelColumn, value: unknown, place: Place): WhereNode {
@@ -69,7 +72,8 @@ function parseColumn(column: ModelColumn, value: unknown, place: Place): WhereNo
   if (!isPlainObject(value)) return parseOperator(column, 'eq', value, place);
   const names = sortedNames(value);
   if (names.length === 0) throw refuse(place, 'has no operator');
-  return allOf(names.map((name) => parseOperator(column, name, value[name], inside(place, `.${name}`))));
+  if (names.length === 1) return parseOperator(column, names[0] as string, value[names[0] as string], inside(place, names[0] as string));
+  return allOf(names.map((name) => parseOperator(column, name, value[name], inside(place, name))));
 }
 
 function parseOperator(column: ModelColumn, name: string, value: unknown, place: Place): WhereNode {
@@ -97,7 +101,7 @@ function parseOperator(column: ModelColumn, name: string, value: unknown, place:
 
 function parseAmong(column: ModelColumn, negated: boolean, list: unknown, place: Place): WhereNode {
   if (!Array.isArray(list)) throw refuse(place, 'must be a list of values');
-  const values = Array.from(list, (item: unknown, index) => encode(column, item, inside(place, `[${index}]`)));
+  const values = Array.from(list, (item: unknown, index) => encode(column, item, inside(place, index)));
   if (values.length === 0) return negated ? TRUE : FALSE;
   return { node: 'among', column, negated, values };
 }
@@ -119,8 +123,8 @@ function parseRelation(name: string, relation: WhereRelation, value: unknown, pl
   const [quantifier, ...more] = isPlainObject(value) ? Object.keys(value) : [];
   if (!isPlainObject(value) || quantifier === undefined || more.length > 0 || !known.includes(quantifier))
     throw refuse(place, `must have one member, ${known.join(' or ')}`);
-  const target = { ...inside(place, `.${quantifier}`), model: relation.model };
-  const visible = parseTree(relation.where ?? true, { ...target, path: `${target.path} (its rows)` });
+  const target = { ...inside(place, quantifier), model: relation.model };
+  const visible = parseTree(relation.where ?? true, { ...target, step: `${quantifier} (its rows)` });
   return {
     node: 'exists',
     name,
@@ -158,7 +162,8 @@ function parseSql(condition: SqlCondition, place: Place): WhereNode {
 
 /** Sorted: the order in which a caller names columns must not make another statement. */
 function sortedNames(value: object): string[] {
-  return Object.keys(value).sort();
+  const names = Object.keys(value);
+  return names.length > 1 ? names.sort() : names;
 }
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -167,10 +172,20 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   return prototype === Object.prototype || prototype === null;
 }
 
-function inside(place: Place, step: string): Place {
-  return { ...place, path: place.path + step, depth: place.depth + 1 };
+function inside(place: Place, step: string | number): Place {
+  return { model: place.model, relations: place.relations, outer: place, step, depth: place.depth + 1 };
 }
 
-function refuse({ path, model }: Place, problem: string, cause?: unknown): Error {
-  return dbErrors.invalid_where({ message: `${path} (table "${model.name}") ${problem}${/[.?]$/.test(problem) ? '' : '.'}`, cause });
+/** `where.and[1].total.gte`. */
+function pathOf({ outer, step }: Place): string {
+  if (outer === undefined) return String(step);
+  return `${pathOf(outer)}${typeof step === 'number' ? `[${step}]` : `.${step}`}`;
+}
+
+function refuse(place: Place, problem: string, cause?: unknown): Error {
+  const { model } = place;
+  return dbErrors.invalid_where({
+    message: `${pathOf(place)} (table "${model.name}") ${problem}${/[.?]$/.test(problem) ? '' : '.'}`,
+    cause,
+  });
 }

@@ -81,22 +81,23 @@ function columnSql(column: ModelColumn, alias: string): string {
 /** The values of a tree in the order of its placeholders. */
 export function whereValues(node: WhereNode, dialect: Dialect): unknown[] {
   const values: unknown[] = [];
-  collect(node, dialect, values);
+  pushWhereValues(node, dialect, values);
   return values;
 }
 
-function collect(node: WhereNode, dialect: Dialect, values: unknown[]): void {
+export function pushWhereValues(node: WhereNode, dialect: Dialect, values: unknown[]): void {
   switch (node.node) {
     case 'all':
     case 'any':
-      for (const each of node.of) collect(each, dialect, values);
+      for (const each of node.of) pushWhereValues(each, dialect, values);
       return;
     case 'not':
     case 'exists':
-      collect(node.of, dialect, values);
+      pushWhereValues(node.of, dialect, values);
       return;
     case 'compare':
-      values.push(...comparableParameters(node.value.encoded, node.column.definition, dialect));
+      if (node.column.definition.kind !== 'decimal') values.push(node.value.encoded);
+      else values.push(...comparableParameters(node.value.encoded, node.column.definition, dialect));
       return;
     case 'among':
       for (const value of padded(node.values)) values.push(...comparableParameters(value.encoded, node.column.definition, dialect));
