@@ -7,6 +7,8 @@ import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
 import * as apiKeys from 'kit/contrib/apikeys';
 import * as audit from 'kit/contrib/audit';
+import * as grants from 'kit/contrib/grants';
+import * as grantBackends from 'kit/contrib/grants/backends';
 import * as jobs from 'kit/contrib/jobs';
 import * as metrics from 'kit/contrib/metrics';
 import * as uploads from 'kit/contrib/uploads';
@@ -185,6 +187,31 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     },
   },
   'kit/contrib/tracing': { module: tracing, entries: { tracing: tracing.tracing } },
+  'kit/contrib/grants': {
+    module: grants,
+    entries: {
+      actionsOf: none,
+      explainAccess: none,
+      grant: (misspelt) => grants.grant(nothing, misspelt),
+      grantedCondition: none,
+      grants: (misspelt) => grants.grants(throttle.throttleModel, misspelt),
+      hasGrant: none,
+      objectActions: (misspelt) => grants.objectActions(throttle.throttleModel, { actions: ['view'], ...(misspelt as object) }),
+      objectGrants: (misspelt) => grants.objectGrants({ objects: [], ...(misspelt as object) }),
+      objectsOf: (misspelt) => grants.objectsOf(nothing, null, nothing, 'view', misspelt),
+      pruneGrants: none,
+      replaceGrants: (misspelt) => grants.replaceGrants(nothing, misspelt),
+      revoke: (misspelt) => grants.revoke(nothing, misspelt),
+      sharing: none,
+      transfer: (misspelt) => grants.transfer(nothing, misspelt),
+      whoCan: none,
+    },
+  },
+  'kit/contrib/grants/backends': {
+    module: grantBackends,
+    // Permissions by action: the names are the app's.
+    entries: { rulesBackend: none },
+  },
   'kit/contrib/jobs': {
     module: jobs,
     entries: {

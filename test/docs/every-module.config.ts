@@ -4,6 +4,7 @@ import { apiKeys } from 'kit/contrib/apikeys';
 import { audit } from 'kit/contrib/audit';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { webhooks } from 'kit/contrib/webhooks';
+import { grantsCommand } from '../../packages/kit/src/contrib/grants/commands.ts';
 import { jobsCommand } from '../../packages/kit/src/contrib/jobs/commands/commands.ts';
 
 /** An app with the commands of every module, so that the commands of all pages can be checked against its help. */
@@ -15,6 +16,7 @@ export default createApp({
     apiKeys(),
     webhooks(),
     uploads({ store: diskStore({ folder: './data/uploads' }) }),
+    { name: 'grants', commands: [grantsCommand] },
     { name: 'jobs', commands: [jobsCommand] },
   ],
   mount: {},

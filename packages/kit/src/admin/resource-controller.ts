@@ -137,5 +137,8 @@ async function historyOf(
   id: string,
 ): Promise<AdminRecord['sections']> {
   if (auditedAs === undefined) return [];
-  return Promise.all(site.declarations.flatMap((each) => each.history?.(context, { type: auditedAs, id }) ?? []));
+  const target = { type: auditedAs, id };
+  const sections = await Promise.all(site.declarations.map(async (each) => (await each.sections?.(context, target)) ?? []));
+  const history = await Promise.all(site.declarations.flatMap((each) => each.history?.(context, target) ?? []));
+  return [...sections.flat(), ...history];
 }

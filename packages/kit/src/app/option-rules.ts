@@ -54,6 +54,7 @@ const check = implementationOf<Check>('a check: { name, run }', { name: required
 const declaration = implementationOf<AdminDeclaration>('what the admin site shows: { resources: [modelResource(orders)] }', {
   // Each resource is checked by the admin site.
   resources: listOf(objectWith('a resource, such as modelResource(orders)', 'list', 'read')),
+  sections: aFunction,
   history: aFunction,
   overview: aFunction,
 });

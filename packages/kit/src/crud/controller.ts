@@ -104,6 +104,8 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     static readonly model = declared.model as unknown;
     /** A static adds to every route of the class, also to those a subclass brings or puts in the place of an operation. */
     static override readonly permission = options.permission as Permission;
+    /** For mixins that add routes of their own. */
+    static readonly crudOptions = options;
     readonly crudResource!: AnyResource;
     readonly keyParams!: Schema;
     readonly #operations = new Operations(declared, options);

@@ -206,7 +206,7 @@ export class Policy {
   }
 
   accessContext(request: CrudRequest, db: Db = this.database(request)): AccessContext {
-    return { db, caller: callerOf(request), model: this.model, request, owner: this.owner?.column };
+    return { db, caller: callerOf(request), model: this.model, request, permission: request.context, owner: this.owner?.column };
   }
 
   #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState): Maybe<Scope> {

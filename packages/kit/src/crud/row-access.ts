@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import type { Where } from '../db/where/where.ts';
 import type { Fault } from '../options/fault.ts';
+import type { PermissionContext } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 
 type Maybe<T> = T | Promise<T>;
@@ -13,6 +14,8 @@ export interface AccessContext {
   readonly caller: CrudCaller;
   readonly model: Model;
   readonly request: object;
+  /** The request as permissions see it. */
+  readonly permission: PermissionContext;
   /** The owner's column of the resource, if it has one. */
   readonly owner: string | undefined;
 }

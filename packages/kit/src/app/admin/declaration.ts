@@ -79,6 +79,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
 /** What the admin site shows for a module. */
 export interface AdminDeclaration {
   readonly resources?: readonly AdminResource[];
+  /** What the module has to say about a record of another: parts of its page. */
+  sections?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<readonly AdminSection[]>;
   /** The newest audit entries about something, as a part of its page. */
   history?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection>;
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;

@@ -1,0 +1,120 @@
+import type { AccessContext, RowAccess } from '../../crud/index.ts';
+import type { Model } from '../../db/model.ts';
+import type { Columns } from '../../db/rows.ts';
+import type { Fault } from '../../options/fault.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, recordOf } from '../../options/value-rule.ts';
+import type { GrantQuestion } from './backends/grant-backend.ts';
+import { tableBackend } from './backends/table-backend.ts';
+import type { KnownAsker } from './asker.ts';
+import { knownAsker } from './caller-subjects.ts';
+import { followRow } from './follow-rows.ts';
+import { actionsOfModel, type ObjectActions } from './object-actions.ts';
+
+export interface GrantsOptions {
+  /** The action of operations that have none of their own name: `{ approve: 'change' }`. */
+  readonly operations?: Readonly<Record<string, string>>;
+}
+
+const rules: OptionRules<GrantsOptions> = { operations: recordOf(filledText) };
+
+/** By operation, never by HTTP method. Null: there is no object yet. */
+const ACTIONS: Readonly<Record<string, string | null>> = {
+  list: 'view',
+  query: 'view',
+  retrieve: 'view',
+  export: 'view',
+  stats: 'view',
+  meta: 'view',
+  transitions: 'view',
+  create: null,
+  import: null,
+  bulkCreate: null,
+  update: 'change',
+  partialUpdate: 'change',
+  bulkUpdate: 'change',
+  nested: 'change',
+  destroy: 'delete',
+  bulkDestroy: 'delete',
+  restore: 'delete',
+};
+
+/** Rows by grants: `resource(orders, { owner: 'owner_id', access: grants(orders) })`. The owner holds everything without a grant. */
+export function grants<C extends Columns>(model: Model<C>, options: GrantsOptions = {}): RowAccess {
+  const place = `grants(${model.name})`;
+  const { operations = {} } = readOptions(place, options, rules);
+  const declaration = () => {
+    const found = actionsOfModel(model);
+    if (found === undefined) throw new Error(`${place}: the model has no actions. Declare objectActions(${model.name}, …).`);
+    return found;
+  };
+  const questionOf = async (context: AccessContext): Promise<GrantQuestion> => ({
+    db: context.db,
+    asker: await askerOf(context),
+    declaration: declaration(),
+    permission: context.permission,
+  });
+  const backend = () => declaration().backend ?? tableBackend;
+  return {
+    name: place,
+    actionOf(operation) {
+      if (Object.hasOwn(operations, operation)) return operations[operation];
+      if (Object.hasOwn(ACTIONS, operation)) return ACTIONS[operation];
+      return declaration().actions.has(operation) ? operation : undefined;
+    },
+    get admitsAnonymous() {
+      return actionsOfModel(model)?.subjects.has('public') === true;
+    },
+    async condition(context, action) {
+      const question = await questionOf(context);
+      return question.declaration.actions.has(action) ? backend().condition(question, action) : question.asker.user?.is_superuser === true;
+    },
+    async page(context, page) {
+      const question = await questionOf(context);
+      return backend().list?.(question, page);
+    },
+    async written(write) {
+      if (backend() === tableBackend) await followRow(declaration(), await askerOf(write), write);
+    },
+    faults: ({ owner, tenant, app }) => accessFaults(model, place, operations, { owner, tenant }, app.modules),
+  };
+}
+
+const askers = new WeakMap<object, Promise<KnownAsker>>();
+
+/** The groups of a caller are read once per request. */
+function askerOf({ db, caller, request }: AccessContext): Promise<KnownAsker> {
+  let asker = askers.get(request);
+  if (asker === undefined) {
+    const { user, tenant, now } = caller;
+    askers.set(request, (asker = knownAsker(db.database, { user, tenant, now })));
+  }
+  return asker;
+}
+
+function accessFaults(
+  model: Model,
+  place: string,
+  operations: Readonly<Record<string, string>>,
+  bound: { readonly owner: string | undefined; readonly tenant: string | undefined },
+  modules: readonly { readonly name: string }[],
+): Fault[] {
+  const fault = (message: string, hint?: string): Fault => ({ id: 'E024', message: `${place}: ${message}`, hint });
+  const declaration = actionsOfModel(model);
+  if (declaration === undefined) return [fault('the model has no actions.', `Declare objectActions(${model.name}, …).`)];
+  if (!modules.some(({ name }) => name === 'grants'))
+    return [fault('the module is missing.', 'Add objectGrants({ objects: […] }) to the modules of createApp.')];
+  return [
+    ...declaration.bindResource(bound.owner, bound.tenant).map((message) => fault(message)),
+    ...Object.entries(operations)
+      .filter(([, action]) => !declaration.actions.has(action))
+      .map(([operation, action]) => fault(`the operation "${operation}" needs "${action}", which is no action.`, known(declaration))),
+    ...(declaration.creator === undefined && bound.owner === undefined && declaration.backend === undefined
+      ? [fault('whoever makes an object could not see it.', "Say creator: 'manager' in objectActions, or owner in the resource.")]
+      : []),
+  ];
+}
+
+function known({ actions }: ObjectActions): string {
+  return `Known: ${[...actions].join(', ')}.`;
+}

@@ -1,0 +1,239 @@
+import { AdminConditions, type AdminContext, type AdminDeclaration, type AdminResource, adminRows } from '../../app/index.ts';
+import type { AdminColumn, AdminLink, AdminRow, AdminSection } from '../../app/admin/shapes.ts';
+import { isUuid } from '../../db/uuid.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { knownAsker } from './caller-subjects.ts';
+import { grantErrors } from './errors.ts';
+import { grantsState } from './grants-state.ts';
+import { allPaths, describePath } from './holdings.ts';
+import type { ObjectActions } from './object-actions.ts';
+import { lockToShare, shareObject, unshareObject } from './share.ts';
+import { findGrant, type GrantRow, listGrants } from './store.ts';
+import { namesOf } from './subject-names.ts';
+import { shownActions } from './stored-actions.ts';
+import { parseSubject, userSubject } from './subject.ts';
+
+const SHOWN_MAX = 200;
+
+const columns: readonly AdminColumn[] = [
+  { name: 'subject', label: 'Who', kind: 'text' },
+  { name: 'object', label: 'Object', kind: 'link' },
+  { name: 'actions', label: 'May', kind: 'chips' },
+  { name: 'granted_by', label: 'Granted by', kind: 'text', secondary: true },
+  { name: 'expires_at', label: 'Until', kind: 'time', secondary: true },
+  { name: 'created_at', label: 'Since', kind: 'time', sortable: true, secondary: true },
+];
+
+/** Grants in the admin site: a list of them, and a section on the pages of objects, users and groups. */
+export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): AdminDeclaration {
+  return {
+    resources: [grantsResource()],
+    sections: async (context, target) => {
+      const declaration = objects().get(target.type);
+      if (declaration !== undefined) return [await whoHasAccess(context, declaration, target.id)];
+      if (target.type === 'user' || target.type === 'group') return [await hasAccessTo(context, target.type, target.id)];
+      return [];
+    },
+  };
+}
+
+function grantsResource(): AdminResource {
+  return {
+    name: 'grants',
+    label: 'Grants',
+    singular: 'grant',
+    group: 'Access',
+    icon: 'key',
+    auditedAs: 'grant',
+    description: 'What users and groups may do to single objects. Nobody hands out or takes away what they do not hold.',
+    columns,
+    filters: [
+      { name: 'subject', label: 'Subject, such as user:<id>', kind: 'text' },
+      { name: 'type', label: 'Type', kind: 'text' },
+      { name: 'object', label: 'Object id', kind: 'text' },
+    ],
+    creation: {
+      fields: [
+        { name: 'subject', label: 'Who', kind: 'text', required: true, help: 'user:<id>, group:<id>, tenant, authenticated or public.' },
+        { name: 'type', label: 'Type', kind: 'text', required: true, help: 'The table of the object.' },
+        { name: 'object', label: 'Object id', kind: 'text', required: true },
+        { name: 'set', label: 'Set', kind: 'text', nullable: true },
+        { name: 'actions', label: 'Actions', kind: 'strings', nullable: true, help: 'Single actions, where no set fits.' },
+        { name: 'expires_at', label: 'Until', kind: 'time', nullable: true },
+      ],
+    },
+    editable: false,
+    removable: true,
+    removal: 'They lose what it gives from the next request on.',
+    actions: [],
+    async list({ db, principal, linkTo }, query) {
+      const where = new AdminConditions(db.dialect);
+      for (const [name, column] of [
+        ['subject', 'g.subject'],
+        ['type', 'g.object_type'],
+        ['object', 'g.object_id'],
+      ] as const)
+        if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name])}`);
+      // Whoever is no superuser sees grants of their own: a list of all would name objects they may not see.
+      if (!principal.user.is_superuser)
+        where.add(
+          `(g.granted_by = ${where.parameter(principal.user.id)} or g.subject = ${where.parameter(userSubject(principal.user.id))})`,
+        );
+      const { rows, count, next } = await adminRows<GrantRow>(
+        db,
+        {
+          columns:
+            'g.id, g.subject, g.object_type, g.object_id, g.tenant_key, g.actions, g.granted_by, g.created_at, g.expires_at, g.object_deleted_at',
+          from: 'from grants g',
+          key: 'g.id',
+          conditions: where.conditions,
+          parameters: where.parameters,
+        },
+        query,
+      );
+      const names = await namesOf(
+        db,
+        rows.map(({ subject }) => subject),
+      );
+      return { items: rows.map((row) => rowOf(row, names.get(row.subject) ?? null, linkTo)), count, next };
+    },
+    async read({ db, principal, linkTo }, id) {
+      const row = isUuid(id) ? await findGrant(db, id) : null;
+      const { user } = principal;
+      if (row === null || (!user.is_superuser && row.granted_by !== user.id && row.subject !== userSubject(user.id))) return null;
+      const shown = rowOf(row, (await namesOf(db, [row.subject])).get(row.subject) ?? null, linkTo);
+      return {
+        ...shown,
+        sections: [
+          {
+            kind: 'facts',
+            title: 'Grant',
+            columns: [...columns, { name: 'subject_id', label: 'Subject', kind: 'code' }, { name: 'id', label: 'Id', kind: 'code' }],
+            values: { ...shown.values, subject_id: row.subject, id: row.id },
+          },
+        ],
+        actions: [],
+        removable: true,
+      };
+    },
+    async create(context, fields) {
+      const { db, principal, requestId } = context;
+      const declaration = objectType(context, String(fields['type']));
+      const asker = await askerOf(context);
+      const [row] = await db.transaction(async (tx) => {
+        const object = await lockToShare(tx, declaration, String(fields['object']), asker).catch((error: { code?: string }) => {
+          if (error.code !== grantErrors.unknown_object().code && error.code !== 'not_found') throw error;
+          throw fieldFault('object', 'unknown_object', 'There is no such object.');
+        });
+        const given = {
+          subject: String(fields['subject']),
+          ...(typeof fields['set'] === 'string' && fields['set'] !== '' ? { set: fields['set'] } : {}),
+          ...(Array.isArray(fields['actions']) && fields['actions'].length > 0 ? { actions: fields['actions'] as string[] } : {}),
+          expiresAt:
+            fields['expires_at'] instanceof Date
+              ? fields['expires_at']
+              : typeof fields['expires_at'] === 'string'
+                ? new Date(fields['expires_at'])
+                : null,
+        };
+        return shareObject(tx, object, [given], { by: principal, requestId }, () => ['body']);
+      });
+      return { message: 'Granted.', id: (row as GrantRow).id };
+    },
+    async remove(context, id) {
+      const { db, principal, requestId } = context;
+      const row = isUuid(id) ? await findGrant(db, id) : null;
+      if (row === null) throw coreErrors.not_found();
+      const declaration = objectType(context, row.object_type);
+      const asker = await askerOf(context);
+      await db.transaction(async (tx) =>
+        unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId }),
+      );
+      return { message: 'The grant is gone.' };
+    },
+  };
+}
+
+async function askerOf({ db, principal }: AdminContext) {
+  return knownAsker(db, { user: principal.user, tenant: undefined, now: grantsState.of(db).clock.now() });
+}
+
+function objectType({ db }: AdminContext, type: string): ObjectActions {
+  const { objects } = grantsState.of(db);
+  const found = objects.get(type);
+  if (found === undefined)
+    throw fieldFault('type', 'unknown_type', `There are no actions for "${type}". Known: ${[...objects.keys()].join(', ')}.`);
+  return found;
+}
+
+function fieldFault(name: string, code: string, message: string): Error {
+  return coreErrors.validation_error({ errors: [{ location: ['body', name], code, message }] });
+}
+
+/** Everybody with access to an object, and why. */
+async function whoHasAccess({ db, linkTo }: AdminContext, declaration: ObjectActions, id: string): Promise<AdminSection> {
+  const paths = await allPaths(db, declaration, id);
+  const names = await namesOf(
+    db,
+    paths.map(({ subject }) => subject),
+  );
+  return {
+    kind: 'table',
+    title: 'Who has access, and why',
+    columns: [
+      { name: 'who', label: 'Who', kind: 'link' },
+      { name: 'may', label: 'May', kind: 'chips' },
+      { name: 'why', label: 'Why', kind: 'text' },
+      { name: 'until', label: 'Until', kind: 'time' },
+    ],
+    rows: paths.slice(0, SHOWN_MAX).map((path, index) => ({
+      id: path.grantId ?? `${path.subject}-${index}`,
+      title: names.get(path.subject) ?? path.subject,
+      values: {
+        who: subjectLink(path.subject, names.get(path.subject) ?? null, linkTo),
+        may: path.actions,
+        why: describePath(path),
+        until: path.expiresAt?.toISOString() ?? null,
+      },
+    })),
+    empty: 'Superusers only.',
+    more: { resource: 'grants', filters: { type: declaration.type, object: id } },
+  };
+}
+
+/** What a user or a group was granted. */
+async function hasAccessTo({ db, linkTo }: AdminContext, kind: 'user' | 'group', id: string): Promise<AdminSection> {
+  const subject = kind === 'user' ? userSubject(id) : `group:${id}`;
+  const rows = await listGrants(db, { subject }, null, SHOWN_MAX);
+  return {
+    kind: 'table',
+    title: 'Has access to',
+    columns: columns.filter(({ name }) => name !== 'subject'),
+    rows: rows.map((row) => rowOf(row, null, linkTo)),
+    empty: kind === 'user' ? 'Nothing was granted to this user directly.' : 'Nothing was granted to this group.',
+    more: { resource: 'grants', filters: { subject } },
+  };
+}
+
+function subjectLink(subject: string, name: string | null, linkTo: AdminContext['linkTo']): AdminLink | string {
+  const parsed = parseSubject(subject);
+  const link = parsed?.id === undefined ? null : linkTo(parsed.kind, parsed.id, name ?? subject);
+  return link ?? name ?? subject;
+}
+
+function rowOf(row: GrantRow, name: string | null, linkTo: AdminContext['linkTo']): AdminRow {
+  const { set, actions } = shownActions(row.actions);
+  const object = `${row.object_type}/${row.object_id}`;
+  return {
+    id: row.id,
+    title: `${name ?? row.subject} on ${object}`,
+    values: {
+      subject: name ?? row.subject,
+      object: linkTo(row.object_type, row.object_id, object) ?? object,
+      actions: set === null ? (actions ?? []) : [set],
+      granted_by: row.granted_by,
+      expires_at: row.expires_at?.toISOString() ?? null,
+      created_at: row.created_at.toISOString(),
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { Db } from '../../../db/db.ts';
+import type { Where } from '../../../db/where/where.ts';
+import type { AccessNarrowing, AccessPage } from '../../../crud/index.ts';
+import type { PermissionContext } from '../../../permissions/permission.ts';
+import type { KnownAsker } from '../asker.ts';
+import type { Model } from '../../../db/model.ts';
+
+/** The objects that are asked about: what `objectActions` declared. */
+export interface DeclaredObjects {
+  readonly model: Model;
+  readonly actions: ReadonlySet<string>;
+  /** The column of the owner, who holds every action. */
+  readonly owner: string | undefined;
+  readonly tenant: string | undefined;
+}
+
+/** A question about the objects of a model. */
+export interface GrantQuestion {
+  readonly db: Db;
+  readonly asker: KnownAsker;
+  readonly declaration: DeclaredObjects;
+  /** The request as permissions see it; undefined where a program asks. */
+  readonly permission: PermissionContext | undefined;
+}
+
+/** Who decides about objects. The table of grants is one; rules of the app are another. */
+export interface GrantBackend {
+  readonly name: string;
+  /** The rows that the asker may do the action to. */
+  condition(question: GrantQuestion, action: string): Promise<Where | boolean> | Where | boolean;
+  /** The same for one row that is loaded. */
+  decide(question: GrantQuestion, row: Readonly<Record<string, unknown>>, action: string): Promise<boolean> | boolean;
+  /** Finds a page of the rows of `view` sooner than a test per row. */
+  list?(question: GrantQuestion, page: AccessPage): Promise<AccessNarrowing | undefined>;
+}

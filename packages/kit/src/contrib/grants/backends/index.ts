@@ -1,0 +1,3 @@
+export type { DeclaredObjects, GrantBackend, GrantQuestion } from './grant-backend.ts';
+export { rulesBackend } from './rules-backend.ts';
+export { tableBackend } from './table-backend.ts';

@@ -1,0 +1,25 @@
+import { defineErrors } from '../../errors/index.ts';
+
+export const grantErrors = defineErrors('grants', {
+  cannot_grant: {
+    status: 403,
+    detail: 'Nobody hands out or takes away what they do not hold.',
+    remedy: 'Ask somebody who holds the actions in `actions`, for as long as the grant is to last.',
+  },
+  last_holder: {
+    status: 409,
+    detail: 'Nobody could share the object any more.',
+    remedy: 'Grant `share` to somebody else first.',
+  },
+  too_many_grants: {
+    status: 409,
+    detail: 'The object is shared with as many subjects as allowed.',
+    remedy: 'Make a group of them and grant once; `limit` is how many there may be.',
+  },
+  grant_cycle: {
+    status: 409,
+    detail: 'An object cannot be inside itself.',
+    remedy: 'Choose a parent that is not below the object.',
+  },
+  unknown_object: { status: 404, detail: 'There is no such object.', remedy: 'Check the type and the id.' },
+});

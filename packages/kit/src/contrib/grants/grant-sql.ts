@@ -1,0 +1,127 @@
+import type { Dialect } from '../../db/dialect.ts';
+import { quoteName, quoteText } from '../../db/names.ts';
+import { statementsOf } from '../../db/model-statements.ts';
+import type { KnownAsker } from './asker.ts';
+import { subjectsOf } from './caller-subjects.ts';
+import type { ObjectActions } from './object-actions.ts';
+
+/** Collects the values of a statement. */
+export class Values {
+  readonly list: unknown[] = [];
+
+  add(value: unknown): string {
+    return `$${this.list.push(value)}`;
+  }
+}
+
+/** The pieces of SQL about grants, for one database and one asker. Names come from checked declarations; everything else is a value. */
+export class GrantSql {
+  readonly dialect: Dialect;
+  readonly asker: KnownAsker;
+  readonly values: Values;
+  #now: string | undefined;
+  readonly #subjects = new Map<ObjectActions, string>();
+  #tenant: string | undefined;
+  #rowTenant: string | undefined;
+
+  constructor(dialect: Dialect, asker: KnownAsker, values = new Values()) {
+    this.dialect = dialect;
+    this.asker = asker;
+    this.values = values;
+  }
+
+  /** `expression` is one of a list of texts. */
+  among(expression: string, texts: readonly unknown[], type = 'text'): string {
+    return this.dialect === 'postgres'
+      ? `${expression} = any(${this.values.add(texts)}::${type}[])`
+      : `${expression} in (select value from json_each(${this.values.add(JSON.stringify(texts))}))`;
+  }
+
+  subject(declaration: ObjectActions): string {
+    let text = this.#subjects.get(declaration);
+    if (text === undefined) this.#subjects.set(declaration, (text = this.among('g.subject', subjectsOf(declaration, this.asker))));
+    return text;
+  }
+
+  /** A grant counts until the moment it expires, and not at it. */
+  isLive(): string {
+    this.#now ??= this.values.add(this.asker.now);
+    return `(g.expires_at is null or g.expires_at > ${this.#now})`;
+  }
+
+  /** The stored set contains the action, or the stored list names it. Nothing that is a pattern: `_` in a name is no wildcard. */
+  gives(declaration: ObjectActions, action: string): string {
+    const listed = `${this.dialect === 'postgres' ? 'strpos' : 'instr'}(g.actions, ${quoteText(`,${action},`)}) > 0`;
+    const sets = declaration.setsWith(action);
+    return sets.length === 0 ? listed : `(g.actions in (${sets.map(quoteText).join(', ')}) or ${listed})`;
+  }
+
+  /** The tenant of the grants that count; for callers of whatever tenant every one does. */
+  inTenant(declaration: ObjectActions): string {
+    const { tenant } = this.asker;
+    if (declaration.tenant === undefined) return ` and g.tenant_key = ''`;
+    if (tenant === undefined) return '';
+    this.#tenant ??= this.values.add(tenant ?? '');
+    return ` and g.tenant_key = ${this.#tenant}`;
+  }
+
+  /** Grants of the asker on objects of a model, whatever the object. */
+  grantsOf(declaration: ObjectActions, action: string): string {
+    return (
+      `g.object_type = ${quoteText(declaration.type)} and ${this.subject(declaration)}${this.inTenant(declaration)} and ${this.isLive()} ` +
+      `and ${this.gives(declaration, action)}`
+    );
+  }
+
+  /** A key of the model as `grants.object_id` has it. */
+  keyText(declaration: ObjectActions, expression: string): string {
+    const { kind } = declaration.key.definition;
+    if (kind === 'text') return expression;
+    if (this.dialect === 'postgres') return `${expression}::text`;
+    return kind === 'uuid' ? expression : `cast(${expression} as text)`;
+  }
+
+  /** `grants.object_id` as the key of the model. */
+  textKey(declaration: ObjectActions, expression: string): string {
+    const { kind } = declaration.key.definition;
+    if (kind === 'text') return expression;
+    if (this.dialect === 'postgres') return `${expression}::${this.keyType(declaration)}`;
+    return kind === 'uuid' ? expression : `cast(${expression} as integer)`;
+  }
+
+  keyType(declaration: ObjectActions): string {
+    const { kind } = declaration.key.definition;
+    return kind === 'uuid' ? 'uuid' : kind === 'int' ? 'integer' : kind === 'bigint' ? 'bigint' : 'text';
+  }
+
+  /** The row of a model belongs to the asker. Undefined when nobody owns its rows, or the asker cannot. */
+  isOwned(declaration: ObjectActions, alias: string): string | undefined {
+    const { user } = this.asker;
+    return declaration.owner === undefined || user === null || !user.is_active
+      ? undefined
+      : this.#isIdentity(declaration, declaration.owner, alias, user.id);
+  }
+
+  /** The row is of the asker's tenant; empty where rows have none. */
+  isRowOfTenant(declaration: ObjectActions, alias: string): string {
+    const { tenant } = this.asker;
+    if (declaration.tenant === undefined || tenant === undefined || tenant === null) return '';
+    return (this.#rowTenant ??= ` and ${this.#isIdentity(declaration, declaration.tenant, alias, tenant) ?? '1 = 0'}`);
+  }
+
+  /** An id that the column cannot hold has no rows. */
+  #isIdentity({ model }: ObjectActions, name: string, alias: string, id: string): string | undefined {
+    const column = statementsOf(model).column(name);
+    const { kind } = column.definition;
+    try {
+      const value = kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id;
+      return `${alias}.${quoteName(name)} = ${this.values.add(column.encode(value))}`;
+    } catch {
+      return undefined;
+    }
+  }
+
+  isUndeleted(declaration: ObjectActions, alias: string): string {
+    return declaration.deletedAt === undefined ? '' : ` and ${alias}.${quoteName(declaration.deletedAt)} is null`;
+  }
+}

@@ -1,0 +1,288 @@
+import { sameId } from '../../auth/same-id.ts';
+import type { Db } from '../../db/db.ts';
+import { statementsOf } from '../../db/model-statements.ts';
+import { quoteName } from '../../db/names.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
+import { grantErrors } from './errors.ts';
+import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
+import type { ObjectActions } from './object-actions.ts';
+import { type ChainLink, encodedKey, objectChain } from './object-chain.ts';
+import { actorText, type ChangedGrant, type GrantChange, recordGrants } from './record-grant.ts';
+import { deleteGrant, grantsOn, type GrantRow, upsertGrant } from './store.ts';
+import { storedActions } from './stored-actions.ts';
+import { type ParsedSubject, parseSubject, subjectText } from './subject.ts';
+
+/** What is given to whom. */
+export interface GivenGrant {
+  /** `user:<id>`, `group:<id>`, or `tenant`, `authenticated`, `public` where the model's declaration allows them. */
+  readonly subject: string;
+  readonly set?: string;
+  readonly action?: string;
+  readonly actions?: readonly string[];
+  /** Absent and null: for good. */
+  readonly expiresAt?: Date | null;
+}
+
+export interface NewGrant extends GivenGrant, GrantChange {
+  readonly object: ObjectRef;
+}
+
+export interface Revocation extends GrantChange {
+  readonly subject: string;
+  readonly object: ObjectRef;
+}
+
+export interface ReplacedGrants extends GrantChange {
+  readonly object: ObjectRef;
+  readonly grants: readonly GivenGrant[];
+}
+
+export interface Transfer extends GrantChange {
+  readonly object: ObjectRef;
+  readonly from: string;
+  readonly to: string;
+}
+
+const CHANGE = { by: true, requestId: true } as const satisfies Record<keyof GrantChange, true>;
+const GIVEN = { subject: true, set: true, action: true, actions: true, expiresAt: true } as const satisfies Record<keyof GivenGrant, true>;
+const names = (known: object): ReadonlySet<string> => new Set(Object.keys(known));
+const NEW_GRANT = names({ ...GIVEN, ...CHANGE, object: true } satisfies Record<keyof NewGrant, true>);
+const GIVEN_GRANT = names(GIVEN);
+const REVOCATION = names({ ...CHANGE, subject: true, object: true } satisfies Record<keyof Revocation, true>);
+const REPLACED = names({ ...CHANGE, object: true, grants: true } satisfies Record<keyof ReplacedGrants, true>);
+const TRANSFER = names({ ...CHANGE, object: true, from: true, to: true } satisfies Record<keyof Transfer, true>);
+
+/** A grant that was checked, ready to be written. */
+export interface CheckedGrant {
+  readonly subject: string;
+  readonly stored: string;
+  readonly expiresAt: Date | null;
+}
+
+/**
+ * Grants a set, an action or some actions on an object, in the caller's transaction. A subject has one grant per object: granting again
+ * replaces it. Trusted like any function of the program: who may share what is checked by the sharing routes.
+ */
+export async function grant(db: Db, input: NewGrant): Promise<GrantRow> {
+  refuseUnknownNames('grant()', input, NEW_GRANT);
+  const { object, by, requestId, ...given } = input;
+  return db.transaction(async (tx) => {
+    const locked = await lockObject(tx, declarationOf(tx, object.type), object.id);
+    const [checked] = await checkGrants(tx, locked, [given]);
+    const [change] = await putGrants(tx, locked, [checked as CheckedGrant], by);
+    await recordGrants(tx, [change as ChangedGrant], { by, requestId });
+    return (change as ChangedGrant).after as GrantRow;
+  });
+}
+
+/** Removes the grant of a subject on an object. False when there was none. */
+export async function revoke(db: Db, input: Revocation): Promise<boolean> {
+  refuseUnknownNames('revoke()', input, REVOCATION);
+  const { object, by, requestId } = input;
+  return db.transaction(async (tx) => {
+    const link = await lockObject(tx, declarationOf(tx, object.type), object.id);
+    const [row] = await grantsOn(tx, [{ type: link.declaration.type, id: link.id }], [normalizedSubject(input.subject)]);
+    if (row === undefined) return false;
+    await deleteGrant(tx, row.id);
+    await recordGrants(tx, [{ before: row, after: null }], { by, requestId });
+    return true;
+  });
+}
+
+/** Makes these the grants of an object, and removes all others. */
+export async function replaceGrants(db: Db, input: ReplacedGrants): Promise<readonly GrantRow[]> {
+  refuseUnknownNames('replaceGrants()', input, REPLACED);
+  for (const each of input.grants) refuseUnknownNames('replaceGrants()', each, GIVEN_GRANT);
+  const { object, by, requestId } = input;
+  return db.transaction(async (tx) => {
+    const link = await lockObject(tx, declarationOf(tx, object.type), object.id);
+    const checked = await checkGrants(tx, link, input.grants);
+    const kept = new Set(checked.map(({ subject }) => subject));
+    const removed = (await grantsOn(tx, [{ type: link.declaration.type, id: link.id }])).filter(({ subject }) => !kept.has(subject));
+    for (const row of removed) await deleteGrant(tx, row.id);
+    const changes = await putGrants(tx, link, checked, by);
+    await recordGrants(tx, [...removed.map((before) => ({ before, after: null })), ...changes], { by, requestId });
+    return changes.map(({ after }) => after as GrantRow);
+  });
+}
+
+/** Hands what one subject has to another: its grant, and the ownership where the object is its own. False when it has neither. */
+export async function transfer(db: Db, input: Transfer): Promise<boolean> {
+  refuseUnknownNames('transfer()', input, TRANSFER);
+  const { object, by, requestId } = input;
+  return db.transaction(async (tx) => {
+    const declaration = declarationOf(tx, object.type);
+    const link = await lockObject(tx, declaration, object.id);
+    const [from, to] = [normalizedSubject(input.from), normalizedSubject(input.to)];
+    const owner = parseSubject(from);
+    const isOwner = owner?.kind === 'user' && link.owner !== null && sameId(link.owner, owner.id);
+    const rows = await grantsOn(tx, [{ type: declaration.type, id: link.id }], [from, to]);
+    const [given, had] = [rows.find(({ subject }) => subject === from), rows.find(({ subject }) => subject === to)];
+    if (!isOwner && given === undefined) return false;
+    if (from === to) return true;
+    const newOwner = parseSubject(to);
+    const errors = await subjectErrors(tx, link, newOwner, ['to']);
+    if (isOwner && newOwner?.kind !== 'user' && errors.length === 0)
+      errors.push({ location: ['to'], code: 'unknown_subject', message: 'Only a user can own an object.' });
+    if (errors.length > 0) throw coreErrors.validation_error({ errors });
+    if (isOwner) await setOwner(tx, declaration, link.id, (newOwner as { readonly id: string }).id);
+    if (given === undefined) return true;
+    const both = had === undefined ? given.actions : merged(declaration, given.actions, had.actions);
+    const expiresAt = had === undefined ? given.expires_at : later(given.expires_at, had.expires_at);
+    await deleteGrant(tx, given.id);
+    const changes = await putGrants(tx, link, [{ subject: to, stored: both, expiresAt }], by);
+    await recordGrants(tx, [{ before: given, after: null }, ...changes], { by, requestId });
+    return true;
+  });
+}
+
+function merged(declaration: ObjectActions, one: string, other: string): string {
+  if (one === other) return one;
+  return storedActions({ actions: [...declaration.expand(one), ...declaration.expand(other)] });
+}
+
+function later(one: Date | null, other: Date | null): Date | null {
+  return one === null || other === null ? null : one > other ? one : other;
+}
+
+async function setOwner(tx: Db, declaration: ObjectActions, id: string, userId: string): Promise<void> {
+  const statements = statementsOf(declaration.model);
+  const column = statements.column(declaration.owner as string);
+  const { kind } = column.definition;
+  const value = column.encode(kind === 'int' ? Number(userId) : kind === 'bigint' ? BigInt(userId) : userId);
+  const parameters: unknown[] = [encodedKey(declaration, id), value];
+  const touched = statements.columns.flatMap(({ name, settings, encode }) => {
+    if (settings.increment === true) return [`, ${quoteName(name)} = ${quoteName(name)} + 1`];
+    return settings.touch === undefined ? [] : [`, ${quoteName(name)} = $${parameters.push(encode(settings.touch(tx.clock)))}`];
+  });
+  await tx.query(
+    `update ${statements.table} set ${quoteName(column.name)} = $2${touched.join('')} where ${quoteName(declaration.key.name)} = $1`,
+    parameters,
+  );
+}
+
+/**
+ * The object as it is until the transaction ends. Everything that changes grants of an object takes its row first: what somebody holds is read
+ * after that, so that a grant and a revocation at once have an order. 404 when there is no such object.
+ */
+export async function lockObject(tx: Db, declaration: ObjectActions, id: unknown): Promise<ChainLink> {
+  const key = encodedKey(declaration, id);
+  if (key !== undefined && tx.dialect === 'postgres') {
+    const { table } = statementsOf(declaration.model);
+    await tx.query(`select 1 as locked from ${table} where ${quoteName(declaration.key.name)} = $1 for no key update`, [key]);
+  }
+  const [link] = await objectChain(tx, declaration, id, 0);
+  if (link === undefined) throw grantErrors.unknown_object();
+  return link;
+}
+
+export function normalizedSubject(text: string): string {
+  const parsed = parseSubject(text);
+  if (parsed === undefined)
+    throw coreErrors.validation_error({ errors: [{ location: ['subject'], code: 'unknown_subject', message: UNKNOWN_SUBJECT }] });
+  return subjectText(parsed);
+}
+
+const UNKNOWN_SUBJECT = 'There is no such subject. A subject is user:<id>, group:<id>, or a wide one that this kind of object allows.';
+
+/** Checks names, subjects and expiry of grants: 422 with every fault at once. */
+export async function checkGrants(
+  tx: Db,
+  link: ChainLink,
+  grants: readonly GivenGrant[],
+  locationOf: (index: number) => readonly (string | number)[] = () => [],
+): Promise<CheckedGrant[]> {
+  const { declaration } = link;
+  const errors: FieldError[] = [];
+  const checked: CheckedGrant[] = [];
+  const now = grantsState.of(tx).clock.now();
+  const seen = new Set<string>();
+  for (const [index, given] of grants.entries()) {
+    const at = locationOf(index);
+    const parsed = parseSubject(given.subject);
+    errors.push(...(await subjectErrors(tx, link, parsed, [...at, 'subject'])));
+    const subject = parsed === undefined ? '' : subjectText(parsed);
+    if (seen.has(subject)) errors.push({ location: [...at, 'subject'], code: 'duplicate', message: 'The subject is given twice.' });
+    seen.add(subject);
+    const expiresAt = given.expiresAt ?? null;
+    if (expiresAt !== null && !(expiresAt > now))
+      errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The time is over already.' });
+    checked.push({ subject, stored: readActions(declaration, given, at, errors), expiresAt });
+  }
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  return checked;
+}
+
+function readActions(declaration: ObjectActions, given: GivenGrant, at: readonly (string | number)[], errors: FieldError[]): string {
+  const { set, action, actions = action === undefined ? undefined : [action] } = given;
+  const refuse = (member: string, code: string, message: string) => {
+    errors.push({ location: [...at, member], code, message });
+    return '';
+  };
+  if ((set === undefined) === (actions === undefined)) return refuse('set', 'required', 'Give a set, or actions.');
+  if (set !== undefined)
+    return declaration.sets.has(set)
+      ? storedActions({ set })
+      : refuse('set', 'unknown_set', `There is no set "${set}". Known: ${[...declaration.sets.keys()].join(', ')}.`);
+  const list = actions as readonly string[];
+  const unknown = list.find((each) => !declaration.actions.has(each));
+  if (list.length === 0) return refuse('actions', 'required', 'Give at least one action; to take everything away, revoke the grant.');
+  return unknown === undefined
+    ? storedActions({ actions: list })
+    : refuse('actions', 'unknown_action', `There is no action "${unknown}". Known: ${[...declaration.actions].join(', ')}.`);
+}
+
+/** A subject of another tenant is like one that does not exist. */
+async function subjectErrors(
+  tx: Db,
+  link: ChainLink,
+  parsed: ParsedSubject | undefined,
+  location: readonly (string | number)[],
+): Promise<FieldError[]> {
+  const fault: FieldError[] = [{ location, code: 'unknown_subject', message: UNKNOWN_SUBJECT }];
+  if (parsed === undefined) return fault;
+  const { users, groups, isInTenant } = grantsState.of(tx);
+  const { tenantKey, declaration } = link;
+  if (parsed.kind === 'user') {
+    const user = users === null ? undefined : await users.findById(tx, parsed.id);
+    if (user === null) return fault;
+    const isForeign = user !== undefined && tenantKey !== '' && isInTenant !== undefined && !(await isInTenant(tx, user, tenantKey));
+    return isForeign ? fault : [];
+  }
+  if (parsed.kind === 'group') {
+    const group = groups === null ? null : await groups.findById(tx, parsed.id);
+    return group === null || (group.tenantKey !== null && tenantKey !== '' && group.tenantKey !== tenantKey) ? fault : [];
+  }
+  return declaration.subjects.has(parsed.kind) ? [] : fault;
+}
+
+/** Writes grants of one object. Those that are as they were are not written, and not among the changes' differences. */
+export async function putGrants(tx: Db, link: ChainLink, grants: readonly CheckedGrant[], by: GrantChange['by']): Promise<ChangedGrant[]> {
+  const { clock } = grantsState.of(tx);
+  const now = clock.now();
+  const before = await grantsOn(
+    tx,
+    [{ type: link.declaration.type, id: link.id }],
+    grants.map(({ subject }) => subject),
+  );
+  const changes: ChangedGrant[] = [];
+  for (const { subject, stored, expiresAt } of grants) {
+    const after = await upsertGrant(tx, {
+      id: uuidv7(clock),
+      subject,
+      object_type: link.declaration.type,
+      object_id: link.id,
+      tenant_key: link.tenantKey,
+      actions: stored,
+      granted_by: actorText(by),
+      created_at: now,
+      expires_at: expiresAt,
+      object_deleted_at: link.isDeleted ? now : null,
+    });
+    changes.push({ before: before.find((row) => row.subject === subject) ?? null, after });
+  }
+  return changes;
+}

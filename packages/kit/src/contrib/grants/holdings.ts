@@ -1,0 +1,230 @@
+import type { User } from '../../auth/principal.ts';
+import { sameId } from '../../auth/same-id.ts';
+import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import { compileWhere } from '../../db/where/compile-where.ts';
+import { statementsOf } from '../../db/model-statements.ts';
+import { quoteName } from '../../db/names.ts';
+import { refuseUnknownNames } from '../../options/read-options.ts';
+import type { Asker, KnownAsker } from './asker.ts';
+import { knownAsker, subjectsOf } from './caller-subjects.ts';
+import { ownedOrGranted, requireAction } from './granted-condition.ts';
+import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
+import type { ObjectActions } from './object-actions.ts';
+import { type ChainLink, keyText, objectChain } from './object-chain.ts';
+import { grantsOn, type GrantRow } from './store.ts';
+import { shownActions } from './stored-actions.ts';
+import { userSubject } from './subject.ts';
+
+/** Why somebody may do something: as the owner, or by a grant, on the object or on one of its parents. */
+export interface AccessPath {
+  readonly kind: 'owner' | 'grant';
+  readonly subject: string;
+  /** The object that gives it: the object itself, or a parent. */
+  readonly object: { readonly type: string; readonly id: string };
+  readonly isInherited: boolean;
+  readonly actions: readonly string[];
+  readonly set: string | null;
+  readonly expiresAt: Date | null;
+  readonly grantId: string | null;
+}
+
+/** What an asker may do to one object, and until when. */
+export interface Holdings {
+  readonly exists: boolean;
+  readonly isSuperuser: boolean;
+  readonly paths: readonly AccessPath[];
+  /** By action; null is for good. */
+  readonly until: ReadonlyMap<string, Date | null>;
+}
+
+/** Reads what an asker holds. `chain` in place of the stored one asks what held before a row was moved. */
+export async function holdingsOf(
+  db: Db,
+  declaration: ObjectActions,
+  id: unknown,
+  asker: KnownAsker,
+  given?: readonly ChainLink[],
+): Promise<Holdings> {
+  const chain = given ?? (await objectChain(db, declaration, id));
+  const none = { exists: chain.length > 0, isSuperuser: false, paths: [], until: new Map() };
+  const { user } = asker;
+  if (user !== null && !user.is_active) return none;
+  if (user?.is_superuser === true)
+    return { ...none, isSuperuser: true, until: new Map([...declaration.actions].map((action) => [action, null])) };
+  const links = livingLinks(chain);
+  const subjects = new Set(links.flatMap(({ declaration: each }) => subjectsOf(each, asker)));
+  const rows = await grantsOn(db, links.map(asObject), [...subjects]);
+  const owner = user === null ? null : user.id;
+  const counts = (row: GrantRow, each: ObjectActions) => subjectsOf(each, asker).includes(row.subject);
+  const paths = pathsOf(declaration, links, rows, asker.now, owner, counts);
+  return { exists: chain.length > 0, isSuperuser: false, paths, until: untilOf(paths) };
+}
+
+/** Parents count up to the first that is deleted; of a deleted object nothing does. */
+function livingLinks(chain: readonly ChainLink[]): readonly ChainLink[] {
+  const end = chain.findIndex(({ isDeleted }) => isDeleted);
+  return end === -1 ? chain : chain.slice(0, end);
+}
+
+function asObject({ declaration, id }: ChainLink): { readonly type: string; readonly id: string } {
+  return { type: declaration.type, id };
+}
+
+function pathsOf(
+  declaration: ObjectActions,
+  links: readonly ChainLink[],
+  rows: readonly GrantRow[],
+  now: Date,
+  /** Undefined: whoever the owner is. */
+  owner: string | null | undefined,
+  counts: (row: GrantRow, declaration: ObjectActions) => boolean,
+): AccessPath[] {
+  const paths: AccessPath[] = [];
+  for (const [index, link] of links.entries()) {
+    const own = { object: asObject(link), isInherited: index > 0 };
+    // Only actions that the object itself has can be inherited.
+    const usable = (actions: Iterable<string>) => [...actions].filter((action) => declaration.actions.has(action));
+    if (link.owner !== null && (owner === undefined || (owner !== null && sameId(link.owner, owner))))
+      paths.push({
+        ...own,
+        kind: 'owner',
+        subject: userSubject(link.owner),
+        actions: usable(link.declaration.actions),
+        set: null,
+        expiresAt: null,
+        grantId: null,
+      });
+    for (const row of rows) {
+      if (row.object_type !== link.declaration.type || row.object_id !== link.id || !counts(row, link.declaration)) continue;
+      if (row.expires_at !== null && row.expires_at <= now) continue;
+      const actions = usable(link.declaration.expand(row.actions));
+      const { set } = shownActions(row.actions);
+      if (actions.length > 0)
+        paths.push({ ...own, kind: 'grant', subject: row.subject, actions, set, expiresAt: row.expires_at, grantId: row.id });
+    }
+  }
+  return paths;
+}
+
+function untilOf(paths: readonly AccessPath[]): Map<string, Date | null> {
+  const until = new Map<string, Date | null>();
+  for (const { actions, expiresAt } of paths)
+    for (const action of actions) {
+      const known = until.get(action);
+      if (known === null) continue;
+      if (known === undefined || expiresAt === null || expiresAt > known) until.set(action, expiresAt);
+    }
+  return until;
+}
+
+async function askerFor(db: Db, user: User | null, tenant?: string | null): Promise<KnownAsker> {
+  const asker: Asker = { user, tenant, now: grantsState.of(db).clock.now() };
+  return knownAsker(db, asker);
+}
+
+/** What a user may do to an object, as owner, by grants, groups and parents. Nothing for an object that does not exist or is deleted. */
+export async function actionsOf(db: Db, user: User | null, { type, id }: ObjectRef): Promise<ReadonlySet<string>> {
+  const declaration = declarationOf(db, type);
+  const { exists, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
+  return new Set(exists ? until.keys() : []);
+}
+
+/** Everybody who may do the action to an object, with the path that gives it. Groups and wide subjects stand for their members. */
+export async function whoCan(db: Db, { type, id }: ObjectRef, action: string): Promise<readonly AccessPath[]> {
+  const declaration = declarationOf(db, type);
+  requireAction(declaration, action);
+  return (await allPaths(db, declaration, id)).filter(({ actions }) => actions.includes(action));
+}
+
+/** Every path to an object, whoever it is for. */
+export async function allPaths(db: Db, declaration: ObjectActions, id: unknown): Promise<readonly AccessPath[]> {
+  const links = livingLinks(await objectChain(db, declaration, id));
+  const rows = await grantsOn(db, links.map(asObject));
+  const isAllowed = ({ subject }: GrantRow, { subjects }: ObjectActions) =>
+    subject.includes(':') || (subjects as ReadonlySet<string>).has(subject);
+  return pathsOf(declaration, links, rows, grantsState.of(db).clock.now(), undefined, isAllowed);
+}
+
+export interface ObjectsOptions {
+  readonly limit?: number;
+  /** The last id of the page before. */
+  readonly after?: string;
+  readonly tenant?: string | null;
+}
+
+const OBJECTS_DEFAULT = 1_000;
+const OBJECTS: ReadonlySet<string> = new Set(
+  Object.keys({ limit: true, after: true, tenant: true } satisfies Record<keyof ObjectsOptions, true>),
+);
+
+/** The ids of the objects that a user may do the action to, in the order of their keys. */
+export async function objectsOf(db: Db, user: User | null, model: Model, action: string, options: ObjectsOptions = {}): Promise<string[]> {
+  refuseUnknownNames('objectsOf()', options, OBJECTS);
+  const declaration = declarationOf(db, model);
+  requireAction(declaration, action);
+  const { limit = OBJECTS_DEFAULT, after, tenant } = options;
+  const asker = await askerFor(db, user, tenant);
+  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, asker, action));
+  if (where.constant === false) return [];
+  const { table } = statementsOf(declaration.model);
+  const key = `t0.${quoteName(declaration.key.name)}`;
+  const parameters: unknown[] = [];
+  const conditions = [
+    ...(where.constant === true ? [] : [where.append(db.dialect, 't0', parameters)]),
+    ...(declaration.deletedAt === undefined ? [] : [`t0.${quoteName(declaration.deletedAt)} is null`]),
+    ...(after === undefined ? [] : [`${key} > $${parameters.push(declaration.key.encode(after))}`]),
+  ];
+  const rows = await db.query<{ id: unknown }>(
+    `select ${key} as id from ${table} t0${conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`} order by ${key} limit $${parameters.push(limit)}`,
+    parameters,
+    { replanned: true },
+  );
+  return rows.map(({ id }) => keyText(id));
+}
+
+/** Why a user may, or may not, do something to an object. */
+export type AccessExplanation =
+  | {
+      readonly allowed: true;
+      readonly reason: 'superuser' | 'owner' | 'grant';
+      readonly paths: readonly AccessPath[];
+      readonly text: string;
+    }
+  | {
+      readonly allowed: false;
+      readonly reason: 'no_such_object' | 'inactive' | 'anonymous' | 'not_granted' | 'not_visible';
+      readonly paths: readonly AccessPath[];
+      readonly text: string;
+    };
+
+export async function explainAccess(db: Db, user: User | null, { type, id }: ObjectRef, action: string): Promise<AccessExplanation> {
+  const declaration = declarationOf(db, type);
+  requireAction(declaration, action);
+  const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
+  const place = `${declaration.type}/${keyText(id)}`;
+  const who = user === null ? 'Somebody without credentials' : user.username;
+  const refused = (reason: Extract<AccessExplanation, { allowed: false }>['reason'], text: string): AccessExplanation => ({
+    allowed: false,
+    reason,
+    paths,
+    text,
+  });
+  if (!exists) return refused('no_such_object', `There is no ${place}.`);
+  if (user !== null && !user.is_active) return refused('inactive', `${who} is deactivated.`);
+  if (isSuperuser) return { allowed: true, reason: 'superuser', paths: [], text: `${who} is a superuser.` };
+  const giving = paths.filter(({ actions }) => actions.includes(action));
+  const [first] = giving;
+  if (first === undefined)
+    return user === null && paths.length === 0
+      ? refused('anonymous', `${who} may not: ${place} is not public.`)
+      : refused('not_granted', `${who} holds ${[...until.keys()].join(', ') || 'nothing'} on ${place}, not "${action}".`);
+  if (!until.has('view')) return refused('not_visible', `${who} holds "${action}" on ${place}, but not "view": without it nothing counts.`);
+  return { allowed: true, reason: first.kind, paths: giving, text: `${who}: ${giving.map(describePath).join('; ')}.` };
+}
+
+export function describePath({ kind, subject, object, isInherited, set, actions, expiresAt }: AccessPath): string {
+  const what = kind === 'owner' ? `${subject} owns` : `${subject} was granted ${set ?? actions.join(', ')} on`;
+  const where = `${isInherited ? 'its parent ' : ''}${object.type}/${object.id}`;
+  return `${what} ${where}${expiresAt === null ? '' : ` until ${expiresAt.toISOString()}`}`;
+}

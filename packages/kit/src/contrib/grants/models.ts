@@ -1,0 +1,26 @@
+import { model, t } from '../../db/index.ts';
+import { grantIndexes } from './migrations/0001_initial.ts';
+
+/** One row per subject and object. What of the object decides about lists (tenant, soft deletion) is on the row. */
+export const grantModel = model(
+  'grants',
+  {
+    id: t.uuidv7().pk(),
+    /** `user:…`, `group:…`, `tenant`, `authenticated` or `public`. */
+    subject: t.text(220),
+    /** The name of the object's table. */
+    object_type: t.text(63),
+    object_id: t.text(200),
+    /** Empty where the object has no tenant. */
+    tenant_key: t.text(200).dbDefault(''),
+    /** The name of a set, or a list of actions between commas: `,change,view,`. See stored-actions.ts. */
+    actions: t.text(1000),
+    /** The id of a user, or the name of a program. */
+    granted_by: t.text(200).nullable(),
+    created_at: t.timestamp(),
+    expires_at: t.timestamp().nullable(),
+    /** Set while the object is deleted softly. */
+    object_deleted_at: t.timestamp().nullable(),
+  },
+  { indexes: grantIndexes },
+);

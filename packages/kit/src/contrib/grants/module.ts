@@ -1,0 +1,121 @@
+import type { App, Module } from '../../app/module.ts';
+import type { GroupDirectory } from '../../auth/group-directory.ts';
+import type { User } from '../../auth/principal.ts';
+import type { Database, Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import type { Fault } from '../../options/fault.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { aFunction, instanceOf, listOf, objectWith, required } from '../../options/value-rule.ts';
+import { grantsAdmin } from './admin.ts';
+import { grantsCommand } from './commands.ts';
+import { grantErrors } from './errors.ts';
+import { grantsState } from './grants-state.ts';
+import { initial } from './migrations/0001_initial.ts';
+import { grantModel } from './models.ts';
+import { ObjectActions } from './object-actions.ts';
+import { askedGrants, bindRoute, grantFault } from './permission.ts';
+import { recordGrants } from './record-grant.ts';
+import { deleteGrantsOf } from './store.ts';
+import { userSubject } from './subject.ts';
+
+export interface ObjectGrantsOptions {
+  /** What `objectActions(…)` returned, for every model with grants. */
+  readonly objects: readonly ObjectActions[];
+  /** Who is in which group; what the accounts module, or another one, provides unless given. */
+  readonly groups?: GroupDirectory;
+  /** Whether a user belongs to a tenant: grants to users of other tenants are then refused. Without it only groups are checked. */
+  readonly isInTenant?: (db: Db, user: User, tenantKey: string) => boolean | Promise<boolean>;
+}
+
+const rules: OptionRules<ObjectGrantsOptions> = {
+  objects: required(listOf(instanceOf(ObjectActions, 'what objectActions(…) returned'))),
+  groups: objectWith('a group directory', 'groupsOf', 'findById', 'findByName'),
+  isInTenant: aFunction,
+};
+
+/** Grants on single objects, for users and groups. */
+export function objectGrants(options: ObjectGrantsOptions): Module {
+  readOptions('objectGrants()', options, rules);
+  const objects = new Map(options.objects.map((each) => [each.type, each]));
+  /** By the name that audit entries have for them: the table, or the resource. */
+  const targets = new Map(objects);
+  let database: Database | undefined;
+  return {
+    name: 'grants',
+    models: [grantModel],
+    migrations: [initial],
+    errors: grantErrors,
+    commands: [grantsCommand],
+    admin: grantsAdmin(() => targets),
+    provides: () => ({ userChanges: [forgetUser], groupChanges: [forgetGroup] }),
+    checks: [{ name: 'object_grants', run: (app) => [...options.objects.flatMap((each) => each.faults()), ...routeFaults(app)] }],
+    install(app) {
+      for (const { name, model } of resourcesOf(app)) {
+        const declaration = objects.get(model.name);
+        if (declaration?.model === model) targets.set(name, declaration);
+      }
+    },
+    setup(app) {
+      const { clock, registry, users } = app;
+      grantsState.bind(app.db, {
+        clock,
+        registry,
+        users,
+        groups: options.groups ?? registry.groups,
+        isInTenant: options.isInTenant,
+        objects,
+      });
+      database = app.db;
+    },
+    stop() {
+      if (database !== undefined) grantsState.release(database);
+    },
+  };
+}
+
+/** A user that is gone has no grants. Called when users are activated and deactivated, too: those keep theirs. */
+async function forgetUser(tx: Db, userId: string): Promise<void> {
+  const { users } = grantsState.of(tx);
+  if (users === null || (await users.findById(tx, userId)) !== null) return;
+  await forget(tx, userSubject(userId));
+}
+
+async function forgetGroup(tx: Db, groupId: string): Promise<void> {
+  await forget(tx, `group:${groupId}`);
+}
+
+async function forget(tx: Db, subject: string): Promise<void> {
+  const removed = await deleteGrantsOf(tx, subject);
+  await recordGrants(
+    tx,
+    removed.map((before) => ({ before, after: null })),
+    { by: 'grants' },
+  );
+}
+
+interface DeclaredResource {
+  readonly name: string;
+  readonly model: Model;
+}
+
+function resourcesOf({ controllers, resources }: App): DeclaredResource[] {
+  const mounted = controllers.flatMap((controller) => (controller as { readonly crudResource?: DeclaredResource }).crudResource ?? []);
+  return [...mounted, ...resources];
+}
+
+/** `hasGrant('change')` on a controller of a resource is about its model; elsewhere it has to be said. */
+function routeFaults(app: App): Fault[] {
+  return app.routes.flatMap((route) => {
+    const asked = askedGrants(route.permission);
+    if (asked.length === 0) return [];
+    const controller = app.controllers.find(({ constructor }) => constructor.name === route.controller);
+    const model = (controller as { readonly crudResource?: DeclaredResource } | undefined)?.crudResource?.model;
+    if (model !== undefined) bindRoute(route, model);
+    return asked.flatMap(({ action, model: named }): Fault[] => {
+      const message = grantFault({ action, model: named ?? model });
+      return message === undefined
+        ? []
+        : [{ id: 'E024', message: `${route.controller}.${route.field}: ${message}`, hint: `Say it: hasGrant('${action}', orders).` }];
+    });
+  });
+}

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest';
+import { model, t } from '../../db/index.ts';
+import { createApp } from '../../app/create-app.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { CrudController, resource } from '../../crud/index.ts';
+import { hasRule, isAuthenticated } from '../../permissions/index.ts';
+import { grants } from './access.ts';
+import { rulesBackend } from './backends/index.ts';
+import { objectGrants } from './module.ts';
+import { objectActions, type ObjectActions, type ObjectActionsOptions } from './object-actions.ts';
+import { hasGrant } from './permission.ts';
+import { sharing } from './sharing.ts';
+
+let count = 0;
+const things = () => model(`things_${(count += 1)}`, { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), name: t.text(20) });
+const declare = (options: Partial<ObjectActionsOptions>) => () =>
+  objectActions(things(), { actions: ['view', 'change'], ...options } as never);
+
+describe('a declaration', () => {
+  test.each([
+    [{ actions: ['change'] }, 'has no action "view"'],
+    [{ actions: ['view', 'view'] }, 'names an action twice'],
+    [{ actions: ['view', 'Fly'] }, 'snake_case'],
+    [{ sets: { viewer: ['veiw'] } }, 'the set "viewer" names no action or set "veiw"'],
+    [{ sets: { a: ['b'], b: ['a'] } }, 'contains itself'],
+    [{ sets: { view: ['change'] } }, '"view" is an action and a set'],
+    [{ creator: 'manger', sets: { manager: ['view'] } }, 'creator is no set or action "manger"'],
+    [{ depth: 3 }, 'nothing to go through'],
+    [{ subjects: ['everyone'] }, 'tenant'],
+    [{ colour: 'red' }, 'colour'],
+  ])('%j is refused', (options, message) => {
+    expect(declare(options as never)).toThrow(message);
+  });
+
+  test('is made once per model, and resolves sets', () => {
+    const each = things();
+    const made = objectActions(each, {
+      actions: ['view', 'change', 'share'],
+      sets: { viewer: ['view'], editor: ['viewer', 'change'], manager: ['editor', 'share'] },
+    });
+    expect(() => objectActions(each, { actions: ['view'] })).toThrow('has actions already');
+    expect(made.setsWith('change')).toEqual(['editor', 'manager']);
+    expect([...made.expand('manager')].sort()).toEqual(['change', 'share', 'view']);
+    // What is no longer declared gives nothing.
+    expect([...made.expand('emperor')]).toEqual([]);
+    expect([...made.expand(',fly,view,')]).toEqual(['view']);
+  });
+});
+
+describe('at start-up', () => {
+  const start = async (objects: readonly ObjectActions[], controller: new () => object) => {
+    const app = createApp({
+      database: 'sqlite::memory:',
+      log: { level: 'silent' },
+      modules: [objectGrants({ objects })],
+      mount: { '/v1': { '/things': controller as never } },
+    });
+    try {
+      await app.ready();
+    } finally {
+      await app.close();
+    }
+  };
+
+  test('an operation without an action fails; one that is mapped does not', () => {
+    const each = model(`states_${(count += 1)}`, {
+      id: t.uuidv7().pk(),
+      owner_id: t.uuid().readOnly(),
+      status: t.enum(['a', 'b']).dbDefault('a'),
+    });
+    const actions = objectActions(each, { actions: ['view', 'change', 'delete'] });
+    const controllerOf = (access: ReturnType<typeof grants>) => {
+      const made = resource(each, { owner: 'owner_id', access, state: 'status', transitions: { approve: { from: ['a'], to: 'b' } } });
+      return class Things extends CrudController(made, { permission: isAuthenticated }) {};
+    };
+    const create = (controller: new () => object) =>
+      createApp({
+        database: 'sqlite::memory:',
+        log: { level: 'silent' },
+        modules: [objectGrants({ objects: [actions] })],
+        mount: { '/v1': { '/things': controller as never } },
+      });
+    expect(() => create(controllerOf(grants(each)))).toThrow(/E024.*"approve" has no action/s);
+    expect(() => create(controllerOf(grants(each, { operations: { approve: 'fly' } })))).toThrow(/needs "fly", which is no action/);
+    expect(() => create(controllerOf(grants(each, { operations: { approve: 'change' } })))).not.toThrow();
+  });
+
+  test('grants without actions, without the module, and objects nobody could see after making them, fail', () => {
+    const [bare, alone] = [things(), things()];
+    objectActions(alone, { actions: ['view', 'change', 'delete'] });
+    const create = (made: ReturnType<typeof resource>, modules: Parameters<typeof createApp>[0]['modules']) => () =>
+      createApp({
+        database: 'sqlite::memory:',
+        log: { level: 'silent' },
+        modules: modules ?? [],
+        mount: { '/v1': { '/things': class Things extends CrudController(made as never, { permission: isAuthenticated }) {} as never } },
+      });
+    expect(create(resource(bare, { owner: 'owner_id', access: grants(bare) }) as never, [])).toThrow(/no actions/);
+    expect(create(resource(alone, { owner: 'owner_id', access: grants(alone) }) as never, [])).toThrow(/the module is missing/);
+    expect(create(resource(alone, { access: grants(alone), input: ['name'] }) as never, [objectGrants({ objects: [] })])).toThrow(
+      /whoever makes an object could not see it/,
+    );
+  });
+
+  test('hasGrant needs a model it knows, and sharing an action "share"', async () => {
+    const each = things();
+    const actions = objectActions(each, { actions: ['view', 'change', 'delete'] });
+    class Custom extends Controller {
+      one = route.get('/', { permission: hasGrant('change') }, () => undefined);
+    }
+    await expect(start([actions], Custom)).rejects.toThrow(/hasGrant\('change'\) does not know its model/);
+    class Named extends Controller {
+      one = route.get('/', { permission: hasGrant('fly', each as never) }, () => undefined);
+    }
+    await expect(start([actions], Named)).rejects.toThrow(/has no such action/);
+    const made = resource(each, { owner: 'owner_id', access: grants(each) });
+    class Things extends CrudController(made, { permission: isAuthenticated }) {}
+    await expect(start([actions], class Shared extends sharing(Things) {})).rejects.toThrow(/no action "share"/);
+    expect(() => sharing(Controller as never)).toThrow('made by CrudController');
+  });
+
+  test('a parent without actions fails', async () => {
+    const parent = things();
+    const child = model(`children_${(count += 1)}`, { id: t.uuidv7().pk(), parent_id: t.ref(() => parent).nullable() });
+    const orphan = objectActions(child, { actions: ['view'], through: 'parent_id' });
+    class Open extends Controller {
+      one = route.get('/', { permission: isAuthenticated }, () => undefined);
+    }
+    await expect(start([orphan], Open)).rejects.toThrow(/leads to no model with actions/);
+  });
+
+  test('a backend of rules says what it takes', () => {
+    expect(() => rulesBackend({ view: 'rule' } as never)).toThrow('permissions by action');
+    expect(rulesBackend({ view: hasRule('can_view') }).name).toBe('rules');
+  });
+});

@@ -1,0 +1,73 @@
+import type { AuditEntry } from '../../auth/audit-sink.ts';
+import type { EventEntry } from '../../app/registry.ts';
+import type { Db } from '../../db/db.ts';
+import { grantsState } from './grants-state.ts';
+import type { GrantRow } from './store.ts';
+import { shownActions } from './stored-actions.ts';
+import { parseSubject } from './subject.ts';
+
+/** Who changes grants, and in which request: for the audit entry and `granted_by`. */
+export interface GrantChange {
+  readonly by?: AuditEntry['actor'];
+  readonly requestId?: string | null | undefined;
+}
+
+export interface ChangedGrant {
+  readonly before: GrantRow | null;
+  readonly after: GrantRow | null;
+}
+
+/** Everything that follows from changes, in their transaction: one audit entry and one event each. */
+export async function recordGrants(tx: Db, changes: readonly ChangedGrant[], { by, requestId }: GrantChange): Promise<void> {
+  if (changes.length === 0) return;
+  const { registry } = grantsState.of(tx);
+  await registry.audit?.record(
+    tx,
+    changes.map(({ before, after }) => ({
+      actor: by ?? null,
+      action: after === null ? 'grant.revoked' : 'grant.created',
+      target_type: 'grant',
+      target_id: ((after ?? before) as GrantRow).id,
+      before: before === null ? null : grantFacts(before),
+      after: after === null ? null : grantFacts(after),
+      request_id: requestId ?? null,
+    })),
+  );
+  const events = changes.flatMap(({ before, after }) => eventOf((after ?? before) as GrantRow, after === null));
+  await registry.events?.publish(tx, events);
+}
+
+export function grantFacts(row: GrantRow): object {
+  const { set, actions } = shownActions(row.actions);
+  return {
+    subject: row.subject,
+    object_type: row.object_type,
+    object_id: row.object_id,
+    ...(set === null ? { actions } : { set }),
+    expires_at: row.expires_at?.toISOString() ?? null,
+    granted_by: row.granted_by,
+  };
+}
+
+/** Told to the user it is for; of a group or a wide subject to the tenant, else to whoever granted it. */
+function eventOf(row: GrantRow, isRevoked: boolean): EventEntry[] {
+  const subject = parseSubject(row.subject);
+  const owner = subject?.kind === 'user' ? subject.id : undefined;
+  const audience =
+    owner !== undefined
+      ? { owner }
+      : row.tenant_key !== ''
+        ? { tenantKey: row.tenant_key }
+        : row.granted_by !== null
+          ? { owner: row.granted_by }
+          : undefined;
+  if (audience === undefined) return [];
+  const type = isRevoked ? 'grant.revoked' : 'grant.created';
+  return [{ type, data: { id: row.id, ...grantFacts(row) }, ...audience, orderingKey: `grant:${row.id}` }];
+}
+
+/** The id of the user behind an actor, or the name of the program. */
+export function actorText(by: AuditEntry['actor']): string | null {
+  if (by === null || by === undefined || typeof by === 'string') return by ?? null;
+  return 'user' in by ? by.user.id : by.id;
+}

@@ -1,0 +1,94 @@
+import type { Db } from '../../db/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { KnownAsker } from './asker.ts';
+import { grantErrors } from './errors.ts';
+import { checkGrants, type GivenGrant, lockObject, putGrants } from './grant.ts';
+import { allPaths, type Holdings, holdingsOf } from './holdings.ts';
+import type { ObjectActions } from './object-actions.ts';
+import type { ChainLink } from './object-chain.ts';
+import { type ChangedGrant, type GrantChange, recordGrants } from './record-grant.ts';
+import { countGrantsOn, deleteGrant, findGrant, grantsOn, type GrantRow } from './store.ts';
+
+export const SHARE = 'share';
+/** More are better a group: whoever opens the list of grants reads them all. */
+export const GRANTS_PER_OBJECT_MAX = 1_000;
+
+/** An object that is locked, and what the caller holds on it since. 404 without view, 403 without share. */
+export interface SharedObject {
+  readonly link: ChainLink;
+  readonly holdings: Holdings;
+}
+
+export async function lockToShare(tx: Db, declaration: ObjectActions, id: unknown, asker: KnownAsker): Promise<SharedObject> {
+  const link = await lockObject(tx, declaration, id);
+  return { link, holdings: requireShare(await holdingsOf(tx, declaration, id, asker)) };
+}
+
+export function requireShare(holdings: Holdings): Holdings {
+  if (!holdings.exists || !holdings.until.has('view')) throw coreErrors.not_found();
+  if (!holdings.until.has(SHARE))
+    throw coreErrors.permission_denied({ detail: `You may see this, but not do "${SHARE}" to it.`, extensions: { action: SHARE } });
+  return holdings;
+}
+
+/** Gives some subjects their grants, all or none. Nobody hands out, or takes away, what they do not hold, or for longer than they hold it. */
+export async function shareObject(
+  tx: Db,
+  { link, holdings }: SharedObject,
+  grants: readonly GivenGrant[],
+  change: GrantChange,
+  locationOf: (index: number) => readonly (string | number)[],
+): Promise<readonly GrantRow[]> {
+  const { declaration } = link;
+  const checked = await checkGrants(tx, link, grants, locationOf);
+  const before = await grantsOn(
+    tx,
+    [{ type: declaration.type, id: link.id }],
+    checked.map(({ subject }) => subject),
+  );
+  for (const { subject, stored, expiresAt } of checked) {
+    const had = before.find((row) => row.subject === subject);
+    const given = declaration.expand(stored);
+    requireHeld(holdings, [...given, ...(had === undefined ? [] : declaration.expand(had.actions))]);
+    requireHeld(holdings, [...given], expiresAt);
+  }
+  const changes = await putGrants(tx, link, checked, change.by);
+  if ((await countGrantsOn(tx, declaration.type, link.id)) > GRANTS_PER_OBJECT_MAX)
+    throw grantErrors.too_many_grants({ extensions: { limit: GRANTS_PER_OBJECT_MAX } });
+  await requireHolder(tx, link, changes);
+  await recordGrants(tx, changes, change);
+  return changes.map(({ after }) => after as GrantRow);
+}
+
+/** Takes a grant away. 404 when the object has no such grant. */
+export async function unshareObject(tx: Db, { link, holdings }: SharedObject, grantId: string, change: GrantChange): Promise<void> {
+  const { declaration } = link;
+  const row = await findGrant(tx, grantId);
+  if (row === null || row.object_type !== declaration.type || row.object_id !== link.id) throw coreErrors.not_found();
+  requireHeld(holdings, [...declaration.expand(row.actions)]);
+  await deleteGrant(tx, row.id);
+  const changes = [{ before: row, after: null }];
+  await requireHolder(tx, link, changes);
+  await recordGrants(tx, changes, change);
+}
+
+function requireHeld({ isSuperuser, until }: Holdings, actions: readonly string[], expiresAt?: Date | null): void {
+  if (isSuperuser) return;
+  const missing = actions.filter((action) => {
+    const held = until.get(action);
+    if (held === undefined) return true;
+    return expiresAt !== undefined && held !== null && (expiresAt === null || expiresAt > held);
+  });
+  if (missing.length > 0) throw grantErrors.cannot_grant({ extensions: { actions: [...new Set(missing)].sort() } });
+}
+
+/** Somebody can share the object after the change: its owner, or whoever a grant gives it. */
+async function requireHolder(tx: Db, { declaration, id }: ChainLink, changes: readonly ChangedGrant[]): Promise<void> {
+  const lost = changes.some(({ before, after }) => {
+    const [had, has] = [before, after].map((row) => row !== null && declaration.expand(row.actions).has(SHARE));
+    return had === true && has === false;
+  });
+  if (!lost) return;
+  const paths = await allPaths(tx, declaration, id);
+  if (!paths.some(({ actions }) => actions.includes(SHARE))) throw grantErrors.last_holder();
+}

@@ -1,0 +1,19 @@
+import type { Db } from '../../db/db.ts';
+import { grantsState } from './grants-state.ts';
+import { parseSubject } from './subject.ts';
+
+const WIDE_NAMES = { tenant: 'Everyone in the tenant', authenticated: 'Every signed-in user', public: 'Everybody' } as const;
+
+/** What people call subjects; null for users and groups that are gone. */
+export async function namesOf(db: Db, subjects: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+  const { users, groups } = grantsState.of(db);
+  const names = new Map<string, string | null>();
+  for (const subject of new Set(subjects)) {
+    const parsed = parseSubject(subject);
+    if (parsed === undefined) names.set(subject, null);
+    else if (parsed.kind === 'user') names.set(subject, (await users?.findById(db, parsed.id))?.username ?? null);
+    else if (parsed.kind === 'group') names.set(subject, (await groups?.findById(db, parsed.id))?.name ?? null);
+    else names.set(subject, WIDE_NAMES[parsed.kind]);
+  }
+  return names;
+}
