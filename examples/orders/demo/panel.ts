@@ -16,7 +16,7 @@ function startedIn(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
 
-/** Six commands, each copy-paste ready in the folder npm start was called in. */
+/** Eight commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
   const json = `-H 'content-type: application/json'`;
@@ -24,6 +24,14 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
   const prefix = api.key.split('_')[1];
   return [
     { title: 'place an order', command: `curl -s ${api.url}/v1/orders ${key} ${json} -d '{"item":"Filter paper","quantity":3}'` },
+    {
+      title: 'find open orders by filter, with their invoices, some fields only',
+      command: `curl -s '${api.url}/v1/orders?status=open&total__gte=10&expand=invoice&fields=item,total,version,invoice' ${key}`,
+    },
+    {
+      title: 'change the newest order; run it again, and the stale tag is refused',
+      command: `curl -s -X PATCH ${api.url}/v1/orders/$(curl -s '${api.url}/v1/orders?limit=1&fields=id' ${key} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/') ${key} ${json} -H 'If-Match: "1"' -d '{"quantity":2}'`,
+    },
     { title: 'see its webhook at the receiver, signature verified', command: `curl -s ${receiver.url}` },
     { title: 'see its delivery at the sender', command: `curl -s ${api.url}/v1/webhooks/${api.endpointId}/deliveries ${key}` },
     {

@@ -4,8 +4,8 @@ import { accountsOf, changePassword, createUser, type UserManagement } from 'kit
 import { createApiKey, revokeApiKey, rotateApiKey } from 'kit/contrib/apikeys';
 import { createEndpoint, rotateSecret } from 'kit/contrib/webhooks';
 import type { Db } from 'kit/db';
-import { closeOrder } from '../orders/close.ts';
-import { placeOrder } from '../orders/place.ts';
+import { crudOf } from 'kit/crud';
+import { orderResource } from '../orders/resource.ts';
 import { settings } from '../settings.ts';
 import { BROKEN_PATH, type DemoReceiver } from './start-receiver.ts';
 
@@ -93,10 +93,12 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
     const old = await createApiKey(tx, { user, name: 'Old integration', scopes: ['orders:write'] });
     await revokeApiKey(tx, old.apiKey.id, { reason: 'replaced by Shop front' });
   });
-  const rules = (await app.services.get(settings)).current;
+  const { quantity_max } = (await app.services.get(settings)).current;
+  const own = crudOf(app, orderResource).as({ user });
   for (const [index, item] of ITEMS.entries()) {
-    const { id } = await placeOrder(app.db, user.id, { item, quantity: Math.min(1 + (index % 4), rules.quantity_max) }, rules);
-    if (index % 3 !== 2) await closeOrder(app.db, user.id, id, index % 3 === 0 ? 'paid' : 'cancelled', app.clock.now());
+    // The resource's hook adds price and currency.
+    const { id } = await own.write().create({ item, quantity: Math.min(1 + (index % 4), quantity_max) } as never);
+    if (index % 3 !== 2) await own.write().transition(id, index % 3 === 0 ? 'pay' : 'cancel');
   }
 }
 

@@ -65,16 +65,29 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     await database?.remove();
   });
 
-  test(`the six printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
+  test(`the eight printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
     const url = kind === 'PostgreSQL' ? database?.url : undefined;
     const first = await start(folder, url);
-    const [place = '', received = '', delivered = '', follow = '', change = '', revoke = ''] = first.commands;
-    expect(first.commands).toHaveLength(6);
+    const [place = '', find = '', patch = '', received = '', delivered = '', follow = '', change = '', revoke = ''] = first.commands;
+    expect(first.commands).toHaveLength(8);
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
+    expect(JSON.parse(shell(find, folder, url))).toMatchObject({
+      items: [{ item: 'Filter paper', total: '37.50', version: 1, invoice: null }],
+    });
+    expect(JSON.parse(shell(patch, folder, url))).toMatchObject({ quantity: 2, total: '25.00', version: 2 });
+    expect(JSON.parse(shell(patch, folder, url))).toMatchObject({ status: 412, code: 'precondition_failed', etag: '"2"' });
     const arrivals = (): unknown => JSON.parse(shell(received, folder, url));
-    await expect.poll(arrivals, { timeout: 300_000 }).toMatchObject([{ verified: true, type: 'order.created', data: { quantity: 3 } }]);
+    await expect.poll(arrivals, { timeout: 300_000 }).toMatchObject([
+      { verified: true, type: 'order.created', data: { quantity: 3 } },
+      { verified: true, type: 'order.updated', data: { quantity: 2 } },
+    ]);
     const deliveries = (): unknown => JSON.parse(shell(delivered, folder, url));
-    await expect.poll(deliveries, { timeout: 300_000 }).toMatchObject({ items: [{ status: 'succeeded', event_type: 'order.created' }] });
+    await expect.poll(deliveries, { timeout: 300_000 }).toMatchObject({
+      items: [
+        { status: 'succeeded', event_type: 'order.updated' },
+        { status: 'succeeded', event_type: 'order.created' },
+      ],
+    });
 
     expect(shell(follow, folder, url)).toMatch(/event: end[\s\S]*"status":"succeeded"/);
 
@@ -82,7 +95,7 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     expect(beside).toMatch(/exited with 1: The example is running already, as process \d+: /);
 
     shell(change, folder, url);
-    let placed = 1;
+    let placed = 2;
     const refusal = (): string | undefined => {
       const { code } = JSON.parse(shell(place, folder, url)) as { code?: string };
       if (code === undefined) placed++;
@@ -97,7 +110,7 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const second = await start(folder, url);
     expect(JSON.parse(shell(second.commands[0] ?? '', folder, url))).toMatchObject({ quantity: 3 });
     placed++;
-    expect((JSON.parse(shell(second.commands[2] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
+    expect((JSON.parse(shell(second.commands[4] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
     expect(await second.stop()).toBe(0);
 
     writeFileSync(join(folder, '.data/config/orders.toml'), '[orders');

@@ -1,6 +1,6 @@
 import { users } from 'kit/contrib/accounts';
 import { uploadRef } from 'kit/contrib/uploads';
-import { model, t, timestamps, type Row, type Tables } from 'kit/db';
+import { model, t, timestamps, versioned, type Row, type Tables } from 'kit/db';
 
 export const orders = model(
   'orders',
@@ -15,8 +15,9 @@ export const orders = model(
     /** Set by `PUT /{id}/invoice` alone, which looks at the upload first. */
     invoice_id: uploadRef().nullable().readOnly(),
     ...timestamps(),
+    ...versioned(),
   },
-  { indexes: [{ columns: ['owner_id', 'id'] }] },
+  { indexes: [{ columns: ['owner_id', 'id'] }, { columns: ['owner_id', 'status', '-id'] }] },
 );
 
 export type Order = Row<typeof orders>;

@@ -3,6 +3,7 @@ import { orderAdmin } from './admin.ts';
 import { orderErrors } from './errors.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { invoice } from './migrations/0002_invoice.ts';
+import { version } from './migrations/0003_version.ts';
 import { orders as table } from './models.ts';
 
 export function orders(): Module {
@@ -10,7 +11,7 @@ export function orders(): Module {
     name: 'orders',
     requires: ['accounts', 'webhooks', 'uploads'],
     models: [table],
-    migrations: [initial, invoice],
+    migrations: [initial, invoice, version],
     errors: orderErrors,
     admin: orderAdmin,
   };

@@ -1,8 +1,8 @@
 import { insert, type Db } from 'kit/db';
 import { announce } from './announce.ts';
-import { orderErrors } from './errors.ts';
-import { orders, type Order } from './models.ts';
-import { totalOf } from './price.ts';
+import { orderErrors } from '../errors.ts';
+import { orders, type Order } from '../models.ts';
+import { totalOf } from '../price.ts';
 
 export interface NewOrder {
   readonly item: string;

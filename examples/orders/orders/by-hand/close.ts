@@ -1,9 +1,9 @@
 import { coreErrors, emit } from 'kit';
 import type { Db } from 'kit/db';
 import { announce } from './announce.ts';
-import { orderErrors } from './errors.ts';
-import type { Order } from './models.ts';
-import { OrderPaid } from './order-paid.ts';
+import { orderErrors } from '../errors.ts';
+import type { Order } from '../models.ts';
+import { OrderPaid } from '../order-paid.ts';
 import { closeOpenOrder, orderOf } from './store.ts';
 
 /** Pays or cancels an order that is still open, and says so by webhook, or does neither. */
