@@ -19,7 +19,8 @@ export default defineConfig({
       tableOfContents: { minHeadingLevel: 2, maxHeadingLevel: 3 },
       expressiveCode: {
         themes: ['github-dark', 'github-light'],
-        defaultProps: { frame: 'none' },
+        // Long lines break: what is cut off at the edge is not read.
+        defaultProps: { frame: 'none', wrap: true, preserveIndent: true },
         styleOverrides: { borderRadius: '0.375rem', codeFontSize: '0.84rem', frames: { shadowColor: 'transparent' } },
       },
     }),

@@ -119,12 +119,15 @@ function landing(page: SitePage, body: string, files: Set<string>): string {
       { text: 'A first API', link: '/guide/first-api/', variant: 'minimal' },
     ],
   };
-  const head = { title: page.title, description: hero.tagline, template: 'splash', hero };
-  const [picture] = globSync('docs/images/admin-overview-light.png', { cwd: root });
-  if (picture !== undefined) {
+  // With the menu, unlike the splash template: on a phone there is no other way to the pages.
+  const head = { title: page.title, description: hero.tagline, template: 'doc', tableOfContents: false, hero };
+  const pictures = ['light', 'dark'].flatMap((theme) => {
+    const [picture] = globSync(`docs/images/admin-overview-${theme}.png`, { cwd: root });
+    if (picture === undefined) return [];
     files.add(picture);
-    rest.unshift(`![What npm start shows](${fileAddress(picture)})`);
-  }
+    return [`<img class="${theme}-only" src="${fileAddress(picture)}" alt="What npm start shows" />`];
+  });
+  if (pictures.length > 0) rest.unshift(pictures.join('\n'));
   // JSON is YAML.
   return `---\n${JSON.stringify(head)}\n---\n\n${rest.join('\n\n')}`;
 }

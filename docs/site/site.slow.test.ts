@@ -87,6 +87,26 @@ async function serve(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+test('the home page has the menu on a phone, a picture for each theme, and no code that is cut off', { timeout: 120_000 }, async () => {
+  const address = await serve();
+  const browser = await launchChromium();
+  onTestFinished(() => browser.close());
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ viewport: { width: 375, height: 800 }, colorScheme });
+    await page.goto(address);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('link', { name: 'A first API' }).first().waitFor();
+    await page.getByRole('button', { name: 'Menu' }).click();
+    const shown = await page.locator('img[alt="What npm start shows"]:visible').getAttribute('src');
+    expect(shown).toContain(`admin-overview-${colorScheme}.png`);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.goto(`${address}/guide/first-api/`);
+    const cut = 'Math.max(...[...document.querySelectorAll(".expressive-code pre")].map((block) => block.scrollWidth - block.clientWidth))';
+    expect(await page.evaluate<number>(cut)).toBeLessThanOrEqual(0);
+    await page.close();
+  }
+});
+
 test('in a browser no page is wider than a phone, and search finds a page by its words', { timeout: 600_000 }, async () => {
   const address = await serve();
   const browser = await launchChromium();

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { verifySignature } from 'kit/webhooks/verify';
 import { freePort } from './free-port.ts';
+import { receiverPage, type ReceivedMessage } from './receiver-page.ts';
 
 export interface DemoReceiver {
   readonly url: string;
@@ -11,21 +12,32 @@ export interface DemoReceiver {
 
 /** At this path nothing is ever taken: an endpoint that fails is worth seeing on the admin site. */
 export const BROKEN_PATH = '/broken';
-/** Messages kept per path. */
+/** The page loads itself again: nothing else runs, and nothing is loaded from elsewhere. */
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+  'cache-control': 'no-store',
+};
+/** Messages stored per path. */
 const KEPT_MAX = 20;
 
 /** What other teams would run: takes webhooks, verifies them, deduplicates by `webhook-id`, and shows the last ones on GET. */
 export async function startReceiver(): Promise<DemoReceiver> {
   const secrets = new Map<string, string>();
-  const received: Record<string, Map<string, object>> = Object.create(null);
-  const at = (path: string): Map<string, object> => (received[path] ??= new Map());
+  const received: Record<string, Map<string, ReceivedMessage>> = Object.create(null);
+  const at = (path: string): Map<string, ReceivedMessage> => (received[path] ??= new Map());
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
     const answer = (status: number, body: unknown): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body, null, 2)}\n`);
     };
     if (path === BROKEN_PATH) return answer(503, { error: 'The warehouse system is being restarted.' });
-    if (request.method === 'GET') return answer(200, [...at(path).values()]);
+    if (request.method === 'GET') {
+      const messages = [...at(path).values()];
+      if (!(request.headers.accept ?? '').includes('text/html')) return answer(200, messages);
+      response.writeHead(200, PAGE_HEADERS).end(receiverPage(messages));
+      return;
+    }
     void bodyOf(request).then(
       (body) => {
         try {
@@ -34,7 +46,8 @@ export async function startReceiver(): Promise<DemoReceiver> {
           return answer(401, { verified: false });
         }
         const id = String(request.headers['webhook-id']);
-        at(path).set(id, { verified: true, webhook_id: id, ...(JSON.parse(body.toString()) as object) });
+        const { type, timestamp, data } = JSON.parse(body.toString()) as Pick<ReceivedMessage, 'type' | 'timestamp' | 'data'>;
+        at(path).set(id, { verified: true, webhook_id: id, type, timestamp, data });
         for (const oldest of at(path).keys()) if (at(path).size > KEPT_MAX) at(path).delete(oldest);
         return answer(200, { verified: true });
       },

@@ -113,6 +113,19 @@ test('an operation opens by keyboard and shows parameters, body, answers with co
   expect(JSON.parse(String(body))).toMatchObject({ lines: [{ sku: 'AB-1', quantity: 2 }] });
 });
 
+test('samples carry the chosen credential: as a variable, or as it was pasted; responses are open with an example', async () => {
+  await open('#op-order_create');
+  const operation = page.locator('#op-order_create');
+  const command = operation.locator('.sample code').filter({ hasText: 'curl' });
+  expect(await command.textContent()).toContain('-H "X-Test-User: $CREDENTIAL"');
+  await operation.getByText('set CREDENTIAL first').waitFor();
+  await page.getByPlaceholder('Paste a key to fill the samples').fill('ann"$(id)');
+  expect(await command.textContent()).toContain('-H "X-Test-User: ann\\"\\$(id)"');
+  const success = operation.locator('details.answer[open]');
+  expect(await success.locator('summary').textContent()).toMatch(/^2\d\d/);
+  expect(await success.locator('pre').count()).toBeGreaterThan(0);
+});
+
 test('a link to an operation or a schema opens it', async () => {
   await open('#op-order_retrieve');
   expect(await page.locator('#op-order_retrieve').getAttribute('open')).not.toBeNull();

@@ -8,6 +8,17 @@ import type { AdminSettings } from './options.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 
+/** Fields that hold the id of a user, wherever they are. */
+const USER_FIELDS: ReadonlySet<string> = new Set([
+  'owner_id',
+  'user_id',
+  'actor_id',
+  'created_by',
+  'updated_by',
+  'deleted_by',
+  'granted_by',
+]);
+
 type Asked = Pick<HandlerContext, 'db' | 'databases' | 'clock' | 'requestId' | 'log'> & {
   readonly caller: () => Promise<{ readonly tenant: string | null }>;
 };
@@ -75,12 +86,33 @@ export class AdminSite {
   }
 
   context({ db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
+    const of = (targetType: string) =>
+      [...this.#resources.values()].find(({ auditedAs, table }) => auditedAs === targetType || table === targetType);
     const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
-      const target = [...this.#resources.values()].find(({ auditedAs, table }) => auditedAs === targetType || table === targetType);
+      const target = of(targetType);
       return target === undefined ? null : { resource: target.name, id, text };
     };
+    const refersTo: AdminContext['refersTo'] = (targetType, field) =>
+      of(targetType)?.refers?.[field] ?? (USER_FIELDS.has(field) ? 'user' : null);
+    const titlesOf: AdminContext['titlesOf'] = async (targetType, ids) =>
+      ids.length === 0 ? new Map() : ((await of(targetType)?.titles?.(context, [...new Set(ids)])) ?? new Map());
     const tenant = async (): Promise<string | null> => (await caller()).tenant;
-    return { app: this.app, db, databases, clock, principal, requestId, log, audit: this.app.registry.audit, tenant, linkTo };
+    const { audit } = this.app.registry;
+    const context: AdminContext = {
+      app: this.app,
+      db,
+      databases,
+      clock,
+      principal,
+      requestId,
+      log,
+      audit,
+      tenant,
+      linkTo,
+      titlesOf,
+      refersTo,
+    };
+    return context;
   }
 }
 

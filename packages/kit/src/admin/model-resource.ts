@@ -29,6 +29,7 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
     auditedAs: resource?.name ?? model.name,
     table: model.name,
     shows: source,
+    refers: refersOf(plan),
     creation,
     editable: !readOnly,
     removable: !readOnly,
@@ -89,6 +90,15 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
           },
         }),
   };
+}
+
+/** Columns that refer to other tables. */
+function refersOf({ shown }: Plan): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    shown.flatMap(({ name, settings: { reference } }) =>
+      reference === undefined ? [] : [[name, typeof reference.target === 'string' ? reference.target : reference.target().name]],
+    ),
+  );
 }
 
 function creationOf({ model, resource, creatable, given }: Plan, readOnly: boolean): AdminResource['creation'] {

@@ -24,14 +24,18 @@ export function siteController(site: AdminSite): Controller {
 
   // The name is part of the operation ids: an application may have an AdminController of its own.
   class KitAdminSiteController extends Controller {
-    page = route.get('/', { ...facts, response: raw('text/html; charset=utf-8') }, (context) => {
-      const { url } = context.request;
-      const [path = ''] = url.split('?', 1);
-      if (path.endsWith('/')) return page(context, site);
-      // Relative, so that it is right behind a proxy that adds or removes a prefix.
-      void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/${url.slice(path.length)}`);
-      return '';
-    });
+    page = route.get(
+      '/',
+      { ...facts, metadata: { ...facts.metadata, site: 'admin' }, response: raw('text/html; charset=utf-8') },
+      (context) => {
+        const { url } = context.request;
+        const [path = ''] = url.split('?', 1);
+        if (path.endsWith('/')) return page(context, site);
+        // Relative, so that it is right behind a proxy that adds or removes a prefix.
+        void context.reply.code(308).header('location', `./${path.slice(path.lastIndexOf('/') + 1)}/${url.slice(path.length)}`);
+        return '';
+      },
+    );
 
     file = route.get('/*', { ...facts, response: raw('application/octet-stream') }, (context) => {
       const name = (context.request.params as { readonly '*': string })['*'];

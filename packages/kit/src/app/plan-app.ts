@@ -187,7 +187,22 @@ function referenceMount(
     openApiText(
       openApiDocument(routes(), { title, version, description, errorFormat: settings.errorFormat, webhooks: openApiWebhooks(modules) }),
     );
-  return [atRoot({ '/': referenceController({ path, permission, document }) })];
+  const index = () => ({
+    title,
+    version,
+    links: { docs: path, openapi: `${path.slice(0, path.lastIndexOf('/'))}/openapi.json`, ...siteLinks(routes()) },
+  });
+  return [atRoot({ '/': referenceController({ path, permission, document, index }) })];
+}
+
+/** Sites for people among the routes: each names itself with `metadata: { site: 'admin' }`. */
+function siteLinks(routes: readonly CompiledRoute[]): Record<string, string> {
+  return Object.fromEntries(
+    routes.flatMap(({ path, metadata }) => {
+      const { site } = metadata as { readonly site?: unknown };
+      return typeof site === 'string' ? [[site, path.endsWith('/') ? path : `${path}/`]] : [];
+    }),
+  );
 }
 
 /** Prefixes start with "/", options do not. */

@@ -67,6 +67,7 @@ export function compileRoutes(mounts: readonly MountPlan[], defaults: RouteDefau
   // Every controller exists before the first is compiled: one may describe its rows by what another says of them.
   compiler.prepare(mounted.flatMap(({ controller }) => controller ?? []));
   for (const { mount, prefix, controller } of mounted) if (controller !== undefined) compiler.controller(mount, prefix, controller);
+  compiler.dropYielding();
   compiler.faults.push(...collisionFaults(compiler.routes));
   return compiler;
 }
@@ -115,6 +116,14 @@ class RouteCompiler implements CompiledMount {
     this.controllers = controllers;
     for (const controller of controllers)
       (controller as PreparedController).prepare?.({ controllers, resources: this.#defaults.resources });
+  }
+
+  /** What the toolkit serves unless the application has an operation at the same address (`metadata: { yields: true }`). */
+  dropYielding(): void {
+    const isYielding = ({ metadata }: CompiledRoute) => (metadata as { readonly yields?: unknown }).yields === true;
+    const taken = new Set(this.routes.filter((route) => !isYielding(route)).map(({ method, path }) => `${method} ${path}`));
+    const kept = this.routes.filter((route) => !isYielding(route) || !taken.has(`${route.method} ${route.path}`));
+    this.routes.splice(0, this.routes.length, ...kept);
   }
 
   controller(mount: MountPlan, prefix: string, controller: ControllerBase): void {

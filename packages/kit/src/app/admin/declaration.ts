@@ -34,6 +34,10 @@ export interface AdminContext {
   readonly tenant: () => Promise<string | null>;
   /** The link to a record, by the `target_type` of its audit entries or by its table; null when no resource shows such records. */
   readonly linkTo: (targetType: string, id: string, text?: string) => AdminLink | null;
+  /** What people call records of this kind, by id; those that are gone, or have no name, are not in it. */
+  readonly titlesOf: (targetType: string, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** What a field of such a record refers to, as `linkTo` takes it: `owner_id` → `user`. Null: it is a plain value. */
+  readonly refersTo: (targetType: string, field: string) => string | null;
 }
 
 export interface AdminListQuery {
@@ -62,6 +66,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly auditedAs?: string;
   /** The table of its records: columns of other tables that refer to it lead here. */
   readonly table?: string;
+  /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
+  readonly refers?: Readonly<Record<string, string>>;
   /** The model or the CRUD resource that it shows. */
   readonly shows?: object;
   readonly actions: readonly AdminAction[];

@@ -126,6 +126,7 @@ function usersResource(): AdminResource {
       );
       return { items: rows.map(rowOf), count, next };
     },
+    titles: async ({ db }, ids) => new Map((await namesOf(db, ids.filter(isUuid))).map(({ id, username }) => [id, username])),
     async read({ db, clock, principal, linkTo }, id) {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
@@ -171,6 +172,11 @@ function usersResource(): AdminResource {
       };
     },
   };
+}
+
+function namesOf(db: Db, ids: readonly string[]): Promise<{ id: string; username: string }[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return db.query(`select id, username from users where id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ids);
 }
 
 interface UserActionFacts {

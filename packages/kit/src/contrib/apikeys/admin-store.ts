@@ -75,6 +75,11 @@ export async function findKeyForAdmin(db: Db, id: string): Promise<ListedKey | n
   return row === undefined ? null : listed(row);
 }
 
+export function namesOfKeys(db: Db, ids: readonly string[]): Promise<{ id: string; name: string }[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return db.query(`select id, name from api_keys where id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ids);
+}
+
 export interface KeyCounts {
   readonly active: number;
   readonly used: number;

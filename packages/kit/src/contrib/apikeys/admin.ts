@@ -9,7 +9,7 @@ import {
 } from '../../app/index.ts';
 import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, type ListedKey } from './admin-store.ts';
+import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, namesOfKeys, type ListedKey } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
 import { NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
@@ -93,6 +93,7 @@ const resource: AdminResource = {
     const { rows, count, next } = await listKeysForAdmin(context.db, query, now);
     return { items: rows.map((key) => rowOf(context, key, now)), count, next };
   },
+  titles: async ({ db }, ids) => new Map((await namesOfKeys(db, ids.filter(isUuid))).map(({ id, name }) => [id, name])),
   async read(context, id) {
     const key = isUuid(id) ? await findKeyForAdmin(context.db, id) : null;
     if (key === null) return null;

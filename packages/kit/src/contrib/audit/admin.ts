@@ -8,10 +8,10 @@ import {
   type AdminResource,
   type AdminRows,
 } from '../../app/index.ts';
-import type { AdminColumn, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
+import type { AdminColumn, AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
-import { changesOf } from './changes.ts';
+import { changesOf, fieldChanges, type Change } from './changes.ts';
 import { sealBeforeReading } from './seal.ts';
 import { findEntry, newestEntriesOf, type StoredEntry } from './store.ts';
 
@@ -58,14 +58,18 @@ function resource(users: () => UserDirectory | null): AdminResource {
     async list(context, query) {
       await sealBeforeReading(context.db);
       const { rows, count, next } = await listForAdmin(context.db, query, users());
-      return { items: rows.map((entry) => rowOf(context, entry)), count, next };
+      const names = await namesFor(context, rows.map(targetOf));
+      return { items: rows.map((entry) => rowOf(context, entry, names)), count, next };
     },
     async read(context, id) {
       await sealBeforeReading(context.db);
       const entry = isUuid(id) ? await findEntry(context.db, 'id', id) : null;
       if (entry === null) return null;
-      const row = rowOf(context, entry);
-      return { ...row, sections: sectionsOf(entry, row.values), actions: [], removable: false };
+      const changes = fieldChanges(entry.before, entry.after);
+      const references = referencesIn(context, entry, changes);
+      const names = await namesFor(context, [targetOf(entry), ...references.values()].flat());
+      const row = rowOf(context, entry, names);
+      return { ...row, sections: sectionsOf(context, entry, row.values, { changes, references, names }), actions: [], removable: false };
     },
   };
 }
@@ -91,9 +95,29 @@ async function listForAdmin(db: Db, { filters, ...query }: AdminListQuery, users
   );
 }
 
-function rowOf({ linkTo }: AdminContext, entry: StoredEntry): AdminRow {
+interface Target {
+  readonly type: string;
+  readonly id: string;
+}
+
+type Names = ReadonlyMap<string, string>;
+
+const nameKey = ({ type, id }: Target): string => `${type} ${id}`;
+const targetOf = ({ target_type: type, target_id: id }: StoredEntry): Target => ({ type, id });
+
+/** What the targets are called today: one question per kind. */
+async function namesFor({ titlesOf }: AdminContext, targets: readonly Target[]): Promise<Names> {
+  const names = new Map<string, string>();
+  for (const [type, some] of Map.groupBy(targets, (target) => target.type)) {
+    const ids = some.map(({ id }) => id);
+    for (const [id, title] of await titlesOf(type, ids)) names.set(nameKey({ type, id }), title);
+  }
+  return names;
+}
+
+function rowOf({ linkTo }: AdminContext, entry: StoredEntry, names: Names): AdminRow {
   const { id, at, action, actor_id, actor_name, target_type, target_id } = entry;
-  const title = titleOf(entry);
+  const title = names.get(nameKey(targetOf(entry))) ?? titleOf(entry);
   return {
     id,
     title: `${action} by ${actor_name ?? 'nobody'}`,
@@ -108,6 +132,43 @@ function rowOf({ linkTo }: AdminContext, entry: StoredEntry): AdminRow {
   };
 }
 
+/** The ids of other records among the changed values, by the name of their field. */
+function referencesIn({ refersTo }: AdminContext, { target_type }: StoredEntry, changes: readonly Change[]): Map<string, Target[]> {
+  return new Map(
+    changes.flatMap(({ name, before, after }): [string, Target[]][] => {
+      const type = refersTo(target_type, name);
+      const ids = [before, after].filter((value) => typeof value === 'string' && value !== '');
+      return type === null || ids.length === 0 ? [] : [[name, ids.map((id) => ({ type, id: id as string }))]];
+    }),
+  );
+}
+
+interface Difference {
+  readonly changes: readonly Change[];
+  readonly references: ReadonlyMap<string, readonly Target[]>;
+  readonly names: Names;
+}
+
+function changeRows({ linkTo }: AdminContext, { changes, references, names }: Difference): AdminFieldChange[] {
+  return changes.map(({ name, before, after }) => {
+    const [reference] = references.get(name) ?? [];
+    const shown = (value: unknown): AdminValue | undefined => {
+      if (value === undefined || value === null) return undefined;
+      if (typeof value === 'string' && reference !== undefined) {
+        const text = names.get(nameKey({ type: reference.type, id: value })) ?? value;
+        return linkTo(reference.type, value, text) ?? text;
+      }
+      if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+      return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : JSON.stringify(value);
+    };
+    return Object.assign({ name }, given('before', shown(before)), given('after', shown(after)));
+  });
+}
+
+function given(name: 'before' | 'after', value: AdminValue | undefined): Partial<AdminFieldChange> {
+  return value === undefined ? {} : { [name]: value };
+}
+
 /** The target's name, if the entry has it. */
 function titleOf({ before, after, target_id }: StoredEntry): string {
   for (const state of [after, before] as readonly unknown[]) {
@@ -120,9 +181,13 @@ function titleOf({ before, after, target_id }: StoredEntry): string {
   return target_id;
 }
 
-function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly AdminSection[] {
-  const changes = changesOf(entry.before, entry.after);
-  const text = (value: unknown): AdminValue => (value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value));
+function sectionsOf(
+  context: AdminContext,
+  entry: StoredEntry,
+  values: AdminRow['values'],
+  difference: Difference,
+): readonly AdminSection[] {
+  const { credential_id: credential, actor_scheme: scheme, before, after } = entry;
   return [
     {
       kind: 'facts',
@@ -131,37 +196,25 @@ function sectionsOf(entry: StoredEntry, values: AdminRow['values']): readonly Ad
         ...columns.filter(({ name }) => name !== 'changed'),
         { name: 'target_id', label: 'Target id', kind: 'code' },
         { name: 'actor_scheme', label: 'Authenticated by', kind: 'text' },
-        { name: 'credential_id', label: 'Credential', kind: 'code' },
+        { name: 'credential_id', label: 'Credential', kind: 'link' },
         { name: 'request_id', label: 'Request id', kind: 'code' },
       ],
       values: {
         ...values,
         target_id: entry.target_id,
-        actor_scheme: entry.actor_scheme,
-        credential_id: entry.credential_id,
+        actor_scheme: scheme,
+        credential_id: credential === null ? null : ((scheme === null ? null : context.linkTo(scheme, credential)) ?? credential),
         request_id: entry.request_id,
       },
     },
     {
-      kind: 'table',
-      title: 'Changes',
-      columns: [
-        { name: 'field', label: 'Field', kind: 'code' },
-        { name: 'before', label: 'Before', kind: 'code' },
-        { name: 'after', label: 'After', kind: 'code' },
-      ],
-      rows: changes.map(({ name, before, after }) => ({
-        id: name,
-        title: name,
-        values: { field: name, before: text(before), after: text(after) },
-      })),
+      kind: 'changes',
+      title:
+        before === null && after !== null ? 'Values of the new record' : after === null && before !== null ? 'Values it had' : 'Changes',
+      rows: changeRows(context, difference),
       empty: 'No field was changed.',
     },
-    ...(['before', 'after', 'metadata'] as const).flatMap((name): AdminSection[] =>
-      entry[name] === null
-        ? []
-        : [{ kind: 'json', title: name === 'metadata' ? 'Metadata' : name === 'before' ? 'Before' : 'After', value: entry[name] }],
-    ),
+    ...(entry.metadata === null ? [] : [{ kind: 'json', title: 'Metadata', value: entry.metadata } as const]),
     {
       kind: 'facts',
       title: 'Place in the chain',
@@ -195,6 +248,6 @@ async function history(context: AdminContext, target: { readonly type: string; r
 }
 
 function historyRow(context: AdminContext, entry: StoredEntry): AdminRow {
-  const { id, title, values } = rowOf(context, entry);
+  const { id, title, values } = rowOf(context, entry, new Map());
   return { id, title, values: { ...values, entry: { resource: RESOURCE, id, text: entry.action } } };
 }

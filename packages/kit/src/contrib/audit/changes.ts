@@ -18,3 +18,15 @@ export function changesOf(before: unknown, after: unknown): readonly Change[] {
 function membersOf(state: unknown): Readonly<Record<string, unknown>> {
   return typeof state === 'object' && state !== null && !Array.isArray(state) ? (state as Record<string, unknown>) : {};
 }
+
+/** As `changesOf`, with the members of objects inside as fields of their own: `address.city`. */
+export function fieldChanges(before: unknown, after: unknown, prefix = ''): readonly Change[] {
+  return changesOf(before, after).flatMap(({ name, before: was, after: is }) => {
+    const path = `${prefix}${name}`;
+    return isObject(was) && isObject(is) ? fieldChanges(was, is, `${path}.`) : [{ name: path, before: was, after: is }];
+  });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

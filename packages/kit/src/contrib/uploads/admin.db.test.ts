@@ -27,6 +27,8 @@ describeDatabases('uploads in the admin site', (database) => {
       app: app.test.app,
       tenant: () => Promise.resolve(null),
       linkTo: () => null,
+      titlesOf: () => Promise.resolve(new Map()),
+      refersTo: () => null,
     };
     const [resource] = uploadsAdmin.resources ?? [];
     if (resource === undefined) throw new Error('The module declares a resource.');

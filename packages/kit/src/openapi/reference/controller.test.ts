@@ -16,7 +16,7 @@ test('the page, its parts and the document are served with a policy that allows 
   await using app = await testApp({ mount, middleware: [securityHeaders()], title: 'Pings', version: '2' });
   for (const [url, type] of [
     ['/docs', 'text/html'],
-    ...['reference', 'api-document', 'dom', 'example', 'operation-view', 'schema-view'].map(
+    ...['reference', 'api-document', 'credentials', 'dom', 'example', 'operation-view', 'schema-view'].map(
       (name) => [`/docs/${name}.js`, 'text/javascript'] as const,
     ),
     ['/docs/reference.css', 'text/css'],
@@ -56,4 +56,23 @@ test('the page can be moved, closed to strangers, or left out', async () => {
 
   await using none = await testApp({ mount, docs: false });
   for (const url of ['/docs', '/openapi.json']) expect((await none.inject(url)).statusCode).toBe(404);
+});
+
+test('the address of the API itself leads to its reference, as a page for browsers; an operation there takes its place', async () => {
+  await using app = await testApp({ mount, title: 'Pings & more', version: '2' });
+  const json = await app.inject('/');
+  expect(json.statusCode).toBe(200);
+  expect(json.json()).toEqual({ title: 'Pings & more', version: '2', links: { docs: '/docs', openapi: '/openapi.json' } });
+  const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+  expect(page.body).toContain('<h1>Pings &#38; more</h1>');
+  expect(page.body).toContain('<a href="/docs">docs</a>');
+
+  class HomeController extends Controller {
+    home = route.get('/', { response: z.strictObject({ own: z.boolean() }), permission: allowAny }, () => ({ own: true }));
+  }
+  await using own = await testApp({ mount: { '/': { '/': HomeController } } });
+  expect((await own.inject('/')).json()).toEqual({ own: true });
+  await using none = await testApp({ mount, docs: false });
+  expect((await none.inject('/')).statusCode).toBe(404);
 });

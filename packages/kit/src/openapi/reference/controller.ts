@@ -16,12 +16,23 @@ export interface ReferenceOptions {
   readonly permission: Permission;
   /** The document's text; asked once, when it is first needed. */
   readonly document: () => string;
+  /** What stands at `/`, where the application has no operation of its own there. Not given: nothing. */
+  readonly index?: () => ApiIndex;
+}
+
+/** Where to go from the address of the application itself. */
+export interface ApiIndex {
+  readonly title: string;
+  readonly version: string;
+  /** Paths by name, such as `{ docs: '/docs', admin: '/admin/' }`. */
+  readonly links: Readonly<Record<string, string>>;
 }
 
 const rules: OptionRules<ReferenceOptions> = {
   path: rule('a path such as "/docs"', (value) => typeof value === 'string' && value.startsWith('/')),
   permission: required(instanceOf(Permission, 'a permission, such as isStaff')),
   document: required(aFunction),
+  index: aFunction,
 };
 
 /** Nothing may run but the page's own script, and nothing may be loaded from anywhere else: the page works offline. */
@@ -31,7 +42,16 @@ const POLICY =
 const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
 
 /** The page's parts by name. They are read when the application is created, so a request never touches the disk. */
-const ASSETS = ['reference.css', 'reference.js', 'api-document.js', 'dom.js', 'example.js', 'operation-view.js', 'schema-view.js'];
+const ASSETS = [
+  'reference.css',
+  'reference.js',
+  'api-document.js',
+  'credentials.js',
+  'dom.js',
+  'example.js',
+  'operation-view.js',
+  'schema-view.js',
+];
 
 const AssetName = jsonSchema<{ readonly asset: string }>({
   type: 'object',
@@ -59,6 +79,7 @@ export function referenceController(options: ReferenceOptions): Controller {
   // The page names its parts relative to itself, so it also works behind a prefix.
   const page = asset('reference.html').replaceAll('docs/reference.', `${folder}/reference.`);
   const assets = new Map(ASSETS.map((name) => [name, asset(name)]));
+  const { index } = options;
   let text: string | undefined;
 
   // The name is part of the operation ids: an application may have a ReferenceController of its own.
@@ -86,5 +107,49 @@ export function referenceController(options: ReferenceOptions): Controller {
       return text;
     });
   }
-  return new KitReferenceController();
+
+  if (index === undefined) return new KitReferenceController();
+  const contentOf: () => ApiIndex = index;
+
+  class KitIndexController extends KitReferenceController {
+    // `yields`: an operation of the application at the same address takes its place.
+    index = route.get(
+      '/',
+      { ...facts, metadata: { yields: true }, response: raw('application/json; charset=utf-8') },
+      ({ request, reply }) => {
+        safe(reply);
+        reply.header('vary', 'accept');
+        const content = contentOf();
+        if (!(request.headers.accept ?? '').includes('text/html')) return `${JSON.stringify(content, null, 2)}\n`;
+        reply.header('content-type', 'text/html; charset=utf-8');
+        return indexPage(content, folder);
+      },
+    );
+  }
+  return new KitIndexController();
+}
+
+function indexPage({ title, version, links }: ApiIndex, folder: string): string {
+  const items = Object.entries(links).map(([name, path]) => `<li><a href="${escaped(path)}">${escaped(name)}</a></li>`);
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>${escaped(title)}</title>
+    <link rel="stylesheet" href="${folder}/reference.css" />
+  </head>
+  <body>
+    <main class="index">
+      <h1>${escaped(title)}</h1>
+      <p>Version ${escaped(version)}. This is an API; its operations are listed in the reference.</p>
+      <ul>${items.join('')}</ul>
+    </main>
+  </body>
+</html>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

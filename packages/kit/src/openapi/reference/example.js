@@ -1,4 +1,5 @@
 import { apiDocument, resolve } from './api-document.js';
+import { credentialLines } from './credentials.js';
 
 /** An example for a schema that brings none: enough to show the shape. */
 export function example(schema, depth = 0) {
@@ -45,16 +46,6 @@ export function mediaExample(media) {
 
 export const quote = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
 
-export function credentialLine(operation) {
-  const wanted = Object.keys((operation.security ?? apiDocument().security ?? [])[0] ?? {})[0];
-  const scheme = wanted && apiDocument().components?.securitySchemes?.[wanted];
-  if (!scheme) return [];
-  if (scheme.type === 'apiKey' && scheme.in === 'header') return [`-H ${quote(`${scheme.name}: $CREDENTIAL`)}`.replaceAll("'", '"')];
-  if (scheme.type === 'apiKey' && scheme.in === 'cookie') return [`-b "${scheme.name}=$CREDENTIAL"`];
-  if (scheme.type === 'http' && scheme.scheme === 'basic') return ['-u "$USERNAME:$PASSWORD"'];
-  return ['-H "Authorization: Bearer $CREDENTIAL"'];
-}
-
 export function curl(path, method, operation, parameters) {
   const base = (apiDocument().servers?.[0]?.url ?? '').replace(/\/$/, '');
   const origin = /^https?:/.test(base) ? base : `${location.origin}${base}`;
@@ -66,7 +57,7 @@ export function curl(path, method, operation, parameters) {
     .map((parameter) => `${encodeURIComponent(parameter.name)}=${encodeURIComponent(String(example(parameter.schema)))}`);
   const lines = [
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${quote(`${origin}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`)}`,
-    ...credentialLine(operation),
+    ...credentialLines(operation, method).lines,
   ];
   const [type, media] = Object.entries(resolve(operation.requestBody).content ?? {})[0] ?? [];
   if (type)

@@ -1,13 +1,15 @@
 import { apiDocument, refName, resolve } from './api-document.js';
 import { el, inline, prose } from './dom.js';
+import { credentialLines, onCredentials, schemeOf } from './credentials.js';
 import { curl, mediaExample } from './example.js';
 import { facts, flags, tree, typeNode } from './schema-view.js';
 
 export function sampleBlock(text, label) {
   const button = el('button', { type: 'button', class: 'button copy', 'aria-label': `Copy ${label}` }, 'Copy');
+  const code = el('code', {}, text);
   button.addEventListener('click', async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(code.textContent);
       button.textContent = 'Copied';
     } catch {
       // Without clipboard permission (plain HTTP): select the text so one key press copies it.
@@ -16,7 +18,32 @@ export function sampleBlock(text, label) {
     }
     setTimeout(() => (button.textContent = 'Copy'), 2000);
   });
-  return el('div', { class: 'sample' }, el('pre', { tabindex: '0' }, el('code', {}, text)), button);
+  return el('div', { class: 'sample' }, el('pre', { tabindex: '0' }, code), button);
+}
+
+/** A command that works as it stands: with the chosen credential, and with what has to be set before it. */
+export function requestSample(path, method, operation, parameters) {
+  const block = sampleBlock(curl(path, method, operation, parameters), 'the curl command');
+  const note = el('p', { class: 'sample-note' });
+  const draw = () => {
+    block.querySelector('code').textContent = curl(path, method, operation, parameters);
+    const { variables } = credentialLines(operation, method);
+    const scheme = schemeOf(operation);
+    note.replaceChildren(
+      ...(scheme === undefined
+        ? []
+        : [
+            'With ',
+            el('code', {}, scheme),
+            variables.length === 0
+              ? '.'
+              : [': set ', variables.map((text, index) => [index > 0 ? ' and ' : '', el('code', {}, text)]), ' first.'],
+          ].flat(Infinity)),
+    );
+  };
+  draw();
+  onCredentials(draw);
+  return [block, note];
 }
 
 export const pretty = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
@@ -55,9 +82,10 @@ export function requestBlock(operation) {
 }
 
 /** All errors share one shape: a link to it and an example say more than the same table under every status. */
-export function answerContent(type, media) {
+export function answerContent(type, media, isSuccess) {
   const shape = media.schema?.allOf?.find(refName) ?? media.schema;
-  const example = media.example ?? resolve(Object.values(media.examples ?? {})[0]).value;
+  const brings = media.example ?? resolve(Object.values(media.examples ?? {})[0]).value;
+  const example = brings ?? (isSuccess && type.includes('json') && media.schema ? mediaExample(media) : undefined);
   const events = media.itemSchema ?? media['x-item-schema'];
   return [
     el('p', {}, el('span', { class: 'type' }, type), refName(shape) ? [' ', typeNode(shape)] : null),
@@ -83,7 +111,8 @@ export function answers(operation) {
     );
     return el(
       'details',
-      { class: 'answer' },
+      // What a caller gets when all is well is there to read at once.
+      { class: 'answer', open: status.startsWith('2') },
       summary,
       codes.length > 0 &&
         el(
@@ -93,10 +122,10 @@ export function answers(operation) {
           codes.map((code) => [el('code', {}, code), ' ']),
         ),
       headers.length > 0 && el('ul', { class: 'tree' }, headers),
-      content.map(([type, media]) => answerContent(type, media)),
+      content.map(([type, media]) => answerContent(type, media, status.startsWith('2'))),
     );
   });
-  return rows.length > 0 ? [el('h4', {}, 'Answers'), rows] : null;
+  return rows.length > 0 ? [el('h4', {}, 'Responses'), rows] : null;
 }
 
 export function access(operation) {
@@ -138,9 +167,9 @@ export function operationNode({ id, path, method, operation, shared }) {
         access(operation),
         parameterTable(parameters),
         requestBlock(operation),
-        answers(operation),
         el('h4', {}, 'Request'),
-        sampleBlock(curl(path, method, operation, parameters), 'the curl command'),
+        requestSample(path, method, operation, parameters),
+        answers(operation),
       ),
     );
   });

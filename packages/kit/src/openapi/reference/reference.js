@@ -1,5 +1,6 @@
 // Draws the OpenAPI document beside this page.
 import { loadDocument, resolve } from './api-document.js';
+import { schemeNames, setCredentials } from './credentials.js';
 import { el, prose } from './dom.js';
 import { operationNode } from './operation-view.js';
 import { facts, tree, typeNode } from './schema-view.js';
@@ -33,6 +34,8 @@ function draw(api) {
   version.textContent = api.info.version;
   version.hidden = false;
   document.getElementById('intro').append(...prose(api.info.description));
+
+  wireCredentials();
 
   const operations = collect(api);
   const order = [...new Set([...(api.tags ?? []).map((tag) => tag.name), ...operations.map((entry) => entry.tag)])];
@@ -79,6 +82,17 @@ function draw(api) {
   }
   drawSchemas(api, list, contents);
   wire(operations, groups);
+}
+
+function wireCredentials() {
+  const names = schemeNames();
+  const select = document.getElementById('scheme');
+  const input = document.getElementById('credential');
+  document.getElementById('credentials').hidden = names.length === 0;
+  select.append(...names.map((name) => el('option', { value: name }, name)));
+  const change = () => setCredentials(select.value, input.value);
+  select.addEventListener('change', change);
+  input.addEventListener('input', change);
 }
 
 function drawSchemas(api, list, contents) {

@@ -2,7 +2,7 @@ import { adminCount, adminDone, adminEach, isUuid, type AdminAction, type AdminC
 import type { AdminColumn, AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { databaseOf, deliveryState, FAILURES, iso, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
-import { DELIVERY_STATES, listDeliveriesForAdmin, withProgress, type ListedDelivery } from './store.ts';
+import { DELIVERY_STATES, listDeliveriesForAdmin, namesOf, withProgress, type ListedDelivery } from './store.ts';
 import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../delivery/held-store.ts';
@@ -69,6 +69,11 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       const { rows, count, next } = await listDeliveriesForAdmin(databaseOf(place, context), query);
       return { items: rows.map((delivery) => deliveryRow(place, delivery)), count, next };
     },
+    refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
+    titles: async (context, ids) =>
+      new Map(
+        (await namesOf(databaseOf(place, context), 'deliveries', ids)).map(({ id, url, type }) => [id, `${type} to ${shownUrl(url)}`]),
+      ),
     async read(context, id) {
       const db = databaseOf(place, context);
       const delivery = isUuid(id) ? await findDelivery(db, id) : null;

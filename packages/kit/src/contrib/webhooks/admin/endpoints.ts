@@ -19,6 +19,7 @@ import {
   HEALTH_DELIVERIES_MAX,
   lastErrorsOf,
   listEndpointsForAdmin,
+  namesOf,
   RATE_DELIVERIES,
   ratesOf,
   withProgress,
@@ -185,6 +186,9 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       );
       return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), count, next };
     },
+    refers: { delivery_id: 'webhook_delivery' },
+    titles: async (context, ids) =>
+      new Map((await namesOf(databaseOf(place, context), 'endpoints', ids)).map(({ id, url }) => [id, shownUrl(url)])),
     async read(context, id) {
       const db = databaseOf(place, context);
       const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;

@@ -235,6 +235,21 @@ export async function deliveriesOfEvent(db: Db, eventId: string, limit: number):
   return withProgress(db, rows);
 }
 
+type Named = { readonly id: string; readonly url: string; readonly type: string };
+
+const NAMES: Readonly<Record<'endpoints' | 'events' | 'deliveries', string>> = {
+  endpoints: `select p.id, p.url, '' as type from webhook_endpoints p where p.id in`,
+  events: `select e.id, '' as url, e.type from webhook_events e where e.id in`,
+  deliveries: `select d.id, p.url, d.event_type as type from webhook_deliveries d join webhook_endpoints p on p.id = d.endpoint_id where d.id in`,
+};
+
+/** What records are called by. */
+export function namesOf(db: Db, table: keyof typeof NAMES, ids: readonly string[]): Promise<Named[]> {
+  const known = ids.filter(isUuid);
+  if (known.length === 0) return Promise.resolve([]);
+  return db.query<Named>(`${NAMES[table]} (${known.map((_, index) => `$${index + 1}`).join(', ')})`, known);
+}
+
 /** Deliveries looked at for the health of one endpoint: enough to see a day, however busy it is. */
 export const HEALTH_DELIVERIES_MAX = 5_000;
 /** The longest a default schedule keeps trying, so attempts of today on deliveries of yesterday count too. */
