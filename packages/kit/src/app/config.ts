@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ErrorFormat } from '../errors/render.ts';
+import { RESPONSE_CHECKS, type ResponseChecks } from '../http/response-checks.ts';
+import { isDevelopment } from '../middleware/config.ts';
 import { parseRate, rateFault } from '../throttle/rate.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
@@ -11,6 +13,11 @@ export interface Settings {
   readonly databaseUrl: string | undefined;
   /** ERROR_FORMAT: `problem+json` (default) or `detail`. */
   readonly errorFormat: ErrorFormat;
+  /**
+   * RESPONSE_CHECKS: what happens to a response that does not match its schema. `error`: a 500 that names the path (default where NODE_ENV is
+   * `development` or `test`); `log`: it is logged and counted (default elsewhere); `off`.
+   */
+  readonly responseChecks: ResponseChecks;
   /** THROTTLE_RATES: `login=5/min,search=20/5min`, or the same as a JSON object. */
   readonly throttleRates: ThrottleRates;
   /** WARN_BLOCKING_MS: a handler that holds the event loop longer is named in the log. 0 turns the warning off. */
@@ -79,6 +86,11 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
   const settings: Record<keyof Settings, unknown> = {
     databaseUrl: overrides.databaseUrl ?? secret('DATABASE_URL'),
     errorFormat: oneOf('ERROR_FORMAT', overrides.errorFormat ?? text('ERROR_FORMAT') ?? 'problem+json', errorFormats),
+    responseChecks: oneOf(
+      'RESPONSE_CHECKS',
+      overrides.responseChecks ?? text('RESPONSE_CHECKS') ?? (isDevelopment(environment) ? 'error' : 'log'),
+      RESPONSE_CHECKS,
+    ),
     throttleRates: readRates(overrides.throttleRates ?? text('THROTTLE_RATES'), faults),
     warnBlockingMs: milliseconds('WARN_BLOCKING_MS', overrides.warnBlockingMs ?? text('WARN_BLOCKING_MS'), 100),
     logLevel: oneOf('LOG_LEVEL', overrides.logLevel ?? text('LOG_LEVEL') ?? 'info', logLevels),
@@ -99,6 +111,7 @@ export function readSettings(overrides: SettingsInput = {}, environment: NodeJS.
 const settingNames: readonly string[] = [
   'databaseUrl',
   'errorFormat',
+  'responseChecks',
   'throttleRates',
   'warnBlockingMs',
   'logLevel',

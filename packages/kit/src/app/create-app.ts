@@ -114,6 +114,7 @@ class Application implements App {
       clock,
       log,
       errorFormat: settings.errorFormat,
+      responseChecks: settings.responseChecks,
       errors: options.errors === undefined ? [] : [options.errors],
       rules: this.rules,
       trustedProxies,

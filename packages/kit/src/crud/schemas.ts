@@ -50,7 +50,7 @@ export function itemSchema(
   expand: ReadonlySet<string>,
 ): Schema<Record<string, unknown>> {
   const defs: Record<string, JsonSchema> = {};
-  const json = withRelations(policy, output, expandTree(expand), defs);
+  const json = withRelations(policy, output, expandTree(expand), defs, 'root');
   const whole = () => ({ ...json, $defs: defs });
   return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: whole, output: whole } } } as Schema<
     Record<string, unknown>
@@ -75,14 +75,17 @@ function withRelations(
   output: ReadonlySet<string> | undefined,
   expand: Tree,
   defs: Record<string, JsonSchema>,
+  place: 'root' | 'expansion',
 ): JsonSchema {
-  const name = pascal(policy.name);
-  defs[name] ??= rowJsonSchema(policy, output);
+  const name = place === 'root' ? pascal(policy.name) : `${pascal(policy.name)}Fields`;
+  const { required, ...row } = rowJsonSchema(policy, output);
+  // `fields=customer.name` leaves the key of an expanded row out; a row of its own always has it.
+  defs[name] ??= place === 'root' ? { ...row, required } : row;
   const properties: Record<string, JsonSchema> = {};
   for (const [relation, below] of Object.entries(expand)) {
     const edge = policy.edge(relation);
     if (edge === undefined) continue;
-    const target = withRelations(edge.target, undefined, below, defs);
+    const target = withRelations(edge.target, undefined, below, defs, 'expansion');
     if (edge.kind === 'one') properties[relation] = { anyOf: [target, { type: 'null' }] };
     else {
       properties[relation] = { type: 'array', items: target, maxItems: edge.limit };

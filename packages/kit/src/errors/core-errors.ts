@@ -74,6 +74,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'Something went wrong on our side.',
     remedy: 'Report `request_id`; the cause is in the server log under it.',
   },
+  invalid_response: {
+    status: 500,
+    detail: 'The response does not match its schema.',
+    remedy: 'Correct the handler or its response schema; `errors` names each place. Production sends such responses and logs them.',
+  },
   unavailable: { status: 503, detail: 'The service is not available right now.', remedy: 'Try again later.' },
   deadline_exceeded: { status: 503, detail: 'The operation took too long and was stopped.', remedy: 'Try again later, or ask for less.' },
 });

@@ -38,6 +38,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   error: unknown = undefined;
   /** The code the caller was told, once there was an error. */
   errorCode: string | undefined;
+  /** Set when a check found that the response does not match its schema. */
+  hasInvalidResponse = false;
   /** Statements so far and the time they took. Counted while some middleware of the route has `onQuery`. */
   queryCount = 0;
   queryMs = 0;

@@ -10,7 +10,7 @@ import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { Log } from './log.ts';
-import type { Input } from './read-input.ts';
+import type { Input } from './input.ts';
 import { requestAudit } from './request-audit.ts';
 
 /** The handler's view of an exchange: its validated input, and the rest when asked for. Made to be destructured. */

@@ -9,6 +9,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { BlockingWatch } from './blocking-watch.ts';
 import type { Log } from './log.ts';
+import type { ResponseChecks } from './response-checks.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
 /** What the request pipeline needs of the app that runs it. */
@@ -21,6 +22,7 @@ export interface Host {
   readonly audit: AuditSink | null;
   readonly log: Log & { child(bindings: object): Log };
   readonly errorFormat: ErrorFormat;
+  readonly responseChecks: ResponseChecks;
   /** The app's own error maps, for requests that match no route. */
   readonly errors: readonly ErrorMap[];
   readonly rules: Readonly<Record<string, Rule>>;

@@ -12,6 +12,7 @@ const routeOptionNames = [
   'headers',
   'body',
   'response',
+  'validate',
   'permission',
   'scope',
   'status',

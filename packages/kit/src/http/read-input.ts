@@ -3,20 +3,15 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
+import { Handling } from './handling.ts';
+import type { Input } from './input.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
 import { compileUnknownFields, FAULTS_MAX, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
 import type { RawBody } from './raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
+import type { RouteOptions } from './route.ts';
 import { isRawQuery, type SchemaIssue, type SchemaResult } from './schema.ts';
-
-/** The validated parts of a request. */
-export interface Input {
-  params: unknown;
-  query: unknown;
-  headers: unknown;
-  body: unknown;
-}
 
 type Part = keyof Input;
 
@@ -34,16 +29,46 @@ export function compileInput(route: CompiledRoute): (exchange: Exchange) => Inpu
   const readers = [paramsReader(route.params), queryReader(route.query), headersReader(route.headers), bodyReader(route)].filter(
     (reader) => reader !== null,
   );
-  return (exchange) => readFrom(readers, 0, exchange, { params: nothing, query: nothing, headers: nothing, body: undefined }, []);
+  const { validate } = route.route.options;
+  const conclude: Conclusion =
+    validate === undefined ? conclusion : (exchange, input, faults) => runRules(validate, exchange, input, faults);
+  return (exchange) =>
+    readFrom({ readers, conclude }, 0, exchange, { params: nothing, query: nothing, headers: nothing, body: undefined }, []);
+}
+
+type Conclusion = (exchange: Exchange, input: Input, faults: FieldError[]) => Input | Promise<Input>;
+
+const conclusion: Conclusion = (_exchange, input, faults) => {
+  if (faults.length > 0) throw coreErrors.validation_error({ errors: faults.slice(0, FAULTS_MAX) });
+  return input;
+};
+
+function runRules(
+  validate: NonNullable<RouteOptions['validate']>,
+  exchange: Exchange,
+  input: Input,
+  faults: FieldError[],
+): Input | Promise<Input> {
+  const found = validate(acceptedMembers(exchange.request.body, faults), new Handling(exchange, input));
+  const join = (more: readonly FieldError[]) => conclusion(exchange, input, [...faults, ...more]);
+  return found instanceof Promise ? found.then(join) : join(found);
+}
+
+/** The members of the body, as sent, that no fault is about. */
+function acceptedMembers(body: unknown, faults: readonly FieldError[]): Record<string, unknown> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
+  const refused = new Set(faults.filter(({ location }) => location[0] === 'body').map(({ location }) => location[1]));
+  return refused.has(undefined) ? {} : Object.fromEntries(Object.entries(body).filter(([name]) => !refused.has(name)));
 }
 
 function readFrom(
-  readers: readonly PartReader[],
+  plan: { readonly readers: readonly PartReader[]; readonly conclude: Conclusion },
   from: number,
   exchange: Exchange,
   input: Input,
   faults: FieldError[],
 ): Input | Promise<Input> {
+  const { readers } = plan;
   for (let index = from; index < readers.length; index += 1) {
     const { part, read, validate } = readers[index] as PartReader;
     const value = read(exchange, faults);
@@ -52,13 +77,12 @@ function readFrom(
     if (result instanceof Promise) {
       return result.then((settled) => {
         keep(part, value, settled, input, faults);
-        return readFrom(readers, index + 1, exchange, input, faults);
+        return readFrom(plan, index + 1, exchange, input, faults);
       });
     }
     keep(part, value, result, input, faults);
   }
-  if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
-  return input;
+  return plan.conclude(exchange, input, faults);
 }
 
 function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: Input, faults: FieldError[]): void {

@@ -2,11 +2,12 @@ import type { User } from '../auth/principal.ts';
 import type { Operation } from '../events/command.ts';
 import type { ErrorDefinition } from '../errors/catalog.ts';
 import { ErrorMap, type ErrorClass } from '../errors/error-map.ts';
+import type { FieldError } from '../errors/kit-error.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
 import type { PathParams } from './path-params.ts';
-import type { AnswerOf, OutputOf, Schema } from './schema.ts';
+import type { AnswerOf, InputOf, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'QUERY';
@@ -74,6 +75,15 @@ export interface RouteOptions<
   readonly headers?: H;
   readonly body?: B;
   readonly response?: R;
+  /**
+   * Rules about the body that a schema cannot state. It gets the members that the schema accepts, as they were sent, also when the schema
+   * refuses others: the caller sees the faults of both in one 422.
+   */
+  validate?(
+    this: void,
+    body: Partial<InputOf<B>>,
+    context: HandlerContext<unknown, unknown, unknown, unknown, U>,
+  ): readonly FieldError[] | Promise<readonly FieldError[]>;
   /** Closed by default: say who may, if only `allowAny`. Added to the controller's. */
   readonly permission: Permission<U>;
 }
@@ -203,7 +213,7 @@ const stream: StreamVerb = (path, options, handler) => ({
   kind: 'stream',
   method: options.method ?? 'GET',
   path,
-  options,
+  options: options as unknown as Route['options'],
   handler,
 });
 

@@ -21,6 +21,9 @@ export interface SchemaIssue {
   readonly code?: string | undefined;
 }
 
+/** What the schema takes. */
+export type InputOf<S> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : Record<string, unknown>;
+
 /** What the schema's value is after validation; `Missing` when the route declares none. */
 export type OutputOf<S, Missing = undefined> = S extends Schema ? NonNullable<S['~standard']['types']>['output'] : Missing;
 

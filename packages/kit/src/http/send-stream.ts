@@ -4,6 +4,7 @@ import { prepareHeaders, renderFailure, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { compileProjection } from './json/project.ts';
+import type { ResponseCheck } from './response-check.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
 /** Proxies close connections that are silent for 30 to 60 s. */
@@ -18,7 +19,12 @@ type Step = IteratorResult<ServerSentEvent, unknown> | 'silence';
  * before its first event. Nothing is sent until the first event or a second of silence, so a 404 or 403 of the generator is a normal answer;
  * an error after that ends the stream with an `error` event. The generator is always finalised: end, error, disconnect or shutdown.
  */
-export async function sendStream(exchange: Exchange, plan: AnswerPlan, events: AsyncIterable<ServerSentEvent>): Promise<void> {
+export async function sendStream(
+  exchange: Exchange,
+  plan: AnswerPlan,
+  events: AsyncIterable<ServerSentEvent>,
+  check?: ResponseCheck,
+): Promise<void> {
   const route = exchange.route as CompiledRoute;
   const { signal } = exchange;
   const iterator = events[Symbol.asyncIterator]();
@@ -27,7 +33,7 @@ export async function sendStream(exchange: Exchange, plan: AnswerPlan, events: A
     for (;;) {
       const step = await nextStep(iterator, signal, writer, route);
       if (step === 'silence' || step.done === true) break;
-      await writer.event(step.value);
+      await writer.event(step.value, check);
     }
     if (signal.aborted) writer.stop();
     else writer.end();
@@ -107,9 +113,11 @@ class EventWriter {
   }
 
   /** Waits while the client reads slower than events come. */
-  async event(event: ServerSentEvent): Promise<void> {
+  async event(event: ServerSentEvent, check: ResponseCheck | undefined): Promise<void> {
     this.#requireVerdict();
-    const text = formatEvent({ ...event, data: this.#project(event.data) });
+    const data = this.#project(event.data);
+    check?.(this.#exchange, JSON.stringify(data) ?? 'null');
+    const text = formatEvent({ ...event, data });
     this.#open();
     const { raw } = this.#exchange.reply;
     if (!raw.write(text)) await once(raw, 'drain', { signal: this.#exchange.signal }).catch(() => undefined);

@@ -6,7 +6,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
-import type { CompiledRoute } from './compiled-route.ts';
+import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
@@ -14,7 +14,9 @@ import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
 import type { Middleware } from './middleware.ts';
 import { closeUnreadBody } from './read-raw-body.ts';
-import { compileInput, type Input } from './read-input.ts';
+import type { Input } from './input.ts';
+import { compileInput } from './read-input.ts';
+import { compileResponseCheck, type ResponseCheck } from './response-check.ts';
 import { sendStream } from './send-stream.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
@@ -27,14 +29,27 @@ interface RoutePlan extends AnswerPlan {
   readonly route: CompiledRoute;
   readonly stages: readonly Stage[];
   readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
-  readonly serialize: Serializer | undefined;
+  readonly serialize: AnswerSerializer | undefined;
   /** Of the answers declared for other statuses than the route's own; undefined where such an answer has no body. */
-  readonly others: ReadonlyMap<number, Serializer | undefined>;
+  readonly others: ReadonlyMap<number, AnswerSerializer | undefined>;
+  /** Of the data of a stream's events. */
+  readonly checkEvent: ResponseCheck | undefined;
   readonly around: readonly Middleware[];
   readonly onFinish: readonly Middleware[];
   readonly enclosure: Enclosure | undefined;
   /** Of the handler, in traces. */
   readonly span: { readonly name: string; readonly options: SpanOptions };
+}
+
+interface AnswerSerializer {
+  readonly text: Serializer;
+  readonly check: ResponseCheck | undefined;
+}
+
+function answerSerializer(response: RouteSchema | undefined, { responseChecks }: Host): AnswerSerializer | undefined {
+  return response === undefined
+    ? undefined
+    : { text: compileSerializer(response.json), check: compileResponseCheck(response.json, responseChecks) };
 }
 
 /** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
@@ -43,12 +58,14 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
     route,
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
-    serialize: route.kind === 'json' && route.response !== undefined ? compileSerializer(route.response.json) : undefined,
+    serialize: route.kind === 'json' ? answerSerializer(route.response, host) : undefined,
     others: new Map(
       Object.entries(route.responses)
         .filter(([status]) => Number(status) !== route.status)
-        .map(([status, { response }]) => [Number(status), response === undefined ? undefined : compileSerializer(response.json)]),
+        .map(([status, { response }]) => [Number(status), answerSerializer(response, host)]),
     ),
+    checkEvent:
+      route.kind === 'stream' && route.response !== undefined ? compileResponseCheck(route.response.json, host.responseChecks) : undefined,
     around: middleware.filter((each) => each.handle !== undefined),
     onResponse: middleware.filter((each) => each.onResponse !== undefined),
     onFinish: middleware.filter((each) => each.onFinish !== undefined),
@@ -167,7 +184,8 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const context = new Handling(exchange, input);
   if (route.kind === 'stream') {
     // Its generator runs while the events are sent, and so does the span of the handler.
-    const send = (): Promise<void> => sendStream(exchange, plan, route.route.handler(context) as AsyncIterable<ServerSentEvent>);
+    const send = (): Promise<void> =>
+      sendStream(exchange, plan, route.route.handler(context) as AsyncIterable<ServerSentEvent>, plan.checkEvent);
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
@@ -224,14 +242,17 @@ function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: u
   }
   const serialize = plan.others.has(reply.statusCode) ? plan.others.get(reply.statusCode) : plan.serialize;
   const { finish: finishAnswer } = route.route;
-  const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize ?? noText);
-  prepareHeaders(exchange, plan);
-  if (text === null) reply.send();
-  else if (serialize !== undefined) {
-    const body = text ?? serialize(value);
+  const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize?.text ?? noText);
+  if (text !== null && serialize !== undefined) {
+    const body = text ?? serialize.text(value);
+    serialize.check?.(exchange, body);
+    prepareHeaders(exchange, plan);
     reply.header('content-type', 'application/json; charset=utf-8');
     reply.send(body);
-  } else if (route.kind === 'raw') {
+    return;
+  }
+  prepareHeaders(exchange, plan);
+  if (text !== null && route.kind === 'raw') {
     if (!reply.hasHeader('content-type')) reply.header('content-type', route.mediaType);
     if (exchange.method === 'HEAD' && value instanceof Readable) {
       // Fastify would read a stream to its end to throw it away.

@@ -54,6 +54,7 @@ const deprecation: ValueRule = (value, place, name) => {
 const routeRules: Readonly<Record<string, ValueRule>> = {
   status: wholeNumber(200, 599),
   errors: errorMap,
+  validate: aFunction,
   summary: text,
   description: text,
   deprecated: deprecation,

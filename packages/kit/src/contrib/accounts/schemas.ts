@@ -24,7 +24,7 @@ export const SessionAnswer = jsonSchema<{ user: User; csrf_token: string | null 
     user: {
       type: 'object',
       properties: {
-        id: { type: 'string', format: 'uuid' },
+        id: { type: 'string', description: 'A UUID for users of this application; users of another source have ids of their own.' },
         username: { type: 'string' },
         email: { type: ['string', 'null'] },
         is_active: { type: 'boolean' },

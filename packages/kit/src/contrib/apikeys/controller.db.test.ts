@@ -87,6 +87,26 @@ describeDatabases(
         ]);
       });
 
+      test('422 lists what the schema refuses and what the rules refuse together', async () => {
+        const faults = { name: 7, scopes: ['Orders', 'secrets:read'], expires_at: inDays(-1), rate_limit: '1/s', owner_id: 'me' };
+        const expected = [
+          422,
+          'validation_error',
+          [
+            'body.expires_at in_the_past',
+            'body.name invalid_type',
+            'body.owner_id unknown_field',
+            'body.rate_limit not_allowed',
+            'body.scopes.0 invalid_scope',
+            'body.scopes.1 scope_not_grantable',
+          ],
+        ];
+        const sorted = ([status, code, list]: readonly unknown[]) => [status, code, (list as string[]).toSorted()];
+        expect(sorted(places(await create(faults)) as unknown[])).toEqual(expected);
+        const { body } = await create();
+        expect(sorted(places(await call('PATCH', `/${body.id}`, faults)) as unknown[])).toEqual(expected);
+      });
+
       test.each([
         [{ name: 7 }, 'body.name'],
         [{ name: undefined }, 'body.name'],

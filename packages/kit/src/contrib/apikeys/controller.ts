@@ -73,6 +73,7 @@ export class ApiKeyController extends Controller {
     '/',
     {
       body: CreateBody,
+      validate: (body, { db, user }) => this.#faults(db, user, body),
       response: IssuedKey,
       status: 201,
       permission,
@@ -100,6 +101,7 @@ export class ApiKeyController extends Controller {
     {
       params: KeyId,
       body: EditBody,
+      validate: (body, { db, user }) => this.#faults(db, user, body),
       response: KeyRecord,
       permission,
       raises: [apiKeyErrors.key_revoked, apiKeyErrors.key_limit_reached, apiKeyErrors.keys_cannot_manage_keys],
@@ -151,28 +153,51 @@ export class ApiKeyController extends Controller {
     return this.constructor as typeof ApiKeyController;
   }
 
-  /** The optional fields of a body in the words of programs. */
-  #fields({ expires_at, rate_limit }: Partial<CreateFields>): { readonly expiresAt?: Date | null; readonly rateLimit?: string | null } {
-    if (rate_limit !== undefined && !this.#options.allowRateLimit) {
-      throw invalid([{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }]);
-    }
-    return {
-      ...(expires_at === undefined ? {} : { expiresAt: expires_at === null ? null : new Date(expires_at) }),
-      ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
-    };
+  /** What is wrong with the members that the schema accepts: reported together with what the schema refuses. */
+  #faults(db: Db, user: User, body: Partial<CreateFields>): readonly FieldError[] {
+    const { name, scopes } = body;
+    return [...this.#rateLimitFaults(body), ...this.#ruleFaults(db, user, { name, scopes, ...fieldsOf(body) }, scopes ?? [])];
   }
 
-  /** Every fault at once: of the fields themselves, and of scopes that the caller may not grant. */
-  #check(db: Db, user: User, fields: KeyFields, granted: readonly string[]): void {
+  #rateLimitFaults({ rate_limit }: Partial<CreateFields>): FieldError[] {
+    if (rate_limit === undefined || this.#options.allowRateLimit) return [];
+    return [{ location: ['body', 'rate_limit'], code: 'not_allowed', message: 'The rate limit cannot be set here.' }];
+  }
+
+  /** Here too, beside `validate`: a guard must not depend on an option of the route. */
+  #fields(body: Partial<CreateFields>): OptionalFields {
+    const faults = this.#rateLimitFaults(body);
+    if (faults.length > 0) throw invalid(faults);
+    return fieldsOf(body);
+  }
+
+  #ruleFaults(db: Db, user: User, fields: KeyFields, granted: readonly string[]): FieldError[] {
     const { clock, routeScopes } = keyringOf(db);
     const grantable = this.#options.grantableScopes ?? defaultGrantable(routeScopes(), user);
-    const faults = [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
+    return [...fieldFaults(fields, clock.now()), ...grantFaults(granted, grantable)];
+  }
+  /** Every fault at once: of the fields themselves, and of scopes that the caller may not grant. */
+  #check(db: Db, user: User, fields: KeyFields, granted: readonly string[]): void {
+    const faults = this.#ruleFaults(db, user, fields, granted);
     if (faults.length > 0) throw invalid(faults);
   }
 
   faults(app: App): readonly Fault[] {
     return requiredModule(app, 'apikeys', this.constructor.name, 'apiKeys()');
   }
+}
+
+interface OptionalFields {
+  readonly expiresAt?: Date | null;
+  readonly rateLimit?: string | null;
+}
+
+/** The optional fields of a body in the words of programs. */
+function fieldsOf({ expires_at, rate_limit }: Partial<CreateFields>): OptionalFields {
+  return {
+    ...(expires_at === undefined ? {} : { expiresAt: expires_at === null ? null : new Date(expires_at) }),
+    ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
+  };
 }
 
 /** A longer life hands out the key's scopes again; a shorter one takes away only. */

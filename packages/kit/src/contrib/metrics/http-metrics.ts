@@ -46,6 +46,11 @@ export class HttpMetrics {
       help: 'Requests to routes with authentication, by its outcome.',
       labels: { scheme: { max: 20 }, outcome: ['accepted', 'anonymous', 'refused', 'failed'] },
     });
+    const invalid = registry.counter({
+      name: 'kit_invalid_responses_total',
+      help: 'Responses that did not match their schema, of those that were checked.',
+      labels: place,
+    });
     registry.gauge({
       name: 'http_server_active_requests',
       help: 'Requests that are being answered.',
@@ -61,6 +66,7 @@ export class HttpMetrics {
       const status = statusOf(exchange);
       duration.observe({ method, route, status }, (performance.now() - exchange.startedAt) / 1000);
       size.observe({ method, route, status }, bodyBytes(exchange, bytesSentBefore));
+      if (exchange.hasInvalidResponse) invalid.add({ method, route });
       for (const { policy, decision } of exchange.throttled) throttled.add({ policy, decision: decision.allowed ? 'allowed' : 'refused' });
       if (exchange.authentication !== null)
         authenticated.add({ scheme: exchange.authenticator?.name ?? 'none', outcome: exchange.authentication });

@@ -1,0 +1,7 @@
+/** The validated parts of a request. */
+export interface Input {
+  params: unknown;
+  query: unknown;
+  headers: unknown;
+  body: unknown;
+}
