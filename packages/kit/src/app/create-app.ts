@@ -17,6 +17,7 @@ import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
+import { serveCors, type CorsOptions } from './cors.ts';
 import { InFlight } from './in-flight.ts';
 import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -52,6 +53,7 @@ class Application implements App {
   readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
   readonly #plan: AppPlan;
+  readonly #cors: CorsOptions | undefined;
   readonly #host: Host;
   readonly #served: ServedRoutes;
   readonly #inFlight = new InFlight();
@@ -70,6 +72,7 @@ class Application implements App {
     this.version = options.version ?? '0.0.0';
     this.description = options.description;
     this.#plan = planApp(options);
+    this.#cors = options.cors;
     this.resources = [...(options.resources ?? []), ...this.#plan.modules.flatMap((module) => module.resources ?? [])];
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
     this.rules = options.rules ?? {};
@@ -186,6 +189,7 @@ class Application implements App {
   }
 
   async #serve(fastify: FastifyInstance, server: 'own' | 'foreign'): Promise<void> {
+    if (this.#cors !== undefined) await serveCors(fastify, this.#cors);
     serveRoutes(fastify, this.#host, this.#served, server);
     for (const module of this.#plan.modules) await module.serve?.(fastify, this);
     fastify.addHook('onReady', async () => void (await this.ready()));

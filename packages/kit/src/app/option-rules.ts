@@ -24,6 +24,7 @@ import { Permission } from '../permissions/permission.ts';
 import type { AdminDeclaration } from './admin/declaration.ts';
 import type { Check } from './check.ts';
 import type { Command } from './command.ts';
+import { corsRule } from './cors.ts';
 import type { Module } from './module.ts';
 import type { AppOptions, VersionMount } from './options.ts';
 
@@ -118,6 +119,7 @@ export const appRules: OptionRules<AppOptions> = {
   log: objectWith('options of pino, or a pino logger'),
   clock,
   trustedProxies: anything,
+  cors: corsRule,
   bodyBytesMax: wholeNumber(1),
   jsonDepthMax: wholeNumber(1),
   timeoutMs: milliseconds(0),

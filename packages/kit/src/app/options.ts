@@ -14,6 +14,7 @@ import type { Permission, Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { SettingsInput } from './config.ts';
+import type { CorsOptions } from './cors.ts';
 import type { Module, ResourceDeclaration } from './module.ts';
 
 export type Controllers = Readonly<Record<string /* '/orders' */, Mountable>>;
@@ -55,6 +56,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Nobody unless given. */
   readonly trustedProxies?: readonly string[];
+  /** Which pages of other origins may call the API from a browser; none unless given. */
+  readonly cors?: CorsOptions;
   /** 1 MiB unless given; a route may set its own. */
   readonly bodyBytesMax?: number;
   /** Levels of nesting in a JSON body; 32 unless given. */

@@ -1,3 +1,5 @@
+import { isOrigin } from '../../http/origin.ts';
+
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface OriginOptions {
@@ -25,8 +27,7 @@ export function originFault(headers: Headers, options: OriginOptions): string | 
 
 /** What is wrong with a configured origin, as one sentence; null when it is fine. */
 export function trustedOriginFault(origin: string): string | null {
-  const parsed = URL.parse(origin);
-  if (parsed !== null && parsed.origin === origin && /^https?:$/.test(parsed.protocol) && !parsed.host.includes('*')) return null;
+  if (isOrigin(origin)) return null;
   return `A trusted origin is a scheme and host such as "https://app.example.com", not ${JSON.stringify(origin)}.`;
 }
 
