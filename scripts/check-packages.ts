@@ -2,17 +2,21 @@
 // entry point on each Node version we promise, taken from npm. Catches what a workspace hides: a missing file, an
 // undeclared dependency, an export that points nowhere, syntax an older Node does not know.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startPostgresServer } from '../test/provision/postgres-server.ts';
 
 const root = join(import.meta.dirname, '..');
 const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
 const candidates = [
   { folder: 'packages/config-server', nodes: ['22.18.0', '24.21.0', '26.10.0'] },
-  { folder: 'packages/kit', nodes: ['24.21.0', '26.10.0'] },
+  { folder: 'packages/kit', nodes: ['22.19.0', '24.21.0', '26.10.0'] },
 ];
+
+/** The oldest Node that kit supports, where it supports PostgreSQL only. */
+const POSTGRES_ONLY = '22.19.0';
 
 interface Manifest {
   readonly name: string;
@@ -59,6 +63,19 @@ function install(folder: string, manifest: Manifest): string {
   return project;
 }
 
+/** An application with API keys and webhooks runs on the oldest Node, and a SQLite database is refused with a sentence. */
+async function checkPostgresOnly(): Promise<void> {
+  const project = join(scratch, 'kit');
+  copyFileSync(join(root, 'scripts/postgres-only.mjs'), join(project, 'postgres-only.mjs'));
+  const server = await startPostgresServer();
+  try {
+    run(nodeBinary(POSTGRES_ONLY), ['--throw-deprecation', 'postgres-only.mjs', server.url], project);
+  } finally {
+    await server.stop();
+  }
+  console.log(`kit: an application on PostgreSQL runs on Node ${POSTGRES_ONLY}`);
+}
+
 function check(folder: string, nodes: readonly string[]): void {
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest;
   const project = install(folder, manifest);
@@ -81,6 +98,7 @@ function check(folder: string, nodes: readonly string[]): void {
 try {
   run(process.execPath, [join(root, 'scripts/build.ts')], root);
   for (const { folder, nodes } of candidates) check(folder, nodes);
+  await checkPostgresOnly();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-const NEEDED = [24, 15];
+const NEEDED = [22, 19];
 const [major, minor] = process.versions.node.split('.').map(Number);
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {

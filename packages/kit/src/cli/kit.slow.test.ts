@@ -129,7 +129,7 @@ describe('without an app', () => {
     const old = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})';
     const { code, stderr } = await run(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^kit needs Node\.js 24\.15 or later; this is 20\.11\.0 /);
+    expect(stderr).toMatch(/^kit needs Node\.js 22\.19 or later; this is 20\.11\.0 /);
   });
 });
 

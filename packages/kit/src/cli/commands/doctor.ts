@@ -11,7 +11,7 @@ interface Finding {
 }
 
 /** Current when this version of kit was released; 26 is tested too. */
-const NODE_TESTED = [24, 26];
+const NODE_TESTED = [22, 24, 26];
 
 export const doctorCommand: CoreCommand = {
   name: 'doctor',
@@ -50,7 +50,7 @@ function nodeVersion(): Finding {
   return {
     subject: 'node',
     state: tested ? 'ok' : 'warning',
-    detail: tested ? node : `${node} is not among the tested releases ${NODE_TESTED.join(' and ')}.`,
+    detail: tested ? node : `${node} is not among the tested releases ${NODE_TESTED.join(', ')}.`,
   };
 }
 

@@ -1,8 +1,12 @@
 import type * as NodeSqlite from 'node:sqlite';
 
-/** Loaded when a SQLite database is opened: whoever uses PostgreSQL alone needs no Node that has it. */
-export function loadNodeSqlite(): typeof NodeSqlite {
-  const loaded = process.getBuiltinModule('node:sqlite') as typeof NodeSqlite | undefined;
-  if (loaded !== undefined) return loaded;
-  throw new Error(`SQLite needs node:sqlite, which Node ${process.version} does not have: use Node 24.15 or later, or PostgreSQL.`);
+/** The first release whose `node:sqlite` is stable and has what the engine uses. */
+const NEEDED = [24, 15] as const;
+
+/** Loaded when a SQLite database is opened: PostgreSQL alone runs on releases of Node without it, or with an experimental one. */
+export function loadNodeSqlite(version: string = process.versions.node): typeof NodeSqlite {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))
+    throw new Error(`SQLite needs Node ${NEEDED.join('.')} or later, and this is ${version}. Update Node, or use PostgreSQL.`);
+  return process.getBuiltinModule('node:sqlite');
 }
