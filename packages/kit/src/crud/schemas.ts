@@ -1,4 +1,5 @@
 import { columnJsonSchema, orNull } from '../db/column-json.ts';
+import { pascal } from './names.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import type { Columns } from '../db/rows.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -6,7 +7,6 @@ import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type S
 import { type FilterParameters, filterJsonSchema } from './filter-parameters.ts';
 import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
-import { pascal } from './names.ts';
 import { readParameter } from './parameter-value.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
 
@@ -139,7 +139,7 @@ export function bodySchemas(
   return {
     create: createNamed,
     update: createNamed,
-    patch: named(`${name}Patch`, () => withoutDefaults(marked(patch)()), patch['~standard'].validate),
+    patch: named(`${name}Patch`, marked(patch), patch['~standard'].validate),
   };
 }
 
@@ -148,15 +148,6 @@ function markWritable({ options }: Policy, json: JsonSchema): JsonSchema {
   const properties = Object.entries((json['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
     const writableBy = rules[name]?.writableBy;
     return [name, writableBy === undefined ? schema : { ...schema, 'x-writable-by': writableBy.name }] as const;
-  });
-  return { ...json, properties: Object.fromEntries(properties) };
-}
-
-/** A generated client would send the defaults of a change, and reset columns. */
-function withoutDefaults(json: JsonSchema): JsonSchema {
-  const properties = Object.entries((json['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
-    const { default: _default, ...rest } = schema;
-    return [name, rest] as const;
   });
   return { ...json, properties: Object.fromEntries(properties) };
 }

@@ -8,33 +8,35 @@ import type { ColumnDefinition } from './table-definition.ts';
 
 type JsonSchema = Record<string, unknown>;
 
+/** Names the component of the OpenAPI document that a JSON Schema becomes, wherever it is used. */
+export const COMPONENT_KEYWORD = 'x-component';
+
 /** Columns a client may send when a row is made: not those the application or the toolkit sets. */
-export function inputSchema<O>(columns: Columns): StandardSchema<Record<string, unknown>, O> {
+export function inputSchema<O>(columns: Columns, component?: string): StandardSchema<Record<string, unknown>, O> {
   const writable = pick(
     columns,
     ({ readOnly, primaryKey, default: made, dbDefault }) => !readOnly && !(primaryKey && (made !== undefined || dbDefault !== undefined)),
   );
   const isOptional = (each: ColumnSettings): boolean => each.nullable || each.default !== undefined || each.dbDefault !== undefined;
-  return writingSchema<O>(writable, (settings) => !isOptional(settings), true);
+  return writingSchema<O>(writable, { isRequired: (settings) => !isOptional(settings), fills: true, component });
 }
 
-export function patchSchema<O>(columns: Columns): StandardSchema<Record<string, unknown>, O> {
+export function patchSchema<O>(columns: Columns, component?: string): StandardSchema<Record<string, unknown>, O> {
   return writingSchema<O>(
     pick(columns, ({ readOnly, primaryKey }) => !readOnly && !primaryKey),
-    () => false,
-    false,
+    { isRequired: () => false, fills: false, component },
   );
 }
 
 /** A row in JSON form. Columns it does not know, sensitive and internal ones are left out. */
-export function outputSchema<I>(columns: Columns): StandardSchema<I, Record<string, unknown>> {
+export function outputSchema<I>(columns: Columns, component?: string): StandardSchema<I, Record<string, unknown>> {
   const shown = pick(columns, ({ sensitive, internal }) => !sensitive && internal !== true);
   const schema = lazily(() =>
-    objectSchema(
-      shown,
-      () => true,
-      (settings) => columnJsonSchema(resolveReference(settings), 'output'),
-    ),
+    objectSchema(shown, {
+      isRequired: () => true,
+      schemaOf: (settings) => columnJsonSchema(resolveReference(settings), 'output'),
+      component,
+    }),
   );
   const resolved = lazily(() => shown.map(([name, settings]) => [name, resolveReference(settings)] as const));
   return standardSchema(schema, schema, (value) => {
@@ -58,20 +60,25 @@ function pick(columns: Columns, keep: (settings: ColumnSettings) => boolean): Na
     .filter(([, settings]) => keep(settings));
 }
 
-/**
- * `fills`: absent or null lets the database fill a column that has a database default, so null is accepted there and
- * left out of the result.
- */
-function writingSchema<O>(
-  columns: NamedSettings,
-  isRequired: (settings: ColumnSettings) => boolean,
-  fills: boolean,
-): StandardSchema<Record<string, unknown>, O> {
+interface Writing {
+  readonly isRequired: (settings: ColumnSettings) => boolean;
+  /** Absent or null lets the database fill a column that has a database default: null is accepted there and left out of the result. */
+  readonly fills: boolean;
+  readonly component: string | undefined;
+}
+
+function writingSchema<O>(columns: NamedSettings, { isRequired, fills, component }: Writing): StandardSchema<Record<string, unknown>, O> {
   const isFilled = (settings: ColumnSettings): boolean => fills && settings.dbDefault !== undefined;
   const schema = lazily(() =>
-    objectSchema(columns, isRequired, (settings) => {
-      const own = columnJsonSchema(resolveReference(settings), 'input');
-      return isFilled(settings) && !settings.nullable ? orNull(own) : own;
+    objectSchema(columns, {
+      isRequired,
+      component,
+      schemaOf: (settings) => {
+        const { default: filled, ...own } = columnJsonSchema(resolveReference(settings), 'input');
+        // A generated client sends the defaults it reads: in a change it would reset columns.
+        const schema = fills && filled !== undefined ? { ...own, default: filled } : own;
+        return isFilled(settings) && !settings.nullable ? orNull(schema) : schema;
+      },
     }),
   );
   const check = lazily(() => jsonChecker(schema()));
@@ -127,13 +134,16 @@ function readJson({ schema }: ColumnSettings, value: unknown, name: string, issu
   return UNREADABLE;
 }
 
-function objectSchema(
-  columns: NamedSettings,
-  isRequired: (settings: ColumnSettings) => boolean,
-  schemaOf: (settings: ColumnSettings) => JsonSchema,
-): JsonSchema {
+interface ObjectShape {
+  readonly isRequired: (settings: ColumnSettings) => boolean;
+  readonly schemaOf: (settings: ColumnSettings) => JsonSchema;
+  readonly component: string | undefined;
+}
+
+function objectSchema(columns: NamedSettings, { isRequired, schemaOf, component }: ObjectShape): JsonSchema {
   const required = columns.filter(([, settings]) => isRequired(settings)).map(([name]) => name);
   return {
+    ...(component === undefined ? {} : { [COMPONENT_KEYWORD]: component }),
     type: 'object',
     properties: Object.fromEntries(columns.map(([name, settings]) => [name, schemaOf(settings)])),
     ...(required.length === 0 ? {} : { required }),

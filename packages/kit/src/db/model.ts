@@ -1,3 +1,4 @@
+import { componentName } from './component-name.ts';
 import { declarationFaults } from './declaration-faults.ts';
 import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
 import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
@@ -28,6 +29,7 @@ export function model<const C extends Columns>(name: string, columns: C, options
   const faults = declarationFaults(name, columns, primaryKey, options);
   if (faults.length > 0) throw new Error(`Model "${name}": ${faults.join('; ')}.`);
   let table: TableDefinition | undefined;
+  const component = componentName(name);
   return Object.freeze({
     name,
     columns,
@@ -35,8 +37,8 @@ export function model<const C extends Columns>(name: string, columns: C, options
     get table() {
       return (table ??= tableDefinition(name, columns, { ...options, primaryKey }));
     },
-    input: inputSchema<InputOf<C>>(columns),
-    output: outputSchema<RowOf<C>>(columns),
-    patch: patchSchema<PatchOf<C>>(columns),
+    input: inputSchema<InputOf<C>>(columns, `${component}Input`),
+    output: outputSchema<RowOf<C>>(columns, component),
+    patch: patchSchema<PatchOf<C>>(columns, `${component}Patch`),
   });
 }

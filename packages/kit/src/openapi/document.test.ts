@@ -7,6 +7,9 @@ import type { CompiledRoute, RouteSchema } from '../http/compiled-route.ts';
 import { jsonSchemaOf, type Schema } from '../http/schema.ts';
 import { allowAny, hasRule, hasScopes, isAuthenticated, isReadOnly } from '../permissions/built-ins.ts';
 import { any } from '../permissions/permission.ts';
+import { t } from '../db/column.ts';
+import { model } from '../db/model.ts';
+import { page } from '../http/page.ts';
 import { closeObjects } from './close-objects.ts';
 import { openApiDocument, openApiText, type OpenApiDocument } from './document.ts';
 
@@ -200,4 +203,41 @@ test('fields nobody declared are refused on the way in, so the document says so;
     allOf: [{ properties: { a: {} } }, { properties: { b: {} } }],
     unevaluatedProperties: false,
   });
+});
+
+test('the schemas of a model are named components wherever they are used, and those of changes have no default', async () => {
+  const items = model('order_items', {
+    id: t.uuidv7().pk(),
+    sku: t.text(),
+    state: t.enum(['open', 'sent']).dbDefault('open'),
+    secret: t.text().sensitive(),
+  });
+  const rows = [
+    row({ operationId: 'item_list', path: '/v1/items', response: output(page(items.output)) }),
+    row({ operationId: 'item_get', path: '/v1/items/:id', response: output(items.output) }),
+    row({ operationId: 'item_create', method: 'POST', path: '/v1/items', body: input(items.input), response: output(items.output), status: 201 }),
+    row({ operationId: 'item_change', method: 'PATCH', path: '/v1/items/:id', body: input(items.patch), response: output(items.output) }),
+    row({ operationId: 'item_whole', path: '/v1/whole', response: output(z.object({ own: z.string() })) }),
+  ]; // prettier-ignore
+  const document = openApiDocument(rows, options);
+  const { schemas } = document.components as { schemas: Record<string, { properties: Record<string, object>; required?: string[] }> };
+  const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  expect(Object.keys(schemas).filter((name) => name.startsWith('OrderItem'))).toEqual(['OrderItem', 'OrderItemInput', 'OrderItemPatch']);
+  expect(Object.keys(schemas['OrderItem']?.properties ?? {})).toEqual(['id', 'sku', 'state']);
+  expect(schemas['OrderItemInput']?.properties['state']).toMatchObject({ default: 'open' });
+  expect(JSON.stringify(schemas['OrderItemPatch'])).not.toContain('default');
+  expect(operation(document, '/v1/items/{id}', 'get').responses['200']?.content?.['application/json']?.['schema']).toEqual(
+    reference('OrderItem'),
+  );
+  expect(operation(document, '/v1/items', 'post')['requestBody']).toMatchObject({
+    content: { 'application/json': { schema: reference('OrderItemInput') } },
+  });
+  expect(operation(document, '/v1/items/{id}', 'patch')['requestBody']).toMatchObject({
+    content: { 'application/json': { schema: reference('OrderItemPatch') } },
+  });
+  expect(operation(document, '/v1/items', 'get').responses['200']?.content?.['application/json']?.['schema']).toMatchObject({
+    properties: { items: { items: reference('OrderItem') } },
+  });
+  expect(openApiText(document)).not.toContain('x-component');
+  expect((await new Validator().validate(JSON.parse(openApiText(document)) as Record<string, unknown>)).valid).toBe(true);
 });

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../http/schema.ts';
+import { hoistComponents } from './hoist-components.ts';
 
 export type Direction = 'input' | 'output';
 
@@ -50,8 +51,9 @@ export class SchemaComponents {
   readonly #schemas = new Map<string, JsonSchema>();
 
   /** First pass, in a stable order: learn every definition before any name is given. */
-  learn(json: JsonSchema | undefined, direction: Direction): void {
-    if (json === undefined) return;
+  learn(given: JsonSchema | undefined, direction: Direction): void {
+    if (given === undefined) return;
+    const json = hoistComponents(given);
     for (const [name, schema] of Object.entries(definitionsOf(json))) {
       if (!isAnonymous(name)) this.#definitions.push({ name, signature: signatureOf(name, json), direction, schema, source: json });
     }
@@ -80,7 +82,8 @@ export class SchemaComponents {
   }
 
   /** The schema as it stands in the document; `fallback` names what has to be a component but has no name of its own. */
-  place(json: JsonSchema, fallback: string): JsonSchema {
+  place(given: JsonSchema, fallback: string): JsonSchema {
+    const json = hoistComponents(given);
     const { $defs: _, ...root } = json;
     let isRecursive = false;
     references(root, (reference) => (isRecursive ||= reference === '#'));
