@@ -462,7 +462,7 @@ describe('events', () => {
       .getByText((JSON.parse(event?.data ?? '{}') as { order: string }).order)
       .first()
       .waitFor();
-    await page.getByRole('button', { name: /^Copy/ }).first().click();
+    await page.getByRole('button', { name: 'Copy Payload' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toContain('BL-');
   });
 
@@ -514,7 +514,7 @@ describe('the audit log', () => {
     await at('#/audit-log?filter.action=api_key.updated');
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByText('rate_limit').first().waitFor();
-    await page.getByText('30/min').first().waitFor();
+    await page.getByRole('region', { name: 'Changes' }).getByRole('row').filter({ hasText: 'rate_limit' }).getByText('30/min').waitFor();
     expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
     expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   });
@@ -589,6 +589,63 @@ describe('forms and lists', () => {
     await dialog().getByText('The key stops working at once and for good.').waitFor();
     await dialog().getByText('Affects this API key:').waitFor();
     await dialog().getByRole('button', { name: 'Cancel' }).click();
+  });
+});
+
+describe('getting around', () => {
+  test('Ctrl-K goes to a list or to a record that is found by its name, by keyboard alone; a slash goes to the search', async () => {
+    await at('#/');
+    await page.keyboard.press('Control+k');
+    await dialog().getByRole('combobox').fill('grace');
+    await dialog()
+      .getByRole('option', { name: /^grace/ })
+      .waitFor();
+    while (!(await dialog().getByRole('option', { selected: true }).innerText()).startsWith('grace'))
+      await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await heading('grace');
+    await page.getByRole('heading', { name: 'Endpoints', level: 2 }).waitFor();
+    await page.keyboard.press('Control+k');
+    await dialog().getByRole('combobox').fill('deliv');
+    await page.keyboard.press('Enter');
+    await heading('Deliveries');
+    await page.keyboard.press('/');
+    await soon(() => page.evaluate('document.activeElement?.type')).toBe('search');
+  });
+
+  test('columns are chosen and stay so; nothing but the preference is stored', async () => {
+    await at('#/users');
+    const header = () => page.locator('thead').innerText();
+    expect(await header()).toContain('E-mail');
+    await page.getByRole('button', { name: 'Choose the columns' }).click();
+    await page.getByRole('checkbox', { name: 'E-mail' }).uncheck();
+    await page.keyboard.press('Escape');
+    await soon(header).not.toContain('E-mail');
+    await page.reload();
+    await row(page, 'grace').waitFor();
+    expect(await header()).not.toContain('E-mail');
+    expect(await page.evaluate('Object.keys(localStorage).every((key) => key.startsWith("kit-admin-"))')).toBe(true);
+    await page.evaluate('localStorage.clear()');
+  });
+
+  test('new records wait until they are asked for: rows do not move under the pointer', async () => {
+    await at('#/deliveries');
+    const first = () => page.locator('tbody').getByRole('link').first().getAttribute('href');
+    const before = await first();
+    const owner = await one<{ owner_id: string }>("select owner_id from webhook_endpoints where description = 'Acme storefront'");
+    await shop.db.transaction((tx) => publish(tx, 'order.placed', { order: 'BL-new' }, { owner: owner?.owner_id ?? '' }));
+    const show = page.getByRole('button', { name: /^\d+ new, show$/ });
+    await show.waitFor({ timeout: 15_000 });
+    expect(await first()).toBe(before);
+    await show.click();
+    await soon(first).not.toBe(before);
+  });
+
+  test('the menu says the role and the time zone', async () => {
+    await at('#/');
+    await page.getByRole('button', { name: STAFF }).click();
+    await page.getByText('Administrator · times in UTC').waitFor();
+    await page.keyboard.press('Escape');
   });
 });
 

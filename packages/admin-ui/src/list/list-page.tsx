@@ -13,9 +13,11 @@ import { align } from '../record/section-table.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
-import { formatNumber, lowerFirst } from '../values/format.ts';
+import { setHiddenColumns, useHiddenColumns } from '../values/preferences.ts';
+import { formatNumber, lowerFirst, plural } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { plain, Value } from '../values/value.tsx';
+import { ColumnChoice } from './column-choice.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
 import { isNarrowed, listParams, readListQuery } from './list-query.ts';
 import css from './list.module.css';
@@ -57,7 +59,14 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   };
 
   const actions = resource.actions.filter((action) => action.on === 'selection');
-  const rows = list.data?.items ?? [];
+  // New rows do not push away what is being read: they are shown when somebody asks for them.
+  const view = JSON.stringify(query);
+  const [accepted, setAccepted] = useState<{ readonly view: string; readonly ids: ReadonlySet<string> } | null>(null);
+  const fetched = list.data?.items ?? [];
+  const isSettled = list.data !== undefined && !list.isPlaceholderData;
+  if (isSettled && accepted?.view !== view) setAccepted({ view, ids: new Set(fetched.map(({ id }) => id)) });
+  const fresh = live && query.sort === '' && accepted?.view === view ? leading(fetched, accepted.ids) : 0;
+  const rows = fetched.slice(fresh);
   const count = list.data?.count ?? null;
   const noun = lowerFirst(resource.label);
 
@@ -78,11 +87,14 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
     }
   };
 
+  const hidden = useHiddenColumns(resource.name);
   const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false });
   const columns = useMemo(
     () =>
-      columnsFor(resource.columns, isWide).map((column, index) => toColumn(resource, column, { isFirst: index === 0, sort: query.sort })),
-    [resource, isWide, query.sort],
+      columnsFor(resource.columns, isWide)
+        .filter(({ name }, index) => index === 0 || !hidden.includes(name))
+        .map((column, index) => toColumn(resource, column, { isFirst: index === 0, sort: query.sort })),
+    [resource, isWide, query.sort, hidden],
   );
   const sort = query.sort.replace(/^-/, '');
 
@@ -104,6 +116,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
         </div>
         <Group gap="sm" justify="flex-end">
           {resource.live === true && <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />}
+          <ColumnChoice columns={resource.columns} hidden={hidden} onChange={(names) => setHiddenColumns(resource.name, names)} />
           <Tooltip label="Load again" withArrow>
             <ActionIcon
               variant="default"
@@ -124,6 +137,16 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
       </Group>
       <Toolbar resource={resource} query={query} onChange={show} />
       {list.error !== null && <FaultNotice error={list.error} onRetry={() => void list.refetch()} />}
+      {fresh > 0 && (
+        <Button
+          variant="light"
+          size="compact-sm"
+          onClick={() => setAccepted({ view, ids: new Set(fetched.map(({ id }) => id)) })}
+          aria-live="polite"
+        >
+          {plural(fresh, 'new', 'new')}, show
+        </Button>
+      )}
       {(list.data !== undefined || list.error === null) && (
         <div className={css['table']}>
           <DataTable<AdminRow>
@@ -203,6 +226,12 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
       )}
     </Stack>
   );
+}
+
+/** How many rows at the top were not there before; none when that is all of them. */
+function leading(rows: readonly AdminRow[], known: ReadonlySet<string>): number {
+  const first = rows.findIndex(({ id }) => known.has(id));
+  return Math.max(0, first);
 }
 
 /** A phone shows few columns: what something is called comes first, how it is comes next, what is secondary not at all. */

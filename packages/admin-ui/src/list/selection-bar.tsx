@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
+import { ActionButton } from '../actions/action-button.tsx';
 import type { AdminActionShape } from '../api/shapes.ts';
-import { formatNumber, wordsFor } from '../values/format.ts';
+import { formatNumber } from '../values/format.ts';
 import css from './list.module.css';
 
 interface SelectionBarProps {
@@ -28,15 +29,15 @@ export function SelectionBar({ count, actions, onSelectAll, selectAllLabel, gath
       </Button>
       <span className={css['push']} />
       {actions.map((action) => (
-        <Button
+        <ActionButton
           key={action.name}
+          action={action}
+          count={2}
           size="sm"
           variant={action.tone === 'bad' ? 'filled' : 'default'}
           color={action.tone === 'bad' ? 'danger' : 'accent'}
-          onClick={() => onRun(action)}
-        >
-          {wordsFor(action.label, 2)}
-        </Button>
+          onRun={() => onRun(action)}
+        />
       ))}
     </section>
   );

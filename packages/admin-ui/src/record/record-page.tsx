@@ -1,6 +1,7 @@
 import { Anchor, Breadcrumbs, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { ActionButton } from '../actions/action-button.tsx';
 import { ActionDialog } from '../actions/action-dialog.tsx';
 import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { readRecord, runAction } from '../api/client.ts';
@@ -12,7 +13,6 @@ import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
 import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
-import { wordsFor } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
 import { Card } from './card.tsx';
@@ -104,15 +104,15 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
             </Button>
           )}
           {actions.map((action) => (
-            <Button
+            <ActionButton
               key={action.name}
+              action={action}
+              count={1}
               px="sm"
               variant={action.tone === 'bad' ? 'outline' : 'default'}
               color={action.tone === 'bad' ? 'var(--tone-bad)' : 'accent'}
-              onClick={() => setRunning(action)}
-            >
-              {wordsFor(action.label, 1)}
-            </Button>
+              onRun={() => setRunning(action)}
+            />
           ))}
           {record.removable && (
             <Button

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import type { AdminSection } from '../api/shapes.ts';
+import type { AdminCellKind, AdminSection } from '../api/shapes.ts';
 import { Chart } from '../charts/chart.tsx';
 import { CopyButton } from '../feedback/copy-button.tsx';
 import { JsonView } from '../values/json-view.tsx';
@@ -25,6 +25,7 @@ export function SectionBody({ section, level }: { readonly section: AdminSection
                 <dt>{column.label}</dt>
                 <dd>
                   <Value kind={column.kind} value={section.values[column.name]} label={column.label} whole />
+                  <CopyFact kind={column.kind} value={section.values[column.name]} label={column.label} />
                 </dd>
               </div>
             ))}
@@ -94,6 +95,12 @@ export function SectionBody({ section, level }: { readonly section: AdminSection
     default:
       return <Chart chart={section.chart} level={level === 2 ? 2 : 3} />;
   }
+}
+
+/** Ids, keys and addresses are there to be pasted elsewhere. */
+function CopyFact({ kind, value, label }: { readonly kind: AdminCellKind; readonly value: unknown; readonly label: string }) {
+  if ((kind !== 'code' && kind !== 'url') || typeof value !== 'string' || value === '') return null;
+  return <CopyButton text={value} label={`Copy ${label}`} isIcon />;
 }
 
 function SectionTitle({ text, level }: { readonly text: string; readonly level: Level }) {

@@ -6,6 +6,7 @@ import { useSession } from '../session/session-gate.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import { LeaveDialog } from './leave-dialog.tsx';
 import { Navigation } from './navigation.tsx';
+import { Palette } from './palette.tsx';
 import { SchemeSwitch } from './scheme-switch.tsx';
 import css from './shell.module.css';
 import { UserMenu } from './user-menu.tsx';
@@ -54,6 +55,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           {children}
         </div>
         <LeaveDialog />
+        <Palette />
       </AppShell.Main>
     </AppShell>
   );

@@ -5,17 +5,23 @@ import { leave } from '../session/leave.ts';
 import { useSession } from '../session/session-gate.tsx';
 import { setExactTimes, useExactTimes } from '../values/preferences.ts';
 
+const ROLES = { read_only: 'Read only', operator: 'Operator', administrator: 'Administrator' } as const;
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 export function UserMenu() {
   const { user } = useSession();
   const exact = useExactTimes();
   return (
-    <Menu position="bottom-end" width={220} withinPortal>
+    <Menu position="bottom-end" width={260} withinPortal>
       <Menu.Target>
         <Button variant="subtle" color="gray" c="var(--mantine-color-text)" px="xs" fw={500} maw={180} leftSection={<Icon name="user" />}>
           {user.username}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
+        <Menu.Label>
+          {ROLES[user.role]} · times in {zone}
+        </Menu.Label>
         <Menu.Item leftSection={<Icon name="clock" size={16} />} onClick={() => setExactTimes(!exact)}>
           {exact ? 'Show relative times' : 'Show exact times'}
         </Menu.Item>

@@ -23,6 +23,44 @@ export function setExactTimes(exact: boolean): void {
   for (const listener of listeners) listener();
 }
 
+const COLUMNS_KEY = 'kit-admin-hidden-columns';
+let hiddenColumns = readHidden();
+
+function readHidden(): Readonly<Record<string, readonly string[]>> {
+  try {
+    const stored: unknown = JSON.parse(window.localStorage.getItem(COLUMNS_KEY) ?? '{}');
+    return typeof stored === 'object' && stored !== null ? (stored as Record<string, readonly string[]>) : {};
+  } catch {
+    return {};
+  }
+}
+
+export function setHiddenColumns(resource: string, names: readonly string[]): void {
+  hiddenColumns = { ...hiddenColumns, [resource]: names };
+  try {
+    window.localStorage.setItem(COLUMNS_KEY, JSON.stringify(hiddenColumns));
+  } catch {
+    // As above.
+  }
+  for (const listener of listeners) listener();
+}
+
+const NONE: readonly string[] = [];
+
+/** The columns of a list that this person does not want to see. */
+export function useHiddenColumns(resource: string): readonly string[] {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => {
+      const names = hiddenColumns[resource];
+      return Array.isArray(names) ? (names as readonly string[]) : NONE;
+    },
+  );
+}
+
 /** Whether lists show exact times instead of relative ones. */
 export function useExactTimes(): boolean {
   return useSyncExternalStore(

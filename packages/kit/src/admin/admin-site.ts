@@ -1,12 +1,13 @@
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminActionShape, AdminResourceShape } from '../app/admin/shapes.ts';
+import type { AdminActionShape, AdminField, AdminResourceShape } from '../app/admin/shapes.ts';
 import { StartUpError, type App } from '../app/index.ts';
 import type { HandlerContext } from '../http/index.ts';
 import type { Principal } from '../auth/index.ts';
 import { adminErrors } from './errors.ts';
-import type { AdminSettings } from './options.ts';
+import type { AdminRole, AdminSettings } from './options.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
+import { refusalOf, type StaffOperation } from './staff-roles.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
 const USER_FIELDS: ReadonlySet<string> = new Set([
@@ -74,9 +75,15 @@ export class AdminSite {
     return this.#declarations;
   }
 
-  /** What the browser is told about the lists: only what it draws. */
-  get shapes(): readonly AdminResourceShape[] {
-    return [...this.#resources.values()].map(shapeOf);
+  /** What the browser is told about the lists: only what it draws, and of that what the role may read. */
+  shapesFor(role: AdminRole): readonly AdminResourceShape[] {
+    return [...this.#resources.values()]
+      .filter((resource) => refusalOf(this.settings, role, resource, 'read') === null)
+      .map((resource) => shapeOf(resource, (operation) => refusalOf(this.settings, role, resource, operation)));
+  }
+
+  get resources(): Iterable<AdminResource> {
+    return this.#resources.values();
   }
 
   resource(name: string): AdminResource {
@@ -116,11 +123,21 @@ export class AdminSite {
   }
 }
 
+export const REASON = 'reason';
+
+/** The fields of an action, with the one for its reason. */
+export function fieldsOf({ fields = [], reason }: AdminAction): readonly AdminField[] {
+  if (reason === undefined || fields.some(({ name }) => name === REASON)) return fields;
+  const help = 'Goes into the audit log.';
+  return [...fields, { name: REASON, label: 'Reason', kind: 'text', maxLength: 500, required: reason === 'required', help }];
+}
+
 /** Member by member: nothing of a declaration but this reaches the browser. */
-function shapeOf(resource: AdminResource): AdminResourceShape {
+function shapeOf(resource: AdminResource, refusal: (operation: StaffOperation) => string | null): AdminResourceShape {
   const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable, removal } =
     resource;
   const optional = { description, icon, searches, live, removal };
+  const uncreatable = refusal('create');
   return {
     name,
     label,
@@ -128,18 +145,26 @@ function shapeOf(resource: AdminResource): AdminResourceShape {
     group,
     columns,
     filters,
-    creation,
-    editable,
-    removable,
-    actions: resource.actions.map(actionShape),
+    creation: uncreatable === null || 'refused' in creation ? creation : { refused: uncreatable },
+    editable: editable && refusal('update') === null,
+    removable: removable && refusal('remove') === null,
+    actions: resource.actions.map((action) => actionShape(action, refusal(action))),
     ...given(optional),
   };
 }
 
-function actionShape(action: AdminAction): AdminActionShape {
-  const { name, label, tone, on, confirm, confirmLabel, fields } = action;
+function actionShape(action: AdminAction, refusal: string | null): AdminActionShape {
+  const { name, label, tone, on, confirm, confirmLabel } = action;
+  const fields = fieldsOf(action);
+  const refused = refusal ?? undefined;
   const previews = action.preview === undefined ? undefined : true;
-  return { name, label, tone, on, ...given({ confirm, confirmLabel, fields, previews }) };
+  return {
+    name,
+    label,
+    tone,
+    on,
+    ...given({ confirm, confirmLabel, fields: fields.length === 0 ? undefined : fields, previews, refused }),
+  };
 }
 
 function given<T extends object>(optional: T): { [K in keyof T]?: NonNullable<T[K]> } {

@@ -145,6 +145,7 @@ describeDatabases('API keys in the admin site', (database) => {
     const ids = made.map(({ apiKey }) => apiKey.id);
     const shape = (await site.get(staff, 'session')).body.site.resources.find((each: { name: string }) => each.name === 'api-keys');
     expect(shape.actions).toMatchObject([
+      { name: 'rotate' },
       {
         name: 'revoke',
         label: { one: 'Revoke', many: 'Revoke selected keys' },

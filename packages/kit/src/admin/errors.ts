@@ -6,6 +6,11 @@ export const adminErrors = defineErrors('admin', {
     detail: 'The password is right, but this account is not a member of the staff.',
     remedy: 'Log in with a staff account, or have a member of the staff give yours the flag.',
   },
+  role_required: {
+    status: 403,
+    detail: 'Your role does not allow this.',
+    remedy: 'Ask an administrator; `detail` names the role it needs.',
+  },
   unknown_resource: { status: 404, detail: 'The admin site has no such list.', remedy: 'Use one of the names in `resources`.' },
   unknown_action: { status: 404, detail: 'There is no such action.', remedy: 'Use one of the names in `actions`.' },
   one_record_only: { status: 422, detail: 'This action takes one record at a time.', remedy: 'Send one id.' },

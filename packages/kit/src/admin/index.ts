@@ -3,7 +3,7 @@ export { adminErrors } from './errors.ts';
 export { modelResource, type ModelResourceOptions } from './model-resource.ts';
 export { adminDone, adminEach } from '../app/admin/each.ts';
 export { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from '../app/admin/list.ts';
-export type { AdminOptions } from './options.ts';
+export type { AdminOptions, AdminRole, AdminRoles } from './options.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 export type {
   AdminActionShape,

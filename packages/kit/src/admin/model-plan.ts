@@ -30,6 +30,8 @@ export interface ModelResourceOptions {
   readonly actions?: readonly AdminAction[];
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;
+  /** Reading a record is recorded in the audit log. */
+  readonly auditReading?: boolean;
   /** The alias of the database; that of the resource, or `default`, unless given. */
   readonly using?: string;
 }
@@ -47,6 +49,7 @@ const rules: OptionRules<ModelResourceOptions> = {
   edit: listOf(filledText),
   actions: listOf(objectWith('an action: { name, label, run }', 'run')),
   readOnly: flag,
+  auditReading: flag,
   using: filledText,
 };
 
@@ -113,7 +116,10 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
   const searched = (named(options.search, texts, 'search') ?? short).map(({ name }) => name);
   const choosable = shown.filter(({ settings }) => settings.kind === 'enum' || settings.kind === 'bool');
-  const filtered = named(options.filters, shown, 'filters') ?? choosable;
+  const chosen = named(options.filters, shown, 'filters') ?? choosable;
+  // The page of what a record refers to lists it by this filter.
+  const references = shown.filter((column) => column.settings.reference !== undefined && !chosen.includes(column));
+  const filtered = [...chosen, ...references];
   const title =
     named(options.title === undefined ? undefined : [options.title], shown, 'title')?.[0]?.name ?? titleColumn(shown) ?? keyName;
   if (faults.length > 0) throw new TypeError(`${where}: ${faults.join(' ')}`);

@@ -94,7 +94,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
       removable: true,
       searches: 'title, isbn, editor note',
     });
-    expect(shape.filters.map((filter: { name: string }) => filter.name)).toEqual(['status', 'signed', 'deleted']);
+    expect(shape.filters.map((filter: { name: string }) => filter.name)).toEqual(['status', 'signed', 'shelf_id', 'owner_id', 'deleted']);
     const fields = Object.fromEntries(shape.creation.fields.map((field: { name: string }) => [field.name, field]));
     expect(Object.keys(fields)).toEqual([
       'title',

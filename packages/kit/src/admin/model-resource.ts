@@ -30,6 +30,8 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
     table: model.name,
     shows: source,
     refers: refersOf(plan),
+    related: Object.entries(refersOf(plan)).map(([filter, to]) => ({ to, filter })),
+    ...(options.auditReading === true ? { auditsReading: true } : {}),
     creation,
     editable: !readOnly,
     removable: !readOnly,

@@ -1,5 +1,6 @@
 import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { rule, text } from '../options/value-rule.ts';
+import { objectWith, rule, text } from '../options/value-rule.ts';
+import type { User } from '../auth/index.ts';
 
 export interface AdminOptions {
   /** Where the site is; `/admin` unless given. */
@@ -8,12 +9,24 @@ export interface AdminOptions {
   readonly title?: string;
   /** The folder of a built browser application; the one in this package unless given. */
   readonly site?: URL;
+  /** What members of staff may do; everything unless given. Superusers may do everything. */
+  readonly roles?: AdminRoles;
+}
+
+/** `read_only` looks, `operator` also runs actions that can be taken back, `administrator` also creates, edits, deletes and runs the others. */
+export type AdminRole = 'read_only' | 'operator' | 'administrator';
+
+export interface AdminRoles {
+  of(user: User): AdminRole | Promise<AdminRole>;
+  /** By list and operation (`read`, `create`, `update`, `remove`, or the name of an action), where the usual role is not the right one. */
+  readonly needs?: Readonly<Record<string, Readonly<Record<string, AdminRole>>>>;
 }
 
 export interface AdminSettings {
   readonly prefix: string;
   readonly title: string | null;
   readonly site: URL;
+  readonly roles: AdminRoles | null;
 }
 
 const rules: OptionRules<AdminOptions> = {
@@ -23,10 +36,12 @@ const rules: OptionRules<AdminOptions> = {
   ),
   title: text,
   site: rule('the URL of a folder, which ends with "/"', (value) => value instanceof URL && value.pathname.endsWith('/')),
+  roles: objectWith('roles: { of: (user) => role }', 'of'),
 };
 
 /** Complete and frozen; every fault is reported at once. */
 export function readAdminOptions(options: AdminOptions): AdminSettings {
-  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url) } = readOptions('admin()', options, rules);
-  return Object.freeze({ prefix, title, site });
+  const given = readOptions('admin()', options, rules);
+  const { prefix = '/admin', title = null, site = new URL('./site/', import.meta.url), roles = null } = given;
+  return Object.freeze({ prefix, title, site, roles });
 }

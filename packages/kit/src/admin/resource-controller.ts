@@ -1,9 +1,13 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminPage, AdminPreview, AdminRecord, AdminResult } from '../app/admin/shapes.ts';
+import type { AdminPage, AdminPreview, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
 import { Controller, jsonSchema, route } from '../http/index.ts';
 import { isStaff } from '../permissions/index.ts';
-import type { AdminSite } from './admin-site.ts';
+import type { User } from '../auth/index.ts';
+import type { Cursors } from '../db/keyset/cursor.ts';
+import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
+import type { AdminRole } from './options.ts';
+import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
 import { adminErrors } from './errors.ts';
 import { readFields } from './read-fields.ts';
 import { ListParametersSchema, readListQuery } from './read-list-query.ts';
@@ -42,12 +46,14 @@ export function resourceController(site: AdminSite): Controller {
   class KitAdminController extends Controller {
     list = route.get('/:resource', { ...facts, params: ResourceName, query: ListParametersSchema, response: Page }, async (context) => {
       const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'read');
       const caller = { cursors: await cursorsOf(site.app), userId: context.user.id };
       return resource.list(site.context(context, context.principal), readListQuery(resource, context.query, caller));
     });
 
     create = route.post('/:resource', { ...facts, params: ResourceName, body: Fields, response: Result, status: 201 }, async (context) => {
       const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'create');
       if ('refused' in resource.creation || resource.create === undefined)
         throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
       const fields = readFields(resource.creation.fields, context.body, { location: ['body'], partial: false });
@@ -56,15 +62,21 @@ export function resourceController(site: AdminSite): Controller {
 
     read = route.get('/:resource/:id', { ...facts, params: RecordName, response: RecordAnswer }, async (context) => {
       const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'read');
       const asked = site.context(context, context.principal);
       const record = await find(resource, asked, context.params.id);
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
-      const history = await historyOf(site, resource, asked, record.id);
-      return { ...record, sections: [...record.sections, ...history] };
+      if (resource.auditsReading === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
+      const more = [
+        ...(await relatedOf(site, resource, asked, record.id, { cursors: await cursorsOf(site.app), user: context.user })),
+        ...(await historyOf(site, resource, asked, record.id)),
+      ];
+      return allowed(site, await roleOf(site.settings, context.user), resource, { ...record, sections: [...record.sections, ...more] });
     });
 
     update = route.patch('/:resource/:id', { ...facts, params: RecordName, body: Fields, response: Result }, async (context) => {
       const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'update');
       const asked = site.context(context, context.principal);
       const { form } = await find(resource, asked, context.params.id);
       if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
@@ -76,6 +88,7 @@ export function resourceController(site: AdminSite): Controller {
 
     remove = route.delete('/:resource/:id', { ...facts, params: RecordName, response: Result }, async (context) => {
       const resource = site.resource(context.params.resource);
+      await requireRole(site.settings, context.user, resource, 'remove');
       const asked = site.context(context, context.principal);
       const { removable } = await find(resource, asked, context.params.id);
       if (!removable || resource.remove === undefined) throw adminErrors.not_removable();
@@ -90,8 +103,18 @@ export function resourceController(site: AdminSite): Controller {
         const action = actionOf(resource, context.params.action);
         const { ids, fields = {} } = context.body;
         if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
-        const read = readFields(action.fields ?? [], fields, { location: ['body', 'fields'], partial: false });
-        return action.run(site.context(context, context.principal), ids, read);
+        await requireRole(site.settings, context.user, resource, action);
+        const { [REASON]: reason, ...own } = readFields(fieldsOf(action), fields, { location: ['body', 'fields'], partial: false });
+        const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
+        const asked = site.context(context, context.principal);
+        const result = await action.run(asked, ids, read);
+        if (action.reason !== undefined && typeof reason === 'string' && reason !== '') {
+          const failed = new Set(result.failures?.map(({ id: each }) => each));
+          for (const each of ids)
+            if (!failed.has(each))
+              await recordOn(resource, asked, each, `${targetTypeOf(resource)}.reason_given`, { action: action.name, reason });
+        }
+        return result;
       },
     );
 
@@ -99,10 +122,12 @@ export function resourceController(site: AdminSite): Controller {
       '/:resource/actions/:action/preview',
       { ...facts, params: ActionName, body: ActionBody, response: Preview },
       async (context) => {
-        const action = actionOf(site.resource(context.params.resource), context.params.action);
+        const resource = site.resource(context.params.resource);
+        const action = actionOf(resource, context.params.action);
+        await requireRole(site.settings, context.user, resource, action);
         if (action.preview === undefined) throw adminErrors.unknown_action({ detail: 'The action has no preview.' });
         const { ids, fields = {} } = context.body;
-        const read = readFields(action.fields ?? [], fields, { location: ['body', 'fields'], partial: false });
+        const read = readFields(fieldsOf(action), fields, { location: ['body', 'fields'], partial: false });
         return action.preview(site.context(context, context.principal), ids, read);
       },
     );
@@ -120,6 +145,76 @@ function actionOf({ actions }: AdminResource, name: string): AdminAction {
   const found = actions.find((action) => action.name === name);
   if (found === undefined) throw adminErrors.unknown_action({ extensions: { actions: actions.map((action) => action.name) } });
   return found;
+}
+
+function targetTypeOf({ auditedAs, name }: AdminResource): string {
+  return auditedAs ?? name;
+}
+
+async function recordOn(
+  resource: AdminResource,
+  { audit, db, principal, requestId }: AdminContext,
+  target: string,
+  action: string,
+  metadata?: object,
+): Promise<void> {
+  const entry = { actor: principal, action, target_type: targetTypeOf(resource), target_id: target, request_id: requestId };
+  await audit?.record(db, [{ ...entry, ...(metadata === undefined ? {} : { metadata }) }]);
+}
+
+/** The record without what the role may not do; why not is said in the shape of the list. */
+function allowed(site: AdminSite, role: AdminRole, resource: AdminResource, { form, ...record }: AdminRecord): AdminRecord {
+  const may = (operation: StaffOperation): boolean => refusalOf(site.settings, role, resource, operation) === null;
+  return {
+    ...record,
+    ...(form === undefined || !may('update') ? {} : { form }),
+    removable: record.removable && may('remove'),
+  };
+}
+
+const RELATED_MAX = 5;
+
+/** Records of other lists that belong to this one: the first few of each, and the way to all. */
+async function relatedOf(
+  site: AdminSite,
+  { auditedAs, table }: AdminResource,
+  context: AdminContext,
+  recordId: string,
+  { cursors, user }: { readonly cursors: Cursors; readonly user: User },
+): Promise<AdminRecord['sections']> {
+  const role = await roleOf(site.settings, user);
+  const sections: AdminSection[] = [];
+  for (const other of site.resources) {
+    for (const { to, filter } of other.related ?? []) {
+      if ((to !== auditedAs && to !== table) || refusalOf(site.settings, role, other, 'read') !== null) continue;
+      const filters = { [filter]: recordId };
+      const query = {
+        search: null,
+        filters,
+        sort: null,
+        limit: RELATED_MAX,
+        cursor: null,
+        cursors,
+        bound: `related ${other.name} ${recordId}`,
+      };
+      const { items } = await other.list(context, query);
+      if (items.length === 0) continue;
+      const [first, ...rest] = other.columns.filter(({ secondary }) => secondary !== true);
+      if (first === undefined) continue;
+      sections.push({
+        kind: 'table',
+        title: other.label,
+        columns: [{ ...first, kind: 'link' }, ...rest],
+        rows: items.map(({ id: itemId, title, values }) => ({
+          id: itemId,
+          title,
+          values: Object.assign(values, { [first.name]: { resource: other.name, id: itemId, text: title } }),
+        })),
+        more: { resource: other.name, filters },
+      });
+    }
+  }
+  return sections;
 }
 
 async function find(resource: AdminResource, context: AdminContext, id: string): Promise<AdminRecord> {

@@ -11,6 +11,7 @@ import { Controller, jsonSchema, route, type HandlerContext } from '../http/inde
 import { allowAny, isAuthenticated } from '../permissions/index.ts';
 import type { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
+import { roleOf } from './staff-roles.ts';
 import type { AdminSession } from './wire.ts';
 
 const SessionAnswer = jsonSchema<AdminSession>({});
@@ -34,7 +35,7 @@ export function sessionController(site: AdminSite): Controller {
         };
         try {
           const { user, csrf_token } = await logInByPassword(context, context.body, admit);
-          return answer(site, user, csrf_token);
+          return await answer(site, publicUser(user), csrf_token);
         } catch (error) {
           // The name that was typed is not logged: it may be a password in the wrong field.
           if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
@@ -69,9 +70,12 @@ export function sessionController(site: AdminSite): Controller {
   return new KitAdminSessionController();
 }
 
-function answer(site: AdminSite, { id, username }: User, csrf_token: string): AdminSession {
+async function answer(site: AdminSite, user: User, csrf_token: string): Promise<AdminSession> {
   const { title, version } = site.app;
-  return { user: { id, username }, csrf_token, site: { title: site.settings.title ?? title, version, resources: site.shapes } };
+  const { id, username } = user;
+  const role = await roleOf(site.settings, user);
+  const resources = site.shapesFor(role);
+  return { user: { id, username, role }, csrf_token, site: { title: site.settings.title ?? title, version, resources } };
 }
 
 async function record(

@@ -15,7 +15,7 @@
 import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';
 
 export interface AdminSession {
-  readonly user: { readonly id: string; readonly username: string };
+  readonly user: { readonly id: string; readonly username: string; readonly role: 'read_only' | 'operator' | 'administrator' };
   /** Sent back as `x-csrf-token` by every request that changes something. */
   readonly csrf_token: string;
   readonly site: {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
-import { admin } from '../../src/admin/index.ts';
+import { admin, type AdminOptions } from '../../src/admin/index.ts';
 import type { App, AppOptions, Module } from '../../src/app/index.ts';
 import { createApp } from '../../src/app/create-app.ts';
 import { migrateApp } from '../../src/app/migration-modules.ts';
@@ -45,7 +45,12 @@ export class AdminApp {
   readonly #folder = mkdtempSync(join(tmpdir(), 'kit-admin-'));
   #people = 0;
 
-  constructor(database: Database, modules: readonly Module[] = [], { clock = fakeClock(), ...options }: AdminAppOptions = {}) {
+  constructor(
+    database: Database,
+    modules: readonly Module[] = [],
+    { clock = fakeClock(), ...options }: AdminAppOptions = {},
+    adminOptions: AdminOptions = {},
+  ) {
     this.clock = clock;
     mkdirSync(join(this.#folder, 'assets'));
     writeFileSync(
@@ -60,7 +65,7 @@ export class AdminApp {
         accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
         ...modules,
-        admin({ site: pathToFileURL(`${this.#folder}/`) }),
+        admin({ site: pathToFileURL(`${this.#folder}/`), ...adminOptions }),
       ],
       mount: {},
       throttleStorage: memoryStorage(),

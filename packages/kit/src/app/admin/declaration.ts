@@ -53,9 +53,11 @@ export interface AdminListQuery {
   readonly bound: string;
 }
 
-export interface AdminAction extends Omit<AdminActionShape, 'previews'> {
+export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refused'> {
   /** Each id is one transaction; a failure does not undo the others and is reported in `failures`. */
   run(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
+  /** Asks for a reason, which goes into an audit entry of each record. */
+  readonly reason?: 'optional' | 'required';
   /** What `run` would do now. Changes nothing. */
   preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
 }
@@ -66,6 +68,10 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly auditedAs?: string;
   /** The table of its records: columns of other tables that refer to it lead here. */
   readonly table?: string;
+  /** Whose records these are: the page of a record of this kind shows those that the filter finds by its id. */
+  readonly related?: readonly { readonly to: string; readonly filter: string }[];
+  /** Reading a record is recorded in the audit log. */
+  readonly auditsReading?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
   readonly refers?: Readonly<Record<string, string>>;
   /** The model or the CRUD resource that it shows. */

@@ -98,6 +98,8 @@ export interface AdminActionShape {
   readonly confirm?: string | AdminWords;
   readonly confirmLabel?: string;
   readonly fields?: readonly AdminField[];
+  /** Why this member of staff may not run it; the site shows it at the disabled button. */
+  readonly refused?: string;
   /** The confirmation asks the server what the action would do, with these records and fields. */
   readonly previews?: boolean;
 }

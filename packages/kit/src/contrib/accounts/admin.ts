@@ -194,6 +194,7 @@ function userAction(
   return {
     ...shape,
     on: 'selection',
+    ...(shape.name === 'deactivate' ? { reason: 'optional' as const } : {}),
     async run(context, ids) {
       const management = accountsOf(context.db).management(context.principal, context.requestId);
       const result = await adminEach(context, ids, (id) =>

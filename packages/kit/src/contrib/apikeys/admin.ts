@@ -3,6 +3,7 @@ import {
   adminDone,
   adminEach,
   isUuid,
+  type AdminAction,
   type AdminContext,
   type AdminDeclaration,
   type AdminResource,
@@ -15,6 +16,7 @@ import { NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
 import { keyringOf } from './keyring.ts';
 import { revokeApiKey } from './revoke.ts';
+import { rotateApiKey } from './rotate.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
 import { updateApiKey } from './update.ts';
 
@@ -47,6 +49,45 @@ const STATES: Readonly<Record<KeyState, AdminState>> = {
   owner_inactive: { value: 'owner_inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
 };
 
+/** Like the command `kit apikey rotate`: the row stays, its secret is new and shown once. */
+const rotateAction: AdminAction = {
+  name: 'rotate',
+  label: 'Rotate the key',
+  tone: 'bad',
+  on: 'record',
+  confirm: 'The key gets a new secret, which is shown once. The old one stops working when the grace period ends.',
+  confirmLabel: 'Rotate',
+  fields: [
+    {
+      name: 'grace_minutes',
+      label: 'Grace period in minutes',
+      kind: 'number',
+      help: 'How long the old secret works beside the new one; empty or 0: it ends at once.',
+    },
+  ],
+  async run(context, [id = ''], { grace_minutes: minutes }) {
+    if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
+    const key = await findKeyForAdmin(context.db, id);
+    if (key === null) throw apiKeyErrors.api_key_not_found();
+    if (await isBeyond(context, key))
+      throw coreErrors.permission_denied({ detail: 'Its owner is a superuser; only a superuser may rotate it.' });
+    // Whoever rotates a key holds it: it must not be more than the member of staff may grant.
+    const faults = grantFaults(key.scopes, defaultGrantable(keyringOf(context.db).routeScopes(), context.principal.user));
+    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+    const graceSeconds = Math.round(Number(minutes ?? 0) * 60);
+    const { raw } = await rotateApiKey(context.db, id, { graceSeconds, by: context.principal, requestId: context.requestId });
+    return {
+      message: `${key.name} has a new secret.`,
+      id,
+      secret: {
+        label: 'API key',
+        value: raw,
+        note: 'It is shown this once. Hand it to the owner over a safe channel; if it is lost, rotate again.',
+      },
+    };
+  },
+};
+
 const resource: AdminResource = {
   name: 'api-keys',
   label: 'API keys',
@@ -62,6 +103,7 @@ const resource: AdminResource = {
     { name: 'expires_before', label: 'Expires before', kind: 'time' },
     { name: 'revoked_since', label: 'Revoked since', kind: 'time' },
   ],
+  related: [{ to: 'user', filter: 'owner' }],
   searches: 'name, prefix or owner',
   creation: {
     refused:
@@ -70,6 +112,7 @@ const resource: AdminResource = {
   editable: true,
   removable: false,
   actions: [
+    rotateAction,
     {
       name: 'revoke',
       label: { one: 'Revoke', many: 'Revoke selected keys' },
@@ -133,7 +176,7 @@ const resource: AdminResource = {
         },
       ],
       ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
-      actions: revoked ? [] : ['revoke'],
+      actions: revoked ? [] : [...(beyond ? [] : ['rotate']), 'revoke'],
       removable: false,
     };
   },

@@ -50,6 +50,7 @@ const resource: AdminResource = {
     { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
     { name: 'owner', label: 'Owner id', kind: 'text' },
   ],
+  related: [{ to: 'user', filter: 'owner' }],
   searches: 'file name',
   creation: { refused: 'Files are sent by their owners, straight to the store.' },
   editable: false,

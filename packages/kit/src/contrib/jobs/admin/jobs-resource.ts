@@ -38,6 +38,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
       { name: 'owner', label: 'Owner id', kind: 'text' },
       { name: 'code', label: 'Error code', kind: 'text' },
     ],
+    related: [{ to: 'user', filter: 'owner' }],
     searches: 'job id',
     creation: { refused: 'Jobs are started by the application.' },
     editable: false,

@@ -186,6 +186,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       );
       return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), count, next };
     },
+    related: [{ to: 'user', filter: 'owner' }],
     refers: { delivery_id: 'webhook_delivery' },
     titles: async (context, ids) =>
       new Map((await namesOf(databaseOf(place, context), 'endpoints', ids)).map(({ id, url }) => [id, shownUrl(url)])),
@@ -451,6 +452,7 @@ function disableAction(place: AdminPlace): AdminAction {
     label: 'Disable',
     tone: 'bad',
     on: 'selection',
+    reason: 'optional',
     confirm: {
       one: 'Nothing more is sent to it, and what waits for it fails. The owner’s other endpoints get an event about it.',
       many: 'Nothing more is sent to them, and what waits for them fails. The owners’ other endpoints get an event about it.',

@@ -109,6 +109,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
       );
       return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id), delivered.get(event.id))), count, next };
     },
+    related: [{ to: 'user', filter: 'owner' }],
     titles: async (context, ids) => new Map((await namesOf(databaseOf(place, context), 'events', ids)).map(({ id, type }) => [id, type])),
     async read(context, id) {
       const db = databaseOf(place, context);

@@ -1,0 +1,37 @@
+import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
+import type { User } from '../auth/index.ts';
+import { adminErrors } from './errors.ts';
+import type { AdminRole, AdminSettings } from './options.ts';
+
+/** What somebody wants to do with the records of a list. */
+export type StaffOperation = 'read' | 'create' | 'update' | 'remove' | AdminAction;
+
+const RANK: Readonly<Record<AdminRole, number>> = { read_only: 0, operator: 1, administrator: 2 };
+const WORDS: Readonly<Record<AdminRole, string>> = { read_only: 'read only', operator: 'operator', administrator: 'administrator' };
+
+export async function roleOf({ roles }: AdminSettings, user: User): Promise<AdminRole> {
+  if (roles === null || user.is_superuser) return 'administrator';
+  const role: string = await roles.of(user);
+  // A role that is not known must not be more than the least.
+  return role in RANK ? (role as AdminRole) : 'read_only';
+}
+
+/** The role an operation needs: as the settings say, else by what it does. */
+export function neededRole({ roles }: AdminSettings, { name }: AdminResource, operation: StaffOperation): AdminRole {
+  const called = typeof operation === 'string' ? operation : operation.name;
+  const usual =
+    operation === 'read' ? 'read_only' : typeof operation !== 'string' && operation.tone === 'neutral' ? 'operator' : 'administrator';
+  return roles?.needs?.[name]?.[called] ?? usual;
+}
+
+/** Why this role may not do it; null: it may. */
+export function refusalOf(settings: AdminSettings, role: AdminRole, resource: AdminResource, operation: StaffOperation): string | null {
+  const needed = neededRole(settings, resource, operation);
+  if (RANK[role] >= RANK[needed]) return null;
+  return `This needs the role ${WORDS[needed]}; yours is ${WORDS[role]}.`;
+}
+
+export async function requireRole(settings: AdminSettings, user: User, resource: AdminResource, operation: StaffOperation): Promise<void> {
+  const refused = refusalOf(settings, await roleOf(settings, user), resource, operation);
+  if (refused !== null) throw adminErrors.role_required({ detail: refused });
+}
