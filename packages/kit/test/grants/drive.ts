@@ -5,7 +5,7 @@ import type { EventEntry } from '../../src/app/registry.ts';
 import type { Module } from '../../src/app/module.ts';
 import { accounts, accountsOf, addGroupMember, createGroup, createUser } from '../../src/contrib/accounts/index.ts';
 import { grants, objectActions, objectGrants, sharing } from '../../src/contrib/grants/index.ts';
-import { CrudController, many, one, resource } from '../../src/crud/index.ts';
+import { count, CrudController, many, one, resource, sum } from '../../src/crud/index.ts';
 import type { ReferenceTarget } from '../../src/db/column.ts';
 import { createTable, insert, migration, model, softDelete, t, versioned } from '../../src/db/index.ts';
 import { all, allowAny, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
@@ -63,6 +63,7 @@ export const docResource = resource(docs, {
   owner: 'owner_id',
   version: 'version',
   access: grants(docs, { operations: { file: 'change' } }),
+  admin: { rows: true },
   input: ['folder_id', 'title', 'size'],
   relations: { folder: one(() => folders, 'folder_id'), comments: many(() => comments, 'doc_id', { limit: 5 }) },
   state: 'status',
@@ -86,13 +87,15 @@ class Docs extends CrudController(docResource, {
   export: ['jsonl'],
   bulk: { create: true, update: true, destroy: true },
   restore: true,
+  stats: { by: ['title'], metrics: { rows: count(), size: sum('size') } },
+  meta: true,
 }) {}
 class Comments extends CrudController(commentResource, { permission: isAuthenticated, expand: ['doc'] }) {}
 export class FolderController extends sharing(Folders) {}
 export class DocController extends sharing(Docs) {}
 export class CommentController extends Comments {}
 
-const tables: Module = {
+export const driveTables: Module = {
   name: 'drive',
   models: [folders, docs, comments],
   migrations: [
@@ -140,8 +143,11 @@ export interface Drive extends TestApp {
 
 export const PEOPLE = ['ann', 'bob', 'cid', 'dan', 'eve'] as const;
 
+/** `extra`: modules besides the drive's; one that is called like a module of the drive takes its place. */
+export type DriveOptions = Partial<TestAppOptions> & { readonly extra?: readonly Module[] };
+
 /** `ann`, `bob`, `cid`, `dan` and `eve` are of the tenant `north`, `sue` of `south`, `root` is a superuser, `ida` is deactivated. */
-export async function startDrive(options: Partial<TestAppOptions> = {}): Promise<Drive> {
+export async function startDrive({ extra = [], ...options }: DriveOptions = {}): Promise<Drive> {
   const clock = fakeClock();
   const users = new Map<string, User>();
   const audited: AuditEntry[] = [];
@@ -168,20 +174,21 @@ export async function startDrive(options: Partial<TestAppOptions> = {}): Promise
       events: { publish: async (_tx, entries) => void events.push(...entries) },
     }),
   };
+  const modules: Module[] = [
+    accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
+    objectGrants({
+      objects: [folderActions, docActions],
+      isInTenant: (_db, { username }, key) => tenantOf(username) === key || username === 'root',
+    }),
+    recorder,
+    driveTables,
+  ];
   const started = await testApp({
     clock,
     authenticators: [byName],
     tenant: ({ user }) => (user === null ? 'north' : tenantOf(user.username)),
     mount: { '/v1': { '/folders': FolderController, '/docs': DocController, '/comments': CommentController } },
-    modules: [
-      accounts({ passwordCost: { logN: 4, r: 8, p: 1 } }),
-      objectGrants({
-        objects: [folderActions, docActions],
-        isInTenant: (_db, { username }, key) => tenantOf(username) === key || username === 'root',
-      }),
-      recorder,
-      tables,
-    ],
+    modules: [...modules.filter(({ name }) => extra.every((each) => each.name !== name)), ...extra],
     ...options,
   });
   const { app } = started;

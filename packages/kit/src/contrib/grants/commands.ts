@@ -101,8 +101,9 @@ export const grantsCommand: Command<App> = {
         const explanation = await explainAccess(db, user, refOf(db, what, context), action).catch((error: Error) =>
           context.fail(error.message),
         );
-        context.print(context.json ? JSON.stringify(explanation, null, 2) : `${explanation.allowed ? 'Yes' : 'No'}. ${explanation.text}`);
-        if (!explanation.allowed) process.exitCode = 1;
+        if (context.json) context.print(JSON.stringify(explanation, null, 2));
+        else if (explanation.allowed) context.print(`Yes. ${explanation.text}`);
+        if (!explanation.allowed) context.fail(`No. ${explanation.text}`);
       });
     command
       .command('prune')

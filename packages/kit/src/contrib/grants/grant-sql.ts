@@ -5,12 +5,21 @@ import type { KnownAsker } from './asker.ts';
 import { subjectsOf } from './caller-subjects.ts';
 import type { ObjectActions } from './object-actions.ts';
 
-/** Collects the values of a statement. */
+/** Makes the value of a placeholder for another asker of the same kind. */
+type MakeValue = (asker: KnownAsker) => unknown;
+
+/** Collects the values of a statement, and how each is made: a text that was written once is bound for every asker. */
 export class Values {
   readonly list: unknown[] = [];
+  readonly #makers: MakeValue[] = [];
 
-  add(value: unknown): string {
+  add(value: unknown, make: MakeValue = () => value): string {
+    this.#makers.push(make);
     return `$${this.list.push(value)}`;
+  }
+
+  for(asker: KnownAsker): unknown[] {
+    return this.#makers.map((make) => make(asker));
   }
 }
 
@@ -31,21 +40,24 @@ export class GrantSql {
   }
 
   /** `expression` is one of a list of texts. */
-  among(expression: string, texts: readonly unknown[], type = 'text'): string {
+  among(expression: string, textsOf: (asker: KnownAsker) => readonly unknown[], type = 'text'): string {
+    const { asker, values } = this;
+    const encoded: MakeValue = this.dialect === 'postgres' ? textsOf : (each) => JSON.stringify(textsOf(each));
+    const placeholder = values.add(encoded(asker), encoded);
     return this.dialect === 'postgres'
-      ? `${expression} = any(${this.values.add(texts)}::${type}[])`
-      : `${expression} in (select value from json_each(${this.values.add(JSON.stringify(texts))}))`;
+      ? `${expression} = any(${placeholder}::${type}[])`
+      : `${expression} in (select value from json_each(${placeholder}))`;
   }
 
   subject(declaration: ObjectActions): string {
     let text = this.#subjects.get(declaration);
-    if (text === undefined) this.#subjects.set(declaration, (text = this.among('g.subject', subjectsOf(declaration, this.asker))));
+    if (text === undefined) this.#subjects.set(declaration, (text = this.among('g.subject', (asker) => subjectsOf(declaration, asker))));
     return text;
   }
 
   /** A grant counts until the moment it expires, and not at it. */
   isLive(): string {
-    this.#now ??= this.values.add(this.asker.now);
+    this.#now ??= this.values.add(this.asker.now, ({ now }) => now);
     return `(g.expires_at is null or g.expires_at > ${this.#now})`;
   }
 
@@ -61,7 +73,7 @@ export class GrantSql {
     const { tenant } = this.asker;
     if (declaration.tenant === undefined) return ` and g.tenant_key = ''`;
     if (tenant === undefined) return '';
-    this.#tenant ??= this.values.add(tenant ?? '');
+    this.#tenant ??= this.values.add(tenant ?? '', (asker) => asker.tenant ?? '');
     return ` and g.tenant_key = ${this.#tenant}`;
   }
 
@@ -99,23 +111,26 @@ export class GrantSql {
     const { user } = this.asker;
     return declaration.owner === undefined || user === null || !user.is_active
       ? undefined
-      : this.#isIdentity(declaration, declaration.owner, alias, user.id);
+      : this.#isIdentity(declaration, declaration.owner, alias, (asker) => asker.user?.id ?? '');
   }
 
   /** The row is of the asker's tenant; empty where rows have none. */
   isRowOfTenant(declaration: ObjectActions, alias: string): string {
     const { tenant } = this.asker;
     if (declaration.tenant === undefined || tenant === undefined || tenant === null) return '';
-    return (this.#rowTenant ??= ` and ${this.#isIdentity(declaration, declaration.tenant, alias, tenant) ?? '1 = 0'}`);
+    return (this.#rowTenant ??= ` and ${this.#isIdentity(declaration, declaration.tenant, alias, (asker) => asker.tenant ?? '') ?? '1 = 0'}`);
   }
 
   /** An id that the column cannot hold has no rows. */
-  #isIdentity({ model }: ObjectActions, name: string, alias: string, id: string): string | undefined {
+  #isIdentity({ model }: ObjectActions, name: string, alias: string, idOf: (asker: KnownAsker) => string): string | undefined {
     const column = statementsOf(model).column(name);
     const { kind } = column.definition;
+    const make: MakeValue = (asker) => {
+      const id = idOf(asker);
+      return column.encode(kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id);
+    };
     try {
-      const value = kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id;
-      return `${alias}.${quoteName(name)} = ${this.values.add(column.encode(value))}`;
+      return `${alias}.${quoteName(name)} = ${this.values.add(make(this.asker), make)}`;
     } catch {
       return undefined;
     }

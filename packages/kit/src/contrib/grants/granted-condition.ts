@@ -9,7 +9,8 @@ import type { Where } from '../../db/where/where.ts';
 import type { KnownAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
 import { declarationOf, grantsState } from './grants-state.ts';
-import { GrantSql } from './grant-sql.ts';
+import { GrantSql, type Values } from './grant-sql.ts';
+import { levelsOf } from './object-chain.ts';
 import type { ObjectActions } from './object-actions.ts';
 
 /**
@@ -20,10 +21,47 @@ export function grantedTo(dialect: Dialect, declaration: ObjectActions, asker: K
   const { user } = asker;
   if (user !== null && user.is_active && user.is_superuser) return true;
   if (user !== null && !user.is_active) return false;
+  const plan = existsPlan(dialect, declaration, asker, action);
+  return plan === undefined ? false : (whereSql(plan.text, plan.values) as Where);
+}
+
+interface WrittenPlan {
+  readonly text: string;
+  readonly values: Values;
+}
+
+/** Texts by declaration: what of an asker changes them is in the key, everything else is a value. */
+const plans = new WeakMap<ObjectActions, Map<string, WrittenPlan>>();
+
+export function existsPlan(
+  dialect: Dialect,
+  declaration: ObjectActions,
+  asker: KnownAsker,
+  action: string,
+): { readonly text: string; readonly values: unknown[] } | undefined {
+  let known = plans.get(declaration);
+  if (known === undefined) plans.set(declaration, (known = new Map()));
+  const key = `${dialect} ${action} ${asker.user === null} ${asker.tenant === undefined}`;
+  let plan = known.get(key);
+  if (plan === undefined) {
+    const sql = new GrantSql(dialect, asker);
+    const branches = inheritance(sql, declaration, action);
+    if (branches.length === 0) return undefined;
+    plan = { text: `exists (${branches.join(' union all ')})`, values: sql.values };
+    // An owner's column that cannot hold this user's id makes a text of its own.
+    if (isUsual(declaration, asker)) known.set(key, plan);
+    return { text: plan.text, values: sql.values.list };
+  }
+  if (isUsual(declaration, asker)) return { text: plan.text, values: plan.values.for(asker) };
   const sql = new GrantSql(dialect, asker);
-  const branches = inheritance(sql, declaration, action);
-  if (branches.length === 0) return false;
-  return whereSql(`exists (${branches.join(' union all ')})`, sql.values.list) as Where;
+  return { text: `exists (${inheritance(sql, declaration, action).join(' union all ')})`, values: sql.values.list };
+}
+
+/** Whether the owners' columns of the object and its parents can hold the id of the asker. */
+function isUsual(declaration: ObjectActions, asker: KnownAsker): boolean {
+  if (asker.user === null) return true;
+  const owned = levelsOf(declaration, declaration.depth).filter(({ owner }) => owner !== undefined);
+  return owned.every((each) => new GrantSql('sqlite', asker).isOwned(each, 't') !== undefined);
 }
 
 /** One SELECT per level: the row itself, its parent, the parent's parent. Parents that are deleted give nothing, and nothing passes through them. */

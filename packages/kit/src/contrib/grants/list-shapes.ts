@@ -97,7 +97,11 @@ function idAmong(db: Db, declaration: ObjectActions, ids: readonly string[]): Wh
   if (ids.length === 0) return NOTHING;
   const sql = new GrantSql(db.dialect, NOBODY);
   const key = `this.${declaration.key.name}`;
-  if (db.dialect === 'postgres') return whereSql(sql.among(key, ids, sql.keyType(declaration)), sql.values.list) as Where;
+  if (db.dialect === 'postgres')
+    return whereSql(
+      sql.among(key, () => ids, sql.keyType(declaration)),
+      sql.values.list,
+    ) as Where;
   const value = sql.textKey(declaration, 'value');
   return whereSql(`${key} in (select ${value} from json_each($1))`, [JSON.stringify(ids)]) as Where;
 }
@@ -149,7 +153,7 @@ function idSources(
 }
 
 function amongKeys(sql: GrantSql, declaration: ObjectActions, expression: string, keys: readonly unknown[]): string {
-  return sql.among(expression, keys, sql.keyType(declaration));
+  return sql.among(expression, () => keys, sql.keyType(declaration));
 }
 
 /**

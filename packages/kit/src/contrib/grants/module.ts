@@ -50,9 +50,12 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
     provides: () => ({ userChanges: [forgetUser], groupChanges: [forgetGroup] }),
     checks: [{ name: 'object_grants', run: (app) => [...options.objects.flatMap((each) => each.faults()), ...routeFaults(app)] }],
     install(app) {
-      for (const { name, model } of resourcesOf(app)) {
+      for (const { name, model, options: declared } of resourcesOf(app)) {
         const declaration = objects.get(model.name);
-        if (declaration?.model === model) targets.set(name, declaration);
+        if (declaration?.model !== model) continue;
+        targets.set(name, declaration);
+        const { owner, tenant } = declared;
+        declaration.bindResource(typeof owner === 'string' ? owner : owner?.column, tenant);
       }
     },
     setup(app) {
@@ -96,11 +99,12 @@ async function forget(tx: Db, subject: string): Promise<void> {
 interface DeclaredResource {
   readonly name: string;
   readonly model: Model;
+  readonly options: { readonly owner?: string | { readonly column: string }; readonly tenant?: string };
 }
 
 function resourcesOf({ controllers, resources }: App): DeclaredResource[] {
   const mounted = controllers.flatMap((controller) => (controller as { readonly crudResource?: DeclaredResource }).crudResource ?? []);
-  return [...mounted, ...resources];
+  return [...mounted, ...(resources as readonly object[] as readonly DeclaredResource[])];
 }
 
 /** `hasGrant('change')` on a controller of a resource is about its model; elsewhere it has to be said. */

@@ -173,6 +173,9 @@ describeDatabases('random grants', (database) => {
             .filter((line) => line !== '')
             .map((line) => JSON.parse(line) as { id: string });
           expect(ids(lines).toSorted()).toEqual(ids(visible).toSorted());
+          const [stats] = (await get('docs/stats?metrics=rows,size')).items as { rows: number; size: number | null }[];
+          const sizes = visible.map(({ size }) => size);
+          expect([stats?.rows ?? 0, stats?.size ?? 0]).toEqual([visible.length, sizes.reduce((sum, size) => sum + size, 0)]);
           const seen = (await get('comments?limit=1000&expand=doc')).items as { doc: { id: string } }[];
           expect(ids(seen.map(({ doc }) => doc)).toSorted()).toEqual(ids(visible).toSorted());
           const statuses = await Promise.all(world.docs.map(async ({ id }) => (await drive.ask(name, 'GET', `docs/${id}`)).status));
@@ -206,6 +209,8 @@ describeDatabases('random grants', (database) => {
       'docs?ordering=size',
       'docs?search=t',
       'docs/export?format=jsonl',
+      'docs/stats?metrics=rows&group_by=title',
+      'docs/meta',
       'comments?expand=doc',
       ...world.docs.map(({ id }) => `docs/${id}`),
     ];
