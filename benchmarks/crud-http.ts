@@ -21,7 +21,7 @@ const GOALS: Readonly<Record<Operation, number>> = { retrieve: 0.85, list: 0.9, 
 
 /** Ten contests: short rounds, because CPU time per request settles soon. */
 const ROUNDS = 4;
-const ROUND_SECONDS = 2;
+const ROUND_SECONDS = 1;
 
 export default defineBenchmark({
   name: 'crud-http',

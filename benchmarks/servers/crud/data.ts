@@ -7,8 +7,12 @@ import { customers, orderItems, orders, ownerId, STATUSES } from './shop.ts';
 export interface DataSize {
   readonly owners: number;
   readonly ordersPerOwner: number;
+  /** Of the newest orders of each owner: those on the first pages. */
   readonly itemsPerOrder: number;
 }
+
+/** Orders of each owner that have items. */
+const ORDERS_WITH_ITEMS = 200;
 
 const BATCH = 1000;
 const start = Date.UTC(2026, 0, 1);
@@ -57,7 +61,8 @@ export async function fill(db: Database, size: DataSize): Promise<void> {
         ];
       }),
     );
-    const items = indexes.flatMap((index) =>
+    const withItems = indexes.filter((index) => index >= total - owners * ORDERS_WITH_ITEMS);
+    const items = withItems.flatMap((index) =>
       Array.from({ length: itemsPerOrder }, (_, place) => [
         rowId(2, index * itemsPerOrder + place),
         ownerId(index % owners),

@@ -38,7 +38,7 @@ import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
-import type { RowKey } from './row-statements.ts';
+import type { RowForm, RowKey } from './row-statements.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import { Writer, type WriteOptions } from './write.ts';
 
@@ -517,14 +517,18 @@ export class Operations {
     let item: Item | undefined;
     const unit = unitFor(shape, this.#versionExtra());
     const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
-    const build = async (db: Db, row: Item) => {
-      if (!isDeep) item = await unit.buildWhole(row, request, () => callerOf(request));
-      else {
-        const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
-        ({ item } = await readOne(db, request, unit, [key], true));
-      }
+    const readAgain = async (db: Db, row: Item) => {
+      const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
+      ({ item } = await readOne(db, request, unit, [key], true));
     };
-    const row = await write({ isDeep, build });
+    const build = (db: Db, row: Item) => {
+      if (isDeep) return readAgain(db, row);
+      const built = unit.buildWhole(row, request, () => callerOf(request));
+      if (built instanceof Promise) return built.then((settled) => void (item = settled));
+      item = built;
+      return undefined;
+    };
+    const row = await write({ isDeep, form: !isDeep && unit.isWire ? WIRE : AS_CODE, build });
     return { row, item: item as Item };
   }
 
@@ -709,6 +713,8 @@ type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
 const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
 const NO_CONDITIONS: readonly CompiledWhere[] = Object.freeze([]);
+const WIRE: RowForm = Object.freeze({ as: 'wire' });
+const AS_CODE: RowForm = Object.freeze({});
 /** Combinations of more filters than this get no statement name of their own on the server. */
 const FILTERS_NAMED_MAX = 4;
 

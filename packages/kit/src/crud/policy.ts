@@ -70,6 +70,7 @@ export class Policy {
   /** What a request keeps the rows of each state under. */
   readonly #scopeKeys: Readonly<Record<RowState, object>> = { live: this, deleted: {}, any: {} };
   readonly #edges = new Map<string, Edge | undefined>();
+  #references: ReadonlyMap<string, Policy> | undefined;
 
   constructor(resource: AnyResource, policyOf: PolicyOf, all: () => Iterable<Policy>) {
     this.resource = resource;
@@ -134,6 +135,17 @@ export class Policy {
         return edge?.target === this ? [{ parent, column: edge.column }] : [];
       }),
     );
+  }
+
+  /** The columns that refer to another model, by name, with the policy of that model. */
+  get references(): ReadonlyMap<string, Policy> {
+    this.#references ??= new Map(
+      this.statements.columns.flatMap((column) => {
+        const target = this.referenced(column);
+        return target === undefined ? [] : [[column.name, target] as const];
+      }),
+    );
+    return this.#references;
   }
 
   /** What the caller may see of the columns. Decided once per request. */

@@ -1,5 +1,6 @@
 import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
+import type { QueryOptions } from '../db/engine.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
 import { insertion } from '../db/repository.ts';
@@ -25,6 +26,10 @@ export interface OnlyFrom {
 /** Rows per INSERT: both databases take far more parameters than this needs. */
 const INSERT_ROWS = 100;
 
+/** How a written row comes back: as code has it, or in its JSON form. */
+export type RowForm = Pick<QueryOptions, 'as'>;
+const AS_CODE: RowForm = Object.freeze({});
+
 /** What narrows a statement besides the key and the rows the caller sees. */
 export interface RowConditions {
   /** Columns that the address sets: the parent. */
@@ -49,7 +54,8 @@ export class RowStatements {
     const { statements, softDelete } = this.#policy;
     const parameters: unknown[] = [];
     const decision = decisionSql(db, scope, parameters);
-    const where = this.#whereKey(db, scope, key, conditions, parameters);
+    const where = this.#whereKey(db, scope, key, conditions, parameters.length + 1);
+    this.#pushKey(db, scope, key, conditions, parameters);
     // Several deleted rows may share a value that is unique among the others: the newest deletion is meant.
     const order = softDelete === undefined ? '' : ` order by t0.${quoteName(softDelete.deletedAt)} desc limit 1`;
     const [row] = await db.query<Item>(
@@ -79,7 +85,8 @@ export class RowStatements {
     return scope === undefined ? rows : rows.map((row) => allowedRow(scope, row));
   }
 
-  insert(db: Db, values: Item): Promise<Item> {
+  /** `form`: the row comes back as code has it, or in its JSON form. */
+  async insert(db: Db, values: Item, form: RowForm = AS_CODE): Promise<Item> {
     const { statements } = this.#policy;
     const { names, parameters } = insertion(db, statements, values);
     const text = statements.text(`crud insert ${names.join()}`, () => {
@@ -89,7 +96,8 @@ export class RowStatements {
           : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
       return `insert into ${statements.table}${columns} returning ${statements.list}`;
     });
-    return db.execute<Item>(text, parameters).then(({ rows }) => rows[0] as Item);
+    const [row] = await db.query<Item>(text, parameters, form);
+    return row as Item;
   }
 
   /**
@@ -121,26 +129,39 @@ export class RowStatements {
   }
 
   /** Undefined when no row of this key, scope and version is there. */
-  async update(db: Db, scope: Scope, key: RowKey, values: Item, conditions: RowConditions): Promise<Item | undefined> {
+  async update(
+    db: Db,
+    scope: Scope,
+    key: RowKey,
+    values: Item,
+    conditions: RowConditions,
+    form: RowForm = AS_CODE,
+  ): Promise<Item | undefined> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
-    const assignments = this.#assignments(db, values, parameters);
-    let where = this.#whereKey(db, scope, key, conditions, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
+    const changed = this.#changed(db, values, parameters);
+    const first = parameters.length + 1;
+    this.#pushKey(db, scope, key, conditions, parameters);
+    const shape = `${changed.map(({ name }) => name).join()} where ${key.column.name} ${Object.keys(conditions.fixed ?? {}).join()}`;
+    const start = statements.text(`crud update ${db.dialect} ${shape} ${scope.compiled.shape}`, () => {
+      const where = this.#whereKey(db, scope, key, conditions, first);
+      return `update ${statements.table} as t0 set ${this.#assignments(changed)} where ${where}`;
+    });
+    let narrower = this.#versionCondition(conditions.ifMatch, parameters);
     if (conditions.onlyFrom !== undefined) {
       const { column, values: allowed } = conditions.onlyFrom;
       const { encode } = statements.column(column);
-      where += ` and t0.${quoteName(column)} in (${allowed.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
+      narrower += ` and t0.${quoteName(column)} in (${allowed.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
     }
-    const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
-    const { rows } = await db.execute<Item>(text, parameters);
-    return rows[0];
+    const [row] = await db.query<Item>(`${start}${narrower} returning ${statements.list}`, parameters, form);
+    return row;
   }
 
   /** Gives every one of these rows the same values. `also` is a condition of SQL's own, without placeholders. */
   async updateMany(db: Db, column: ModelColumn, keys: readonly unknown[], values: Item, also?: string): Promise<Item[]> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
-    const assignments = this.#assignments(db, values, parameters);
+    const assignments = this.#assignments(this.#changed(db, values, parameters));
     const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
     const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
     return (await db.execute<Item>(text, parameters, { replanned: true })).rows;
@@ -148,7 +169,8 @@ export class RowStatements {
 
   async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
     const parameters: unknown[] = [];
-    const where = this.#whereKey(db, scope, key, conditions, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
+    this.#pushKey(db, scope, key, conditions, parameters);
+    const where = this.#whereKey(db, scope, key, conditions, 1) + this.#versionCondition(conditions.ifMatch, parameters);
     const { count } = await db.execute(`delete from ${this.#policy.statements.table} as t0 where ${where}`, parameters);
     return count > 0;
   }
@@ -192,24 +214,42 @@ export class RowStatements {
     return new Set(rows.map((row) => String(row.key)));
   }
 
-  /** `"item" = $1, "version" = "version" + 1`. Timestamps and versions move with every update. */
-  #assignments(db: Db, values: Item, parameters: unknown[]): string {
+  /** The columns that an update gives a value to, which is appended to `parameters`. Timestamps move with every update. */
+  #changed(db: Db, values: Item, parameters: unknown[]): ModelColumn[] {
     const { statements } = this.#policy;
     for (const name of Object.keys(values)) statements.column(name);
-    const assignments: string[] = [];
-    for (const { name, settings, encode } of statements.columns) {
-      if (settings.increment === true) assignments.push(`${quoteName(name)} = ${quoteName(name)} + 1`);
-      else if (values[name] !== undefined) assignments.push(`${quoteName(name)} = $${parameters.push(encode(values[name]))}`);
-      else if (settings.touch !== undefined) assignments.push(`${quoteName(name)} = $${parameters.push(encode(settings.touch(db.clock)))}`);
+    const changed: ModelColumn[] = [];
+    for (const column of statements.columns) {
+      const { name, settings, encode } = column;
+      if (settings.increment === true || (values[name] === undefined && settings.touch === undefined)) continue;
+      changed.push(column);
+      parameters.push(encode(values[name] === undefined ? settings.touch?.(db.clock) : values[name]));
     }
-    return assignments.join(', ');
+    return changed;
   }
 
-  /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees. */
-  #whereKey(db: Db, { compiled }: Scope, { column, value }: RowKey, { fixed }: RowConditions, parameters: unknown[]): string {
-    const terms = [`t0.${quoteName(column.name)} = $${parameters.push(column.encode(value))}`, ...this.#fixed(fixed, parameters)];
-    if (compiled.constant !== true) terms.push(compiled.append(db.dialect, 't0', parameters));
+  /** `"item" = $1, "version" = "version" + 1`. Versions move with every update. */
+  #assignments(changed: readonly ModelColumn[]): string {
+    const counted = this.#policy.statements.columns.filter(({ settings }) => settings.increment === true);
+    return [
+      ...changed.map(({ name }, index) => `${quoteName(name)} = $${index + 1}`),
+      ...counted.map(({ name }) => `${quoteName(name)} = ${quoteName(name)} + 1`),
+    ].join(', ');
+  }
+
+  /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees; placeholders count from `first`. */
+  #whereKey({ dialect }: Db, { compiled }: Scope, { column }: RowKey, { fixed = {} }: RowConditions, first: number): string {
+    let next = first;
+    const terms = [column.name, ...Object.keys(fixed)].map((name) => `t0.${quoteName(name)} = $${next++}`);
+    if (compiled.constant !== true) terms.push(compiled.text(dialect, 't0', next));
     return terms.join(' and ');
+  }
+
+  /** The parameters of {@link #whereKey}. */
+  #pushKey({ dialect }: Db, { compiled }: Scope, { column, value }: RowKey, { fixed = {} }: RowConditions, parameters: unknown[]): void {
+    parameters.push(column.encode(value));
+    for (const name of Object.keys(fixed)) parameters.push(this.#policy.statements.column(name).encode(fixed[name]));
+    if (compiled.constant !== true) compiled.pushValues(dialect, parameters);
   }
 
   #fixed(fixed: Item = {}, parameters: unknown[]): string[] {

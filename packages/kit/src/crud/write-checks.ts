@@ -26,6 +26,7 @@ function ruleOf({ options }: Policy, name: string): FieldRule | undefined {
 
 /** Whether the caller may write all it sent, whatever the row is. What it may not is refused after 404 and 412. */
 export async function isWritableByRequest(policy: Policy, request: CrudRequest, sent: readonly string[]): Promise<boolean> {
+  if (policy.options.fields === undefined) return true;
   for (const name of sent) {
     const permission = ruleOf(policy, name)?.writableBy;
     if (permission !== undefined && (await permission.evaluate(request.context)) !== true) return false;
@@ -35,6 +36,7 @@ export async function isWritableByRequest(policy: Policy, request: CrudRequest, 
 
 /** 403 with the names of what the caller sent and may not write. Rules about the row look at `row`; unknown counts as no. */
 export async function refuseUnwritable(policy: Policy, request: CrudRequest, sent: readonly string[], row: Item): Promise<void> {
+  if (policy.options.fields === undefined) return;
   const fields: string[] = [];
   for (const name of sent) {
     const permission = ruleOf(policy, name)?.writableBy;
@@ -52,11 +54,9 @@ export async function referencesOf(
 ): Promise<ReferenceCheck[]> {
   const checks = new Map<Policy, ReferenceCheck>();
   for (const [index, values] of rows.entries()) {
-    for (const [name, value] of Object.entries(values)) {
+    for (const [name, target] of policy.references) {
+      const value = values[name];
       if (value === null || value === undefined) continue;
-      const column = policy.statements.byName.get(name);
-      const target = column === undefined ? undefined : policy.referenced(column);
-      if (target === undefined) continue;
       const scope = await target.scope(request);
       // Every row is visible: the database's own check of the reference is enough.
       if (scope.compiled.constant === true) continue;

@@ -11,7 +11,7 @@ import type { Precondition } from './precondition.ts';
 import { isRecorded, type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
 import type { Change, Via, WriteContext } from './resource.ts';
 import type { AccessWrite } from './row-access.ts';
-import { type OnlyFrom, type RowKey, RowStatements } from './row-statements.ts';
+import { type OnlyFrom, type RowForm, type RowKey, RowStatements } from './row-statements.ts';
 import { runHook } from './run-hook.ts';
 import type { Item } from './select-unit.ts';
 import { deletionOf, newDeletion, noDeletion, type SoftDelete } from './soft-delete.ts';
@@ -29,7 +29,12 @@ export interface WriteOptions {
   /** Settles a permission that needs the row; throws the denial. */
   readonly authorize?: (row: Item) => Promise<unknown>;
   /** Makes what the caller gets of the written row; inside the transaction where that takes statements of its own (`isDeep`). */
-  readonly present?: { readonly isDeep: boolean; readonly build: (db: Db, row: Item) => Promise<void> };
+  readonly present?: {
+    readonly isDeep: boolean;
+    /** The form that `build` takes a row in which nobody else looks at. */
+    readonly form?: RowForm;
+    readonly build: (db: Db, row: Item) => void | Promise<void>;
+  };
   /** Makes the tag of the row as it is now, for 412. */
   readonly etagOf?: (row: Item) => string;
   /** Collects what changed, for a caller that records several writes at once. Without it each write records its own. */
@@ -92,7 +97,7 @@ export class Writer {
       options.present?.isDeep !== true &&
       options.authorize === undefined
     ) {
-      const row = await this.rows.insert(db, { ...input, ...forced });
+      const row = await this.rows.insert(db, { ...input, ...forced }, options.present?.form);
       await options.present?.build(db, row);
       return row;
     }
@@ -128,7 +133,7 @@ export class Writer {
     const isPlain =
       this.isPlain(hooks?.update, request) && checks.length === 0 && options.authorize === undefined && options.present?.isDeep !== true;
     if (isWritable && hasValues && isPlain) {
-      const updated = await this.updateRow(db, request, scope, key, values, options);
+      const updated = await this.updateRow(db, request, scope, key, values, options, undefined, options.present?.form);
       if (updated !== undefined) {
         await options.present?.build(db, updated);
         return updated;
@@ -351,9 +356,10 @@ export class Writer {
     values: Item,
     options: WriteOptions,
     onlyFrom?: OnlyFrom,
+    form?: RowForm,
   ): Promise<Item | undefined> {
     const all = { ...values, ...this.neverChanged(options), ...this.updateStamps(request) };
-    return this.rows.update(db, scope, key, all, onlyFrom === undefined ? options : { ...options, onlyFrom });
+    return this.rows.update(db, scope, key, all, onlyFrom === undefined ? options : { ...options, onlyFrom }, form);
   }
 
   updateStamps({ user }: CrudRequest): Item {
