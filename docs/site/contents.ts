@@ -39,6 +39,7 @@ export const groups: readonly Group[] = [
     prefix: 'reference/',
     first: [
       'http',
+      'idempotency',
       'db',
       'auth',
       'permissions',

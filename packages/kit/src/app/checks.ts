@@ -107,6 +107,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A transition, relation, filter or field takes a name that generic operations use, or a transition has a state that does not exist.',
     remedy: 'Give it another name.',
   },
+  E019: {
+    title: 'Idempotency cannot be kept',
+    explanation:
+      'A route is idempotent without being atomic, as a stream, for a body that is streamed, or for anonymous callers who cannot be told apart; or its resource lives in another database than the record of keys.',
+    remedy: 'Add `atomic: true` and write with `tx`; require authentication, or say `idempotent: { anonymous }`.',
+  },
   E020: {
     title: 'Soft deletion cannot work',
     explanation:

@@ -23,6 +23,7 @@ import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
 import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
+import { pruneIdempotencyRegularly } from './prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
 import type { Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
@@ -64,6 +65,7 @@ class Application implements App {
   #monitored: Promise<void> | undefined;
   #started: Promise<void> | undefined;
   #running: Module[] = [];
+  #stopPruning: (() => Promise<void>) | undefined;
   #closed: Promise<void> | undefined;
   #shutDown: Promise<void> | undefined;
 
@@ -280,6 +282,7 @@ class Application implements App {
   async #start(): Promise<void> {
     await this.monitor();
     this.#host.blocking.start();
+    if (this.routes.some(({ idempotency }) => idempotency !== undefined)) this.#stopPruning = pruneIdempotencyRegularly(this.db, this.log);
     for (const module of this.#plan.modules) await module.start?.(this);
   }
 
@@ -348,6 +351,7 @@ class Application implements App {
         log.error({ err: error }, `${what} could not be stopped`);
       }
     };
+    await attempt('the pruning of idempotency records', () => this.#stopPruning?.());
     for (const module of this.#running.reverse()) await attempt(`the module ${module.name}`, () => module.stop?.());
     await attempt('the services', () => services.end());
     await attempt('the throttle storage', () => throttleStorage.close?.());

@@ -9,6 +9,7 @@ import {
   type MigrationReport,
 } from '../db/index.ts';
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
+import { idempotencyAudience } from '../db/core/migrations/0003_idempotency_audience.ts';
 import { idempotency, secrets } from '../db/core/models.ts';
 import { throttleMigration, throttleModel } from '../throttle/index.ts';
 import type { Fault } from '../options/fault.ts';
@@ -18,7 +19,7 @@ import type { App, Module } from './module.ts';
 const core: MigrationModule = {
   name: 'kit',
   models: [throttleModel, secrets, idempotency],
-  migrations: [throttleMigration, secretsAndIdempotency],
+  migrations: [throttleMigration, secretsAndIdempotency, idempotencyAudience],
 };
 
 /** Everything that has tables, whatever the database, the core first. */

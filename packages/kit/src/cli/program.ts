@@ -5,6 +5,7 @@ import { CliFailure } from './cli-failure.ts';
 import { checkCommand } from './commands/check.ts';
 import { crudCommand } from './commands/crud.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { idempotencyCommand } from './commands/idempotency.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { openapiCommand } from './commands/openapi.ts';
@@ -33,6 +34,7 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   doctorCommand,
   openapiCommand,
   crudCommand,
+  idempotencyCommand,
 ];
 
 /** Runs one command line; answers its exit code: 0 done, 1 failed, 2 the command line was wrong. */

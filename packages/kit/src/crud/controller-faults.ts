@@ -49,6 +49,7 @@ class ControllerFaults {
     this.#names(controller);
     this.#lists();
     this.#softDelete();
+    this.#idempotency();
     this.#actions();
     const { policy, options } = this.#operations;
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
@@ -262,6 +263,16 @@ class ControllerFaults {
           `Declare an action "${operation}", or say which one it needs: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
         );
     }
+  }
+
+  #idempotency(): void {
+    const { policy, options } = this.#operations;
+    if (policy.using !== 'default' && options.idempotency !== undefined && options.idempotency !== false)
+      this.#add(
+        'E019',
+        `takes idempotency keys, and its rows are in the database "${policy.using}": the record of keys is in "default".`,
+        'Say idempotency: false.',
+      );
   }
 
   #softDelete(): void {

@@ -13,6 +13,7 @@ import { type HttpMethod, type ResponseFacts, type Route, type WrapOptions } fro
 import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
+import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
 import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bulkResultSchema } from './bulk.ts';
@@ -430,13 +431,17 @@ class RouteBuilder {
   ): Iterable<[string, Route]> {
     const given = this.#options.operations?.[settings];
     if (given === false) return;
+    // The record of keys is in the default database: it cannot be saved together with rows of another.
+    const isDefault = (this.#operations.resource.options.using ?? 'default') === 'default';
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations;
+    const permission = this.#permission(facts.permission, added);
     const options: Route['options'] = {
       ...facts,
       ...this.#scope(access),
+      ...this.#idempotent(method, access, permission),
       ...more,
-      permission: this.#permission(facts.permission, added),
+      permission,
       metadata: {
         ...facts.metadata,
         ...more.metadata,
@@ -452,6 +457,7 @@ class RouteBuilder {
       options,
       handler,
       finish: this.#operations.finish,
+      ...(access === 'write' && isDefault ? { audience: this.#operations.audience, isAtomicWithKey: true } : {}),
     };
     yield [name, route];
   }
@@ -466,6 +472,15 @@ class RouteBuilder {
     ];
     const [first = this.#options.permission as Permission, ...more] = parts;
     return more.length === 0 ? first : all(first, ...more);
+  }
+
+  /** On where callers are known; who they are is part of a key. */
+  #idempotent(method: HttpMethod, access: 'read' | 'write', permission: Permission): Pick<Route['options'], 'idempotent'> {
+    const { idempotency } = this.#options;
+    if (method !== 'POST' || access === 'read' || idempotency === false) return {};
+    if (idempotency !== undefined) return { idempotent: idempotency };
+    const { using = 'default' } = this.#operations.resource.options;
+    return using === 'default' && !admitsAnonymous(permission, method) ? { idempotent: 'optional' } : {};
   }
 
   #scope(access: 'read' | 'write'): { readonly scope?: string } {

@@ -1,6 +1,6 @@
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
+import type { Db } from '../db/db.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
 import type { ServiceScope } from '../di/container.ts';
@@ -36,7 +36,8 @@ export interface CrudRequest {
   readonly clock: Clock;
   readonly services: ServiceScope;
   readonly requestId: string | null;
-  readonly databases: Readonly<Record<string, Database>>;
+  /** By alias; the open transaction of the request in place of its database. */
+  readonly databases: Readonly<Record<string, Db>>;
   /** The admin site asks: `resource({ admin })` says which rows. */
   readonly isAdmin: boolean;
   /** By policy. */

@@ -3,6 +3,8 @@ import type { CrudRequest } from './crud-request.ts';
 
 /** A request of a route. Its services are made when somebody first asks for them. */
 export function httpCrudRequest(exchange: Exchange, tenant: string | null, action: string): CrudRequest {
+  const { tx, host } = exchange;
+  const { databases } = host;
   return {
     context: exchange,
     user: exchange.user,
@@ -14,7 +16,7 @@ export function httpCrudRequest(exchange: Exchange, tenant: string | null, actio
       return exchange.services;
     },
     requestId: exchange.requestId,
-    databases: exchange.host.databases,
+    databases: tx === undefined ? databases : { ...databases, [tx.using]: tx },
     isAdmin: false,
     visibilities: new Map(),
     scopes: new Map(),

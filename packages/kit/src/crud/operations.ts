@@ -184,6 +184,12 @@ export class Operations {
     return shape;
   }
 
+  /** What of the rows this caller sees, for idempotency: a response is sent again only to who would get the same. */
+  readonly audience = async (context: Context): Promise<string> => {
+    const visibilityOf = await this.visibilityOf(await this.request(context, 'audience'));
+    return this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+  };
+
   // — reading —
 
   readonly readPage = async (context: Context): Promise<ListPage> => {

@@ -110,6 +110,7 @@ export const controllerRules: Rules = {
     objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
   ),
   restore: flag,
+  idempotency: oneOf('optional', 'required', false),
   bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
   stats: objectOf({
     by: names,

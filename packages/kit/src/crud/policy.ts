@@ -1,6 +1,6 @@
 import { resolveReference, type ColumnSettings } from '../db/column.ts';
 import type { User } from '../auth/principal.ts';
-import type { Database, Db } from '../db/db.ts';
+import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../db/model-statements.ts';
 import { compileWhere, type CompiledWhere } from '../db/where/compile-where.ts';
@@ -98,8 +98,8 @@ export class Policy {
     );
   }
 
-  database({ databases }: CrudRequest): Database {
-    return databases[this.using] as Database;
+  database({ databases }: CrudRequest): Db {
+    return databases[this.using] as Db;
   }
 
   /** A relation by its name; undefined when there is none, or the model it leads to has no policy. */

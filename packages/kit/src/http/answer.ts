@@ -42,7 +42,12 @@ export function fail(exchange: Exchange, plan: AnswerPlan, error: unknown): void
     if (!reply.raw.writableEnded) reply.raw.destroy();
     return;
   }
-  const rendered = renderFailure(exchange, plan, error);
+  sendFailure(exchange, plan, renderFailure(exchange, plan, error));
+}
+
+/** Sends what was rendered, to a caller who has got nothing yet. */
+export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: RenderedError): void {
+  const { reply } = exchange;
   if (reply.raw.destroyed) return;
   // Headers a handler set for the answer it did not get to give: a stale Content-Type or ETag must not describe the error.
   for (const name of ['content-type', 'content-length', 'content-encoding', 'etag', 'last-modified', 'cache-control', 'location'])

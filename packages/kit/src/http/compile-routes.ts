@@ -8,6 +8,7 @@ import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.t
 import { inheritedOptions, type ControllerBase, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
+import { idempotencyPlan } from './idempotency/options.ts';
 import { jsonSchema } from './json-schema.ts';
 import type { Middleware } from './middleware.ts';
 import { controllerOptionFaults, routeOptionFaults } from './option-faults.ts';
@@ -217,6 +218,8 @@ class RouteCompiler implements CompiledMount {
       middleware: [],
       bodyBytesMax: rawBodyOf(options.body)?.bytesMax ?? options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
       timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
+      atomic: options.atomic === true ? {} : options.atomic === false ? undefined : options.atomic,
+      idempotency: idempotencyPlan(options.idempotent, response !== undefined && showsSensitive(response.json)),
       metadata: options.metadata ?? {},
       route,
     };
@@ -364,4 +367,9 @@ function snake(text: string): string {
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .replaceAll(/^_+|_+$/g, '')
     .toLowerCase();
+}
+
+/** Whether some member of the answer is marked as sensitive: such an answer is not stored. */
+function showsSensitive(json: object): boolean {
+  return JSON.stringify(json).includes('"x-sensitive":true');
 }

@@ -2,6 +2,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
+import type { AtomicOptions, IdempotencyPlan } from './idempotency/options.ts';
 import type { RawBody } from './raw.ts';
 import type { Deprecation, HttpMethod, Route } from './route.ts';
 import type { JsonSchema, Schema } from './schema.ts';
@@ -70,6 +71,10 @@ export interface CompiledRoute {
   readonly middleware: readonly string[];
   readonly bodyBytesMax: number;
   readonly timeoutMs: number;
+  /** Set when every request runs in one transaction. */
+  readonly atomic: AtomicOptions | undefined;
+  /** Set when requests may carry an idempotency key. */
+  readonly idempotency: IdempotencyPlan | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly route: Route;
 }

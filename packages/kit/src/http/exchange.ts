@@ -2,13 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuthRequest, Authenticator } from '../auth/authenticator.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
+import type { Database, Db } from '../db/db.ts';
 import type { Scope } from '../di/container.ts';
 import type { PermissionContext, Rule, Verdict } from '../permissions/permission.ts';
 import type { ThrottleResult } from '../throttle/enforce.ts';
 import type { Caller } from './caller.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Host } from './host.ts';
+import type { IdempotencyOutcome } from './idempotency/outcome.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -43,6 +44,10 @@ export class Exchange implements AuthRequest, PermissionContext {
   /** Statements so far and the time they took. Counted while some middleware of the route has `onQuery`. */
   queryCount = 0;
   queryMs = 0;
+  /** The open transaction of an atomic route. */
+  tx: Db | undefined;
+  /** What the idempotency key of the request came to; null without one. */
+  idempotency: IdempotencyOutcome | null = null;
   /** The tenant, once it was asked for. */
   knownTenant: string | null = null;
   #queryPlan: string[] | undefined;

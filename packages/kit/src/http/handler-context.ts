@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
+import type { Database, Db } from '../db/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import type { Caller } from './caller.ts';
 import type { Log } from './log.ts';
@@ -18,6 +18,8 @@ export interface HandlerContext<Params = unknown, Query = unknown, Headers = unk
   readonly principal: null extends U ? Principal | null : Principal;
   /** The app's `default` database; open a transaction with `db.transaction(async (tx) => …)`. */
   readonly db: Database;
+  /** The transaction of an atomic route (`atomic: true`); fails on others. */
+  readonly tx: Db;
   /** Every database of the app by name. */
   readonly databases: Readonly<Record<string, Database>>;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditSink } from '../auth/audit-sink.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
-import type { Database } from '../db/db.ts';
+import type { Database, Db } from '../db/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { authorize } from './admission.ts';
 import type { Caller } from './caller.ts';
@@ -39,6 +39,12 @@ export class Handling implements HandlerContext {
 
   get db(): Database {
     return this.#exchange.host.db;
+  }
+
+  get tx(): Db {
+    const { tx, route } = this.#exchange;
+    if (tx !== undefined) return tx;
+    throw new Error(`${route?.operationId ?? 'This route'} has no transaction: declare atomic: true, or open one with db.transaction(…).`);
   }
 
   get databases(): Readonly<Record<string, Database>> {

@@ -31,6 +31,8 @@ const routeOptionNames = [
   'hidden',
   'responses',
   'metadata',
+  'atomic',
+  'idempotent',
 ];
 const streamOptionNames = [...routeOptionNames, 'method', 'heartbeatMs'];
 

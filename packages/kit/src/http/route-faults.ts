@@ -1,3 +1,4 @@
+import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { includesKind, rulesOf, type Permission, type Rule } from '../permissions/permission.ts';
 import { isConcreteScope } from '../permissions/scope.ts';
 import { throttleFaults, type ThrottleRates } from '../throttle/throttle.ts';
@@ -16,6 +17,7 @@ export function routeFaults(route: CompiledRoute, rules: Readonly<Record<string,
     ...ruleFaults(where, route.permission, rules),
     ...throttleFaults(route.throttles, rates).map((message) => ({ id: 'E009', message: `${where}: ${message}` })),
     ...publicWriteFaults(where, route),
+    ...atomicFaults(where, route),
   ];
 }
 
@@ -92,6 +94,27 @@ function publicWriteFaults(where: string, route: CompiledRoute): Fault[] {
       hint: 'Add throttles: [clientThrottle("…")], or a permission.',
     },
   ];
+}
+
+/** A key that cannot do what it promises must not be taken. */
+function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permission, method, route }: CompiledRoute): Fault[] {
+  const faults: Fault[] = [];
+  const add = (message: string, hint: string) => void faults.push({ id: 'E019', message: `${where}: ${message}`, hint });
+  if (kind === 'stream' && atomic !== undefined)
+    add('a stream cannot be atomic: it is sent while it is made.', 'Remove atomic; open a transaction in the handler.');
+  if (idempotency === undefined) return faults;
+  if (kind === 'stream') add('a stream cannot be idempotent: its events are not stored.', 'Remove idempotent.');
+  else if (atomic === undefined && route.isAtomicWithKey !== true)
+    add('is idempotent and not atomic: the change and its record would be saved apart.', 'Add atomic: true and write with tx.');
+  if (rawBody?.stream === true)
+    add('is idempotent and reads its body as a stream: two requests cannot be compared.', 'Remove idempotent, or take the body as bytes.');
+  if (method === 'GET' || method === 'QUERY') add(`${method} is a read and can be repeated anyway.`, 'Remove idempotent.');
+  if (admitsAnonymous(permission, method) && idempotency.anonymous === undefined)
+    add(
+      'is idempotent and admits callers without credentials, who cannot be told apart.',
+      'Require authentication, or say idempotent: { anonymous: ({ headers }) => … }.',
+    );
+  return faults;
 }
 
 function admitsAnyone({ kind, combinator, parts }: Permission): boolean {

@@ -6,6 +6,7 @@ import type { FieldError } from '../errors/kit-error.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
+import type { AtomicOptions, Idempotent } from './idempotency/options.ts';
 import type { PathParams } from './path-params.ts';
 import type { AnswerOf, InputOf, OutputOf, Schema } from './schema.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
@@ -56,6 +57,16 @@ export interface RouteFacts {
    * its own schema; an answer of a status without one has no body.
    */
   readonly responses?: Readonly<Record<number, ResponseFacts>>;
+  /**
+   * The handler runs in one transaction of the app's `default` database, its `tx`; the response is made inside it, sent after the commit. With
+   * `retries` the handler may run more than once.
+   */
+  readonly atomic?: boolean | AtomicOptions;
+  /**
+   * A request with an `Idempotency-Key` is done once, however often it is sent; repeating it gets the same response. Needs `atomic`, so that the
+   * change and the note that it was made are saved together.
+   */
+  readonly idempotent?: Idempotent;
   /** Left out of the OpenAPI document. */
   readonly hidden?: boolean;
   /** Facts of modules about this route (CRUD, idempotency, …), keyed by module name; never read by the core. */
@@ -138,6 +149,13 @@ export interface Route {
    * on the value or its text (ETag, 304). Null sends no body. Not part of the options: wrapping a route keeps it.
    */
   readonly finish?: (context: HandlerContext, value: unknown, serialize: (value: unknown) => string) => string | null;
+  /**
+   * What decides which parts of the answer this caller sees, besides its scopes: a response is sent again only where it is the same. Asked
+   * with every idempotent request, before the handler.
+   */
+  readonly audience?: (context: HandlerContext) => string | Promise<string>;
+  /** Requests with an idempotency key run in a transaction; others open their own. */
+  readonly isAtomicWithKey?: boolean;
 }
 
 type OperationVerb = <R extends MaybeSchema = undefined, U extends User | null = User | null>(

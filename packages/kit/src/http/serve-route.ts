@@ -5,11 +5,12 @@ import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
-import { fail, prepareHeaders, type AnswerPlan } from './answer.ts';
+import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
+import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
 import type { Middleware } from './middleware.ts';
@@ -189,12 +190,13 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
-  const result = plan.around.length > 0 ? runAround(plan, exchange, context) : callHandler(plan, exchange, context);
+  const isInTransaction = route.atomic !== undefined || route.idempotency !== undefined;
+  const result = isInTransaction ? serveAtomic(plan, exchange, context) : run(plan, exchange, context);
   if (isThenable(result)) {
     const { blocking } = exchange.host;
     blocking.entered(route);
     result
-      .then((value) => answer(plan, exchange, context, value))
+      .then((value) => (isInTransaction ? undefined : answer(plan, exchange, context, value)))
       .then(
         () => blocking.left(route),
         (error: unknown) => {
@@ -203,6 +205,84 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
         },
       );
   } else answer(plan, exchange, context, result);
+}
+
+function run(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
+  return plan.around.length > 0 ? runAround(plan, exchange, context) : callHandler(plan, exchange, context);
+}
+
+/**
+ * The handler in one transaction: its response is made inside, and sent after the commit. What an idempotency key came to is saved in the same
+ * transaction, so that no crash can part the two.
+ */
+async function serveAtomic(plan: RoutePlan, exchange: Exchange, context: Handling): Promise<void> {
+  const { route } = plan;
+  const claimed =
+    route.idempotency === undefined
+      ? undefined
+      : await claimRequest(exchange, route.idempotency, () => route.route.audience?.(context) ?? '');
+  if (claimed !== undefined && !(claimed instanceof IdempotentRequest)) return replay(plan, exchange, claimed);
+  if (claimed === undefined && route.atomic === undefined) return answer(plan, exchange, context, await run(plan, exchange, context));
+  try {
+    const composed = await inTransaction(plan, exchange, context, claimed);
+    claimed?.completed();
+    send(plan, exchange, composed);
+  } catch (error) {
+    if (claimed === undefined) throw error;
+    const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
+    const rendered = renderFailure(exchange, plan, error);
+    await claimed.failed(rendered, error);
+    if (!isAnswered) sendFailure(exchange, plan, rendered);
+  }
+}
+
+async function inTransaction(
+  plan: RoutePlan,
+  exchange: Exchange,
+  context: Handling,
+  claimed: IdempotentRequest | undefined,
+): Promise<ComposedAnswer> {
+  const { reply, verdict } = exchange;
+  const headers = { ...reply.getHeaders() };
+  const { statusCode } = reply;
+  try {
+    return await exchange.host.db.transaction(async (tx) => {
+      // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
+      for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
+      reply.headers(headers).code(statusCode);
+      exchange.verdict = verdict;
+      exchange.tx = tx;
+      const composed = compose(plan, exchange, context, await run(plan, exchange, context));
+      // The deadline has answered: nothing of the request may stay.
+      if (composed === undefined) throw coreErrors.deadline_exceeded();
+      await claimed?.complete(tx, keptAnswer(exchange, headers, composed));
+      return composed;
+    }, plan.route.atomic ?? {});
+  } finally {
+    exchange.tx = undefined;
+  }
+}
+
+/** What is kept of an answer: its status, the headers that the operation set, and its body where that is a text or bytes. */
+function keptAnswer({ reply }: Exchange, before: object, { body, contentType }: ComposedAnswer) {
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (!(name in before) && value !== undefined) headers[name] = Array.isArray(value) ? value : String(value);
+  if (contentType !== undefined) headers['content-type'] ??= contentType;
+  const kept =
+    body === undefined ? Buffer.alloc(0) : typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : null;
+  return { status: reply.statusCode, headers, body: kept };
+}
+
+/** The response of the first attempt, byte by byte. */
+function replay(plan: RoutePlan, exchange: Exchange, { status, headers, body }: Replay): void {
+  const { reply } = exchange;
+  if (reply.sent || reply.raw.headersSent) return;
+  reply.code(status).headers(headers).header('idempotent-replayed', 'true');
+  prepareHeaders(exchange, plan);
+  if (headers['content-type'] !== undefined) reply.header('content-type', headers['content-type']);
+  if (body.length === 0) reply.send();
+  else reply.send(Buffer.from(body));
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
@@ -226,13 +306,28 @@ function runAround(plan: RoutePlan, exchange: Exchange, context: Handling): Prom
 }
 
 function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: unknown): void {
+  const composed = compose(plan, exchange, context, value);
+  if (composed !== undefined) send(plan, exchange, composed);
+}
+
+/** An answer before it leaves. */
+interface ComposedAnswer {
+  /** Undefined: there is none. */
+  readonly body: unknown;
+  readonly contentType: string | undefined;
+}
+
+const NO_BODY: ComposedAnswer = { body: undefined, contentType: undefined };
+
+/** Everything about an answer that depends on its value. Undefined when the request was answered already. */
+function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: unknown): ComposedAnswer | undefined {
   const { route } = plan;
   const { reply } = exchange;
   // The deadline answered already, or the handler did it itself.
   if (reply.sent || reply.raw.headersSent) {
     // A handler that answers itself may still be sending this very stream.
     if (exchange.signal.aborted) discard(value);
-    return;
+    return undefined;
   }
   if (exchange.verdict !== true) {
     discard(value);
@@ -243,26 +338,31 @@ function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: u
   const serialize = plan.others.has(reply.statusCode) ? plan.others.get(reply.statusCode) : plan.serialize;
   const { finish: finishAnswer } = route.route;
   const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize?.text ?? noText);
-  if (text !== null && serialize !== undefined) {
+  if (text === null) return NO_BODY;
+  if (serialize !== undefined) {
     const body = text ?? serialize.text(value);
     serialize.check?.(exchange, body);
-    prepareHeaders(exchange, plan);
-    reply.header('content-type', 'application/json; charset=utf-8');
-    reply.send(body);
+    return { body, contentType: 'application/json; charset=utf-8' };
+  }
+  return route.kind === 'raw' ? { body: value, contentType: route.mediaType } : NO_BODY;
+}
+
+function send(plan: RoutePlan, exchange: Exchange, { body, contentType }: ComposedAnswer): void {
+  const { reply } = exchange;
+  if (reply.sent || reply.raw.headersSent) return;
+  prepareHeaders(exchange, plan);
+  // What is not JSON may have said itself what it is.
+  if (contentType !== undefined && (plan.route.kind === 'json' || !reply.hasHeader('content-type')))
+    reply.header('content-type', contentType);
+  if (exchange.method === 'HEAD' && body instanceof Readable) {
+    // Fastify would read a stream to its end to throw it away.
+    discard(body);
+    reply.send(Readable.from([]));
     return;
   }
-  prepareHeaders(exchange, plan);
-  if (text !== null && route.kind === 'raw') {
-    if (!reply.hasHeader('content-type')) reply.header('content-type', route.mediaType);
-    if (exchange.method === 'HEAD' && value instanceof Readable) {
-      // Fastify would read a stream to its end to throw it away.
-      discard(value);
-      reply.send(Readable.from([]));
-    } else {
-      if (plan.enclosure !== undefined && value instanceof Readable) keepAsyncContext(value);
-      reply.send(value);
-    }
-  } else reply.send();
+  if (plan.enclosure !== undefined && body instanceof Readable) keepAsyncContext(body);
+  if (body === undefined) reply.send();
+  else reply.send(body);
 }
 
 const noText = (): string => '';

@@ -17,6 +17,7 @@ import {
   wrongValue,
 } from '../options/value-rule.ts';
 import type { Throttle } from '../throttle/throttle.ts';
+import { atomicRule, idempotentRule } from './idempotency/options.ts';
 import type { Middleware } from './middleware.ts';
 import type { Deprecation, Route } from './route.ts';
 
@@ -65,6 +66,8 @@ const routeRules: Readonly<Record<string, ValueRule>> = {
   heartbeatMs: milliseconds(1),
   hidden: flag,
   metadata: objectWith('an object'),
+  atomic: atomicRule,
+  idempotent: idempotentRule,
   throttles: listOf(throttle),
   auth: listOf(text),
   tags: listOf(text),

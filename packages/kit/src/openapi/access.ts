@@ -1,35 +1,10 @@
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
-import { includesKind, type Permission, type Verdict } from '../permissions/permission.ts';
+import { admitsAnonymous as admitsAnonymousCaller } from '../permissions/admits-anonymous.ts';
+import { includesKind } from '../permissions/permission.ts';
 
-const DENIED_TO_ANONYMOUS: ReadonlySet<string> = new Set([
-  'deny_all',
-  'is_authenticated',
-  'is_staff',
-  'is_superuser',
-  'is_owner',
-  'has_scopes',
-]);
-
-/** What the permission says of a caller nobody knows, from its shape alone; rules of the application are unknown. */
-function anonymousVerdict(permission: Permission, method: string): Verdict {
-  const parts = permission.parts.map((part) => anonymousVerdict(part, method));
-  switch (permission.combinator) {
-    case 'all':
-      return parts.includes(false) ? false : parts.includes('unknown') ? 'unknown' : true;
-    case 'any':
-      return parts.includes(true) ? true : parts.includes('unknown') ? 'unknown' : false;
-    case 'not':
-      return parts[0] === 'unknown' || parts[0] === undefined ? 'unknown' : !parts[0];
-    default:
-      if (permission.kind === 'allow_any') return true;
-      if (permission.kind === 'is_read_only') return safeMethods.has(method);
-      return DENIED_TO_ANONYMOUS.has(permission.kind ?? '') ? false : 'unknown';
-  }
-}
-
-export function admitsAnonymous(route: CompiledRoute): boolean {
-  return anonymousVerdict(route.permission, route.method) !== false;
+export function admitsAnonymous({ permission, method }: CompiledRoute): boolean {
+  return admitsAnonymousCaller(permission, method);
 }
 
 export function needsScope(route: CompiledRoute): boolean {

@@ -1,5 +1,6 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
+import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
 /** Every error the operation is known to answer with: those it declares and those its own options imply. */
@@ -23,6 +24,11 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(needsCsrfProof(route), coreErrors.csrf_failed);
   add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);
   add(route.throttles.length > 0, coreErrors.throttled);
+  if (route.idempotency !== undefined) {
+    const { idempotency_key_required: required, ...others } = idempotencyErrors;
+    add(true, ...Object.values(others));
+    add(route.idempotency.isRequired, required);
+  }
   const seen = new Set<string>();
   return found
     .map(({ status, code, detail }) => ({ status, code, detail }))

@@ -60,8 +60,18 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...namesIn(route.path).map((name) => parameter('path', name, described.get(name) ?? { type: 'string' }, true)),
     ...placed('query').map(([name, schema, required]) => parameter('query', name, schema, required)),
     ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
+    ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
   ];
 }
+
+const IDEMPOTENCY_KEY: JsonSchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[!-~]+$',
+  description:
+    'One per operation, for example a UUID. The same request with the same key is done once; repeating it gets its response again.',
+};
 
 function statusText({ status }: CompiledRoute): string {
   return status === 204 ? 'Done; there is nothing to return.' : status === 201 ? 'Created.' : 'OK.';
@@ -110,6 +120,8 @@ function otherResponses(route: CompiledRoute, { components }: OperationContext):
   );
 }
 
+const REPLAYED = { 'Idempotent-Replayed': '`true` where the response is that of an earlier attempt with the same `Idempotency-Key`.' };
+
 function successOf(route: CompiledRoute, context: OperationContext): object {
   const own = route.responses[route.status];
   const headers = {
@@ -117,6 +129,7 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
     ...(route.throttles.length > 0
       ? { RateLimit: { $ref: '#/components/headers/RateLimit' }, 'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' } }
       : {}),
+    ...(route.idempotency === undefined ? {} : documentedHeaders(REPLAYED)),
     ...documentedHeaders(own?.headers ?? {}),
   };
   const description = own?.description ?? statusText(route);

@@ -1,5 +1,6 @@
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import { idempotencyOutcomes } from '../../http/idempotency/outcome.ts';
 import type { Middleware } from '../../http/middleware.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
 
@@ -51,6 +52,11 @@ export class HttpMetrics {
       help: 'Responses that did not match their schema, of those that were checked.',
       labels: place,
     });
+    const idempotent = registry.counter({
+      name: 'kit_idempotency_requests_total',
+      help: 'Requests with an idempotency key, by what it came to.',
+      labels: { outcome: idempotencyOutcomes },
+    });
     registry.gauge({
       name: 'http_server_active_requests',
       help: 'Requests that are being answered.',
@@ -68,6 +74,7 @@ export class HttpMetrics {
       size.observe({ method, route, status }, bodyBytes(exchange, bytesSentBefore));
       if (exchange.hasInvalidResponse) invalid.add({ method, route });
       for (const { policy, decision } of exchange.throttled) throttled.add({ policy, decision: decision.allowed ? 'allowed' : 'refused' });
+      if (exchange.idempotency !== null) idempotent.add({ outcome: exchange.idempotency });
       if (exchange.authentication !== null)
         authenticated.add({ scheme: exchange.authenticator?.name ?? 'none', outcome: exchange.authentication });
     };

@@ -25,9 +25,11 @@ export const idempotency = model(
     state: t.enum(['running', 'complete']),
     lease_until: t.timestamp(),
     status: t.int().nullable(),
-    headers: t.json<Readonly<Record<string, string>>>().nullable(),
+    headers: t.json<Readonly<Record<string, string | string[]>>>().nullable(),
     /** The response as it was sent; NULL when it was too large or must not be stored. */
     body: t.bytes().nullable(),
+    /** SHA-256 over the rights that decided what the response shows, in hex: a caller with others does not get it again. */
+    audience: t.text(64).nullable(),
     created_at: t.timestamp(),
     expires_at: t.timestamp(),
   },

@@ -1,0 +1,34 @@
+import { defineErrors } from '../../errors/catalog.ts';
+
+export const idempotencyErrors = defineErrors('idempotency', {
+  invalid_idempotency_key: {
+    status: 400,
+    detail: 'The `Idempotency-Key` must be 1 to 255 visible ASCII characters.',
+    remedy: 'Send one key per operation, for example a UUID, and the same key when you repeat it.',
+  },
+  idempotency_key_required: {
+    status: 400,
+    detail: 'This operation needs an `Idempotency-Key` header.',
+    remedy: 'Make a key (a UUID) per operation, and send the same one when you repeat it.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    detail: 'The `Idempotency-Key` was used for another request.',
+    remedy: 'Make a new key for every operation; repeat one only with exactly the same request.',
+  },
+  request_in_progress: {
+    status: 409,
+    detail: 'A request with this `Idempotency-Key` is being worked on.',
+    remedy: 'Repeat the request after the seconds in `Retry-After`: you get its response then.',
+  },
+  idempotency_lost: {
+    status: 409,
+    detail: 'Another attempt with this `Idempotency-Key` took over. This one changed nothing.',
+    remedy: 'Repeat the request with the same key: you get the response of the other attempt.',
+  },
+  response_not_kept: {
+    status: 409,
+    detail: 'The operation was done, and its response cannot be sent again.',
+    remedy: 'Read what it made or changed. A new key would do it a second time.',
+  },
+});

@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto';
+import type { Principal } from '../../auth/principal.ts';
+import { canonicalJson } from '../../db/canonical-json.ts';
+import { idempotencyErrors } from './errors.ts';
+
+/** What a request is told apart by. */
+export interface IdentifiedRequest {
+  readonly principal: Principal | null;
+  /** Set for a caller without credentials. */
+  readonly anonymous: string | undefined;
+  readonly tenant: string | null;
+  readonly operationId: string;
+  readonly method: string;
+  /** With its query string. */
+  readonly url: string;
+  /** As it was sent: parsed JSON, or bytes. */
+  readonly body: unknown;
+}
+
+/** 1 to 255 visible ASCII characters; undefined without the header. */
+export function readKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(header)) throw idempotencyErrors.invalid_idempotency_key();
+  return header;
+}
+
+/** One key of one caller for one operation at one address: SHA-256, in hex. */
+export function scopeHash(request: IdentifiedRequest, key: string): string {
+  const { principal, anonymous, tenant, operationId } = request;
+  const [path] = split(request.url);
+  return digest([...credentialOf(principal, anonymous), tenant, operationId, path, key]);
+}
+
+/** Of a session only its kind counts: who logged in again may repeat a request. An API key is a caller of its own. */
+function credentialOf(principal: Principal | null, anonymous: string | undefined): unknown[] {
+  if (principal === null) return ['anonymous', anonymous];
+  const { user, scheme, credentialId } = principal;
+  return ['user', user.id, scheme, scheme === 'session' ? null : (credentialId ?? null)];
+}
+
+/** For people who look at the table: `user ann via api_key`. */
+export function callerText({ principal, tenant }: IdentifiedRequest): string {
+  const who = principal === null ? 'anonymous' : `user ${principal.user.id} via ${principal.scheme}`;
+  return (tenant === null ? who : `${who} of ${tenant}`).slice(0, CALLER_LENGTH_MAX);
+}
+
+/** Length of the column. */
+const CALLER_LENGTH_MAX = 400;
+
+/** Equal for the same request, whatever the order of its members and parameters: SHA-256, in hex. */
+export function fingerprintOf({ method, url, body }: IdentifiedRequest): string {
+  const [path, query] = split(url);
+  const content = body instanceof Uint8Array ? ['bytes', hash('sha256', body, 'hex')] : ['json', canonicalJson(body ?? null)];
+  return digest([method, path, query.split('&').toSorted(), content]);
+}
+
+/** Who may see the answer: a replay to a caller with other rights is not made. */
+export function audienceOf(principal: Principal | null, view: string): string {
+  return digest([principal?.scopes?.toSorted() ?? null, view]);
+}
+
+function split(url: string): [path: string, query: string] {
+  const mark = url.indexOf('?');
+  return mark === -1 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
+}
+
+function digest(parts: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(parts), 'hex');
+}
