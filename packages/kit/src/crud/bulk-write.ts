@@ -35,7 +35,7 @@ export type BulkResult =
       readonly errors?: readonly FieldError[];
     };
 
-type Options = Pick<WriteOptions, 'fixed' | 'authorize' | 'etagOf'>;
+type Options = Pick<WriteOptions, 'via' | 'fixed' | 'authorize' | 'etagOf' | 'changes'>;
 type Present<V> = (tx: Db, rows: readonly Item[]) => Promise<V>;
 
 /** Writes many rows in one transaction, through the steps of one: fewer statements, the same rules. */
@@ -50,7 +50,7 @@ export class BulkWriter {
   async create<V>(db: Db, request: CrudRequest, items: readonly BulkItem[], given: Options, present: Present<V>): Promise<V> {
     const writer = this.#writer;
     const { policy } = writer;
-    const options: WriteOptions = { ...given, via: 'bulk', sent: [] };
+    const options: WriteOptions = { ...given, sent: [] };
     if (policy.options.hooks?.create !== undefined)
       return writer.run(db, options, async (tx, changes) => {
         const rows: Item[] = [];
@@ -78,7 +78,7 @@ export class BulkWriter {
         const context = writer.context(tx, request);
         for (const row of rows) {
           await options.authorize?.(row);
-          await writer.changed(changes, context, request, { operation: 'create', via: 'bulk', before: null, after: row });
+          await writer.changed(changes, context, request, { operation: 'create', via: options.via, before: null, after: row });
         }
         return present(tx, rows);
       });
@@ -108,7 +108,7 @@ export class BulkWriter {
   ): Promise<V> {
     const writer = this.#writer;
     const { policy } = writer;
-    const options: WriteOptions = { ...given, via: 'bulk', sent: [] };
+    const options: WriteOptions = { ...given, sent: [] };
     const scope = await policy.writeScope(request);
     const checks = await referencesOf(
       policy,
@@ -154,7 +154,7 @@ export class BulkWriter {
     for (const [index, row] of after.entries()) await writer.tellAccess(tx, request, 'update', before[index] as Item, row);
     await writer.stillVisible(tx, request, scope, after);
     for (const [index, row] of after.entries())
-      await writer.changed(changes, context, request, { operation: 'update', via: 'bulk', before: before[index] as Item, after: row });
+      await writer.changed(changes, context, request, { operation: 'update', via: options.via, before: before[index] as Item, after: row });
     return after;
   }
 
@@ -181,7 +181,7 @@ export class BulkWriter {
   async destroy(db: Db, request: CrudRequest, items: readonly KeyedItem[], given: Options): Promise<void> {
     const writer = this.#writer;
     const { policy } = writer;
-    const options: WriteOptions = { ...given, via: 'bulk', sent: [] };
+    const options: WriteOptions = { ...given, sent: [] };
     const scope = await policy.writeScope(request);
     await writer.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, items, options);
@@ -199,7 +199,7 @@ export class BulkWriter {
       const context = writer.context(tx, request);
       for (const row of before) {
         await writer.tellAccess(tx, request, 'destroy', row, null);
-        await writer.changed(changes, context, request, { operation: 'destroy', via: 'bulk', before: row, after: null });
+        await writer.changed(changes, context, request, { operation: 'destroy', via: options.via, before: row, after: null });
       }
     });
   }
@@ -233,7 +233,7 @@ export class BulkWriter {
   }
 
   /** Locks rows in the order of their keys, and nothing else: those that are not there are missed later. */
-  async lock(tx: Db, request: CrudRequest, items: readonly KeyedItem[], { fixed }: Options): Promise<void> {
+  async lock(tx: Db, request: CrudRequest, items: readonly KeyedItem[], { fixed }: Pick<Options, 'fixed'>): Promise<void> {
     const [first] = items;
     if (first === undefined) return;
     const { where, compiled } = await this.#writer.policy.scope(request);

@@ -5,10 +5,11 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import type { JsonSchema, Schema } from '../http/schema.ts';
 import { jsonSchemaOf } from '../http/schema.ts';
-import type { BulkBody, ReadItem } from './bulk-body.ts';
+import type { BulkBody } from './bulk-body.ts';
 import { BulkWriter, type BulkResult, type KeyedItem } from './bulk-write.ts';
 import { callerOf, type CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
+import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
 import { unitFor } from './list.ts';
 import type { Context } from './list-access.ts';
@@ -142,7 +143,7 @@ export class BulkOperations {
     await access.parentRows(context, request, db, true);
     // If-Match names one version of one row: here items carry their own.
     const { ifMatch: _ifMatch, ...options } = access.writeOptions(context, shape);
-    return { request, db, body, options, present: this.#presenter(request, shape) };
+    return { request, db, body, options: { ...options, via: 'bulk' }, present: this.#presenter(request, shape) };
   }
 
   #presenter(request: CrudRequest, shape: Shape): Prepared['present'] {

@@ -195,7 +195,7 @@ class RouteBuilder {
     const query = lazyQuery(() => listQuery(operations.list));
     const paging = lazyQuery(() => pageQuery(operations.list));
     const shape = lazyQuery(() => shapeQuery(operations.list));
-    const bodies = once(() => bodySchemas(operations.policy, operations.input));
+    const bodies = once(() => bodySchemas(operations.policy, operations.input, operations.nestedBody));
     const notModified: ResponseFacts = {
       description: 'Not modified: you have the current representation.',
       headers: { ETag: HEADERS.etag.ETag },

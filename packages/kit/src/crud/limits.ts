@@ -27,6 +27,8 @@ export const limits = Object.freeze({
   plans: 1_000,
   /** Distinct permissions that decide what is seen of a resource: 2⁶ plans at most. */
   visibilityPermissions: 6,
+  /** Rows of a relation that are written with their parent. */
+  nested: 100,
   /** Items of a bulk operation. */
   bulk: 100,
   /** Rows that one soft deletion takes along. */

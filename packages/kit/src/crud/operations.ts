@@ -26,7 +26,10 @@ import { Stats } from './stats.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
 import { httpCrudRequest } from './http-crud-request.ts';
+import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
+import { type NestedItems, type NestedPlan, nestedPlans, writeNested } from './nested.ts';
+import { NestedBody } from './nested-body.ts';
 import { firstPage, type ListPage, readList, unitFor } from './list.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
 import { pageOptions } from './page-options.ts';
@@ -66,6 +69,7 @@ export class Operations {
   #list: ListDeclaration | undefined;
   #writer: Writer | undefined;
   #bulk: BulkOperations | undefined;
+  #nested: readonly NestedPlan[] | undefined;
   #app: App | undefined;
   /** Policies whose visibility a request needs: the resource's own and those of declared paths. */
   #involved: readonly Policy[] = [];
@@ -149,6 +153,15 @@ export class Operations {
       )
       .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
       .map(({ name }) => name);
+  }
+
+  /** Relations whose rows are written with theirs. */
+  get nested(): readonly NestedPlan[] {
+    return (this.#nested ??= nestedPlans(this.policy));
+  }
+
+  get nestedBody(): NestedBody | undefined {
+    return this.nested.length === 0 ? undefined : new NestedBody(this.nested);
   }
 
   get output(): ReadonlySet<string> | undefined {
@@ -375,8 +388,10 @@ export class Operations {
     const db = this.policy.database(request);
     await this.parentRows(context, request, db, true);
     const options = this.writeOptions(context, shape);
-    const body = context.body as Item;
-    const { row, item } = await this.#written(request, shape, (present) => this.writer.create(db, request, body, { ...options, present }));
+    const { values, children } = this.#splitBody(context, request);
+    const { row, item } = await this.#written(request, shape, (present) =>
+      this.writer.create(db, request, values, { ...options, ...children, present }),
+    );
     const key = encodeURIComponent(String(row[this.lookup.name]));
     const path = (exchangeOf(context.request).url.split('?', 1)[0] as string).replace(/\/+$/, '');
     this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row), {
@@ -394,14 +409,27 @@ export class Operations {
     const { shape } = await this.singleShape(context, request);
     this.#requirePrecondition(context);
     const db = this.policy.database(request);
-    const body = context.body as Item;
-    const changes = action === 'update' ? await this.#replaced(request, body, sentNames(context)) : body;
+    const { values, children } = this.#splitBody(context, request);
+    const changes = action === 'update' ? await this.#replaced(request, values, sentNames(context)) : values;
     const options = await this.#keyedOptions(context, shape, request);
     const { row, item } = await this.#written(request, shape, (present) =>
-      this.writer.update(db, request, this.#key(context), changes, { ...options, present }),
+      this.writer.update(db, request, this.#key(context), changes, { ...options, ...children, present }),
     );
     this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
     return item;
+  }
+
+  /** The columns of a body, and what writes the children it has. */
+  #splitBody(context: Context, request: CrudRequest): { readonly values: Item; readonly children: Pick<WriteOptions, 'children'> } {
+    const body = context.body as Item;
+    const sent = this.nested.filter(({ name }) => body[name] !== undefined);
+    if (sent.length === 0) return { values: body, children: {} };
+    const nested: NestedItems = new Map(sent.map((plan) => [plan, body[plan.name] as readonly ReadItem[]]));
+    const names = new Set(sent.map(({ name }) => name));
+    return {
+      values: Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name))),
+      children: { children: (tx, row, isNew, changes) => writeNested(this.writer, tx, request, row, isNew, nested, changes) },
+    };
   }
 
   /** PUT replaces every input column that this caller sees and may write; the others stay as they are. */

@@ -60,6 +60,7 @@ export const resourceRules: Rules = {
   computed: recordOf(computed),
   state: filledText,
   transitions: recordOf(transition),
+  nested: recordOf(objectOf({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
   hooks: objectOf({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
   onChange: aFunction,
   audit: flag,

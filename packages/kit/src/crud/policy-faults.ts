@@ -129,6 +129,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     ...computedFaults(policy, place),
     ...uniqueFaults(policy, place),
     ...softDeleteFaults(policy, place),
+    ...nestedFaults(policy, place),
   );
   return faults;
 }
@@ -169,11 +170,11 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
 }
 
 /** A column nobody fills would fail at the first create. `parent`: the column that the address sets. */
-export function createFaults(policy: Policy, parent: string | undefined): Fault[] {
+export function createFaults(policy: Policy, parent: string | undefined, input: readonly string[] = inputNames(policy)): Fault[] {
   const place = `resource(${policy.model.name})`;
   const { options, statements, owner } = policy;
   if (options.hooks?.create !== undefined) return [];
-  const filled = new Set([...inputNames(policy), options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
+  const filled = new Set([...input, options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
   return statements.columns
     .filter(
       ({ name, settings, nullable }) =>
@@ -255,6 +256,44 @@ function softDeleteFaults(policy: Policy, place: string): Fault[] {
         `"${columns.join(', ')}" stays taken by deleted rows.`,
         `Declare it in indexes: softDeleteUnique(${columns.map((name) => `'${name}'`).join(', ')}).`,
       );
+  }
+  return faults;
+}
+
+/** Rows that are written with their parent: what may be sent, and that nobody removes what they could not read. */
+function nestedFaults(policy: Policy, place: string): Fault[] {
+  const faults: Fault[] = [];
+  const relations = policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly limit?: number }>>;
+  for (const [name, nested] of Object.entries(policy.options.nested ?? {})) {
+    const add = (id: string, message: string, hint: string) =>
+      void faults.push({ id, message: `${place}: nested "${name}" ${message}`, hint });
+    const edge = policy.edge(name);
+    if (nested === undefined || (edge === undefined && name in relations)) continue;
+    if (edge?.kind !== 'many') {
+      add(
+        'E012',
+        'names no to-many relation.',
+        didYouMean(name, Object.keys(relations)).trim() || 'Declare it: many(() => model, column).',
+      );
+      continue;
+    }
+    const { target } = edge;
+    if (target.using !== policy.using) add('E012', 'leads to another database.', 'Write those rows at their own address.');
+    const allowed = inputNames(target).filter((column) => column !== edge.column);
+    for (const column of nested.input)
+      if (!allowed.includes(column))
+        add(
+          'E012',
+          `names "${column}", which a client may not send.`,
+          didYouMean(column, allowed).trim() || `Known: ${allowed.join(', ')}.`,
+        );
+    if (nested.missing === 'delete' && edge.limit < (nested.max ?? limits.nested))
+      add(
+        'E012',
+        `deletes what is missing among ${nested.max ?? limits.nested}, and the relation shows ${edge.limit}.`,
+        'Nobody may delete what they could not read: raise the limit of many(…), or lower max.',
+      );
+    for (const fault of createFaults(target, edge.column, nested.input)) faults.push(fault);
   }
   return faults;
 }

@@ -10,6 +10,7 @@ import type { CrudCaller } from './crud-caller.ts';
 import type { FieldRule } from './field-rule.ts';
 import { singular } from './names.ts';
 import { checkOptions, resourceRules } from './option-rules.ts';
+import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
 
@@ -151,6 +152,8 @@ export interface ResourceOptions<
   /** The column of the state that transitions change. */
   readonly state?: S;
   readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
+  /** Rows of to-many relations that are written with their parent: `items: { input: ['sku', 'amount'], missing: 'delete' }`. */
+  readonly nested?: NestedOptions<R>;
   readonly hooks?: Hooks<C, O | N | V, NoInfer<I>>;
   /** Called once per changed row, in the transaction. Throwing rolls everything back. */
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
@@ -168,8 +171,9 @@ export interface ResourceOptions<
 export interface AnyResourceOptions extends Omit<
   // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
   ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
-  'softDelete'
+  'softDelete' | 'nested'
 > {
+  readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
   readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
 }
 

@@ -7,6 +7,7 @@ import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type S
 import { type FilterParameters, filterJsonSchema } from './filter-parameters.ts';
 import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
+import type { NestedBody } from './nested-body.ts';
 import { readParameter } from './parameter-value.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
 
@@ -129,17 +130,23 @@ export function pageSchema(policy: Policy, item: Schema): Schema {
 export function bodySchemas(
   policy: Policy,
   input: readonly string[],
+  nested?: NestedBody,
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
   const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
   const patch = patchSchema<Record<string, unknown>>(columns) as unknown as Schema;
   const name = pascal(policy.name);
-  const marked = (schema: Schema) => () => markWritable(policy, jsonSchemaOf(schema, 'input'));
-  const createNamed = named(`${name}Input`, marked(create), create['~standard'].validate);
+  const marked = (schema: Schema) => () => {
+    const json = markWritable(policy, jsonSchemaOf(schema, 'input'));
+    return nested === undefined ? json : nested.json(json);
+  };
+  const validate = (schema: Schema) =>
+    nested === undefined ? schema['~standard'].validate : (value: unknown) => nested.validate(schema, value);
+  const createNamed = named(`${name}Input`, marked(create), validate(create));
   return {
     create: createNamed,
     update: createNamed,
-    patch: named(`${name}Patch`, marked(patch), patch['~standard'].validate),
+    patch: named(`${name}Patch`, marked(patch), validate(patch)),
   };
 }
 

@@ -163,6 +163,32 @@ describe('start-up checks of resources', () => {
     expect(faults({ '/notes': crud({}, { ...base, softDelete: true }) })).toEqual([expect.stringMatching(/^E020 .*no deleted_at/)]);
   });
 
+  test('E012, E015: nested writes name a relation and columns that may be sent, and delete nothing that could not be read', () => {
+    const leaves = model('leaves', {
+      id: t.uuidv7().pk(),
+      tree_id: t.uuid(),
+      name: t.text(10),
+      weight: t.int(),
+      made_by: t.uuid().readOnly(),
+    });
+    const trees = model('trees', { id: t.uuidv7().pk(), name: t.text(20) });
+    const start = (nested: object, hooks: object = { create: () => undefined }) => {
+      const relations = { leaves: many(() => leaves, 'tree_id', { limit: 20 }) };
+      class Trees extends CrudController(trees, { permission, unscoped: true, relations, nested } as never) {}
+      return faults({ '/trees': Trees }, { resources: [people, resource(leaves, { unscoped: true, hooks } as never)] });
+    };
+    expect(start({ leaves: { input: ['name', 'weight'], missing: 'delete', max: 20 } })).toEqual([]);
+    expect(start({ leavs: { input: ['name'] } })).toEqual([
+      expect.stringMatching(/^E012 .*names no to-many relation. Did you mean "leaves"/),
+    ]);
+    for (const column of ['made_by', 'tree_id', 'nam'])
+      expect(start({ leaves: { input: [column] } })).toEqual([expect.stringMatching(/^E012 .*which a client may not send/)]);
+    expect(start({ leaves: { input: ['name', 'weight'], missing: 'delete', max: 21 } })).toEqual([
+      expect.stringMatching(/^E012 .*deletes what is missing among 21, and the relation shows 20/),
+    ]);
+    expect(start({ leaves: { input: ['name'] } }, {}).map((fault) => fault.slice(0, 4))).toContain('E015');
+  });
+
   test('every fault of an app comes at once', () => {
     const found = faults({ '/notes': crud({ filters: { titel: ['eq'] }, ordering: { by: ['x'] }, search: ['y'] }, { hidden: ['z'] }) });
     expect(found.map((fault) => fault.slice(0, 4)).sort()).toEqual(['E012', 'E012', 'E012', 'E012', 'E013', 'E015']);

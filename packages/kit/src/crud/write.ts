@@ -37,6 +37,8 @@ export interface WriteOptions {
   };
   /** Makes the tag of the row as it is now, for 412. */
   readonly etagOf?: (row: Item) => string;
+  /** Writes what is written with the row, in its transaction: its children. A row with children is touched even when it does not change. */
+  readonly children?: (tx: Db, row: Item, isNew: boolean, changes: PendingChange[]) => Promise<void>;
   /** Collects what changed, for a caller that records several writes at once. Without it each write records its own. */
   readonly changes?: PendingChange[];
 }
@@ -95,6 +97,7 @@ export class Writer {
       this.isPlain(hooks?.create, request) &&
       checks.length === 0 &&
       options.present?.isDeep !== true &&
+      options.children === undefined &&
       options.authorize === undefined
     ) {
       const row = await this.rows.insert(db, { ...input, ...forced }, options.present?.form);
@@ -118,6 +121,7 @@ export class Writer {
       await options.authorize?.(after);
       if (written !== undefined)
         await this.changed(changes, context, request, { operation: 'create', via: options.via, before: null, after });
+      if (written !== undefined) await options.children?.(tx, after, true, changes);
       await options.present?.build(tx, after);
       return after;
     });
@@ -131,7 +135,11 @@ export class Writer {
     const checks = await referencesOf(this.policy, request, [values]);
     const hasValues = Object.keys(values).length > 0;
     const isPlain =
-      this.isPlain(hooks?.update, request) && checks.length === 0 && options.authorize === undefined && options.present?.isDeep !== true;
+      this.isPlain(hooks?.update, request) &&
+      checks.length === 0 &&
+      options.authorize === undefined &&
+      options.present?.isDeep !== true &&
+      options.children === undefined;
     if (isWritable && hasValues && isPlain) {
       const updated = await this.updateRow(db, request, scope, key, values, options, undefined, options.present?.form);
       if (updated !== undefined) {
@@ -146,14 +154,25 @@ export class Writer {
       this.refuseStale(before, options);
       await refuseUnwritable(this.policy, request, options.sent, before);
       await checkReferences(tx, checks);
-      if (!hasValues) {
+      if (!hasValues && options.children === undefined) {
         await options.present?.build(tx, before);
         return before;
       }
-      const after = await this.change(tx, request, scope, key, before, values, options, changes);
+      const after = hasValues
+        ? await this.change(tx, request, scope, key, before, values, options, changes)
+        : await this.#touch(tx, request, scope, key, before, options);
+      await options.children?.(tx, after, false, changes);
       await options.present?.build(tx, after);
       return after;
     });
+  }
+
+  /** Moves timestamps, stamps and version of a row whose children change, where it has any. */
+  async #touch(tx: Db, request: CrudRequest, scope: WriteScope, key: RowKey, before: Item, options: WriteOptions): Promise<Item> {
+    const isTouched = this.policy.statements.columns.some(
+      ({ settings }) => settings.increment === true || settings.touch !== undefined || settings.stamp === 'updated_by',
+    );
+    return isTouched ? ((await this.updateRow(tx, request, scope, key, {}, { ...options, ifMatch: undefined })) ?? notFound()) : before;
   }
 
   /** The hook around the statement, for a row that is locked and checked. */

@@ -1,0 +1,110 @@
+import { columnJsonSchema } from '../db/column-json.ts';
+import { resolveReference } from '../db/column.ts';
+import { inputSchema, patchSchema } from '../db/model-schema.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import type { Columns } from '../db/rows.ts';
+import type { FieldError } from '../errors/kit-error.ts';
+import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unknown-fields.ts';
+import { fieldError } from '../http/read-input.ts';
+import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
+import type { Policy } from './policy.ts';
+import type { Item } from './select-unit.ts';
+
+/** One item of a body, validated: its values, or what is wrong with it. */
+export interface ReadItem {
+  readonly values: Item;
+  /** Names of the members the client sent. */
+  readonly sent: readonly string[];
+  readonly at: FieldError['location'];
+  /** The value of the lookup column, as text; absent on create. */
+  readonly key?: string;
+  readonly version?: number;
+  /** Only where items are judged one by one. */
+  readonly faults?: readonly FieldError[];
+}
+
+export interface ItemOptions {
+  readonly policy: Policy;
+  /** The column that names rows. */
+  readonly lookup: ModelColumn;
+}
+
+/** Reads the items of a body that has several. Faults of the schema have their places: `['body', 'items', 37, 'quantity']`. */
+export class ItemReader {
+  readonly json: JsonSchema;
+  readonly #schema: Schema;
+  readonly #findUnknown: UnknownFieldCheck | null;
+  readonly #options: ItemOptions;
+  readonly #kind: 'create' | 'keyed';
+
+  constructor(options: ItemOptions, kind: 'create' | 'keyed', columns: readonly string[]) {
+    const { policy, lookup } = options;
+    const chosen = Object.fromEntries(columns.map((name) => [name, policy.model.columns[name]])) as Columns;
+    this.#options = options;
+    this.#kind = kind;
+    this.#schema = kind === 'create' ? inputSchema(chosen) : patchSchema(chosen);
+    const values = jsonSchemaOf(this.#schema, 'input') as JsonSchema & { readonly properties?: JsonSchema };
+    const version = policy.options.version as string | undefined;
+    this.json =
+      kind === 'create'
+        ? values
+        : {
+            type: 'object',
+            properties: {
+              [lookup.name]: keyJson(policy, lookup),
+              ...(version === undefined
+                ? {}
+                : { [version]: { type: 'integer', description: 'The version you read: another one is a 412.' } }),
+              ...values.properties,
+            },
+            required: [lookup.name],
+          };
+    this.#findUnknown = compileUnknownFields(this.json);
+  }
+
+  async read(given: unknown, at: FieldError['location']): Promise<ReadItem> {
+    if (typeof given !== 'object' || given === null || Array.isArray(given))
+      return { values: {}, sent: [], at, faults: [{ location: at, code: 'invalid_type', message: 'must be an object' }] };
+    const faults: FieldError[] = [];
+    this.#findUnknown?.(given, [...at], faults);
+    const members: Item = { ...given };
+    const keyed = this.#kind === 'create' ? {} : this.#takeKey(members, at, faults);
+    const result = await this.#schema['~standard'].validate(members);
+    const isKnown = faults.some(({ code }) => code === 'unknown_field');
+    for (const issue of result.issues ?? []) if (!(isKnown && issue.code === 'unknown_field')) faults.push(fieldError(at, members, issue));
+    const values = result.issues === undefined ? (result.value as Item) : {};
+    return { values, sent: Object.keys(members), at, ...keyed, ...(faults.length > 0 ? { faults } : {}) };
+  }
+
+  #takeKey(members: Item, at: FieldError['location'], faults: FieldError[]): { readonly key?: string; readonly version?: number } {
+    const { lookup, policy } = this.#options;
+    const name = policy.options.version as string | undefined;
+    const { [lookup.name]: key, ...rest } = members;
+    for (const each of Object.keys(members)) if (!(each in rest)) delete members[each];
+    const taken: { key?: string; version?: number } = {};
+    if (typeof key === 'string' || typeof key === 'number') taken.key = String(key);
+    else if (key === undefined) faults.push({ location: [...at, lookup.name], code: 'required', message: 'Required.' });
+    else faults.push({ location: [...at, lookup.name], code: 'invalid_type', message: 'must be the key of a row' });
+    if (name !== undefined && members[name] !== undefined) {
+      const version = members[name];
+      delete members[name];
+      if (typeof version === 'number' && Number.isInteger(version)) taken.version = version;
+      else faults.push({ location: [...at, name], code: 'invalid_type', message: 'must be a whole number' });
+    }
+    return taken;
+  }
+}
+
+/** Every place of a key that is there more than once, however it is written. */
+export function repeatedKeys(lookup: ModelColumn, keys: readonly (string | undefined)[]): number[] {
+  const isUuid = resolveReference(lookup.settings).kind === 'uuid';
+  const texts = keys.map((key) => (isUuid ? key?.toLowerCase() : key));
+  const counts = new Map<string, number>();
+  for (const text of texts) if (text !== undefined) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return texts.flatMap((text, index) => (text !== undefined && (counts.get(text) as number) > 1 ? [index] : []));
+}
+
+export function keyJson(policy: Policy, lookup: ModelColumn): JsonSchema {
+  const settings = policy.shown.get(lookup.name)?.settings ?? resolveReference(lookup.settings);
+  return { ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'), pattern: undefined, default: undefined };
+}
