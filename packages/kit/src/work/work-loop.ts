@@ -37,7 +37,9 @@ export interface RunOnceOptions<Claim> {
 }
 
 /** Results that may wait to be stored, in multiples of the slots: while one batch is written, the next comes together. */
-const UNSTORED_ROUNDS_MAX = 4;
+const UNSTORED_ROUNDS_MAX = 10;
+/** A claim asks for at most so many rounds of the slots ahead: further rows are left for other workers. */
+const ROUNDS_AHEAD_MAX = 3;
 /** A claim whose slot did not become free after all is given back after this long. */
 const PATIENCE_MS = 1000;
 /** While most slots are busy, free ones are gathered this long, so that one claim fills several. */
@@ -56,9 +58,11 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
   readonly #wakeUp = new WakeUp();
   /** Claimed for slots that were about to become free. */
   readonly #ready: Claim[] = [];
-  /** Runs that ended while the last claim was made. */
-  #pace = 0;
+  /** Runs that will be over by the time a claim is made, as the last round showed. */
+  #ahead = 0;
   #ended = 0;
+  /** Runs since every slot was last free, when the first began, and how long all of them took. */
+  #round = { runs: 0, beganAt: 0, tookMs: 0 };
   /** Runs in slots. */
   #inFlight = 0;
   /** Runs under way, with those that have left their slot. */
@@ -176,10 +180,17 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     if (free <= 0 || max <= 0) return [];
     if (exactly !== undefined) return exactly(Math.min(free, max));
     const ended = this.#ended;
+    const beganAt = performance.now();
     // With a limit, what is claimed is what is run.
-    const claims = await this.#work.claim(max === Infinity ? free + this.#pace : Math.min(free, max));
-    this.#pace = this.#ended - ended;
+    const claims = await this.#work.claim(max === Infinity ? free + this.#ahead : Math.min(free, max));
+    this.#ahead = this.#inFlight === 0 ? this.#aheadOfIdle(performance.now() - beganAt) : this.#ended - ended;
     return claims;
+  }
+
+  /** All slots were empty while a claim was made: as many more as runs of the last round fit into that time. */
+  #aheadOfIdle(claimMs: number): number {
+    const { runs, tookMs } = this.#round;
+    return Math.min(ROUNDS_AHEAD_MAX * this.#options.concurrency, Math.floor((runs * claimMs) / Math.max(tookMs, 1)));
   }
 
   #take(claims: readonly Claim[]): void {
@@ -195,6 +206,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     while (this.#inFlight < this.#options.concurrency && !this.#stopping) {
       const claim = this.#ready.shift();
       if (claim === undefined) return;
+      if (this.#inFlight === 0) this.#round = { runs: 0, beganAt: performance.now(), tookMs: 0 };
       this.#inFlight++;
       this.#running++;
       void this.#runOne(claim);
@@ -208,6 +220,8 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
       hasSlot = false;
       this.#inFlight--;
       this.#ended++;
+      this.#round.runs++;
+      if (this.#inFlight === 0) this.#round.tookMs = performance.now() - this.#round.beganAt;
     };
     const result = await this.#work.run(claim, () => {
       leaveSlot();

@@ -71,18 +71,18 @@ const claimReadyPostgres = (max: number): string => `with recursive level as mat
 ), visited as materialized (
   select owner_id, place from later where owner_id is not null union all select owner_id, place from earlier where owner_id is not null
 ), found as (
-  select v.owner_id, v.place, row_number() over (partition by v.place) as turn, due.at
+  select v.owner_id, v.place, row_number() over (partition by v.place) as turn, due.at, due.id
   from visited v cross join lateral (
-    select j.ctid as at from jobs j where ${readyOf('(select priority from level)', ' and j.owner_id = v.owner_id')}
+    select j.ctid as at, j.id from jobs j where ${readyOf('(select priority from level)', ' and j.owner_id = v.owner_id')}
     order by j.run_at, j.id limit (select ceil(${max}.0 / greatest(count(*), 1)) from visited) for update skip locked
   ) due
-), chosen as materialized (select owner_id, place, turn, at from found order by turn, place limit ${max}), d as (
+), chosen as materialized (select owner_id, place, turn, at, id from found order by turn, place limit ${max}), d as (
   update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
     claimed_until = clock_timestamp() + $6 * interval '1 millisecond'
   from ${CLAIM_POSTGRES} where w.ctid = any(array(select at from chosen))
   returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent
 )
-select ${DOCUMENT}, (select priority from level) as level,
+select ${DOCUMENT}, (select json_agg(id order by turn, place) from chosen) as ids, (select priority from level) as level,
   (select owner_id from chosen order by turn desc, place desc limit 1) as last_owner from ${WITHOUT_SYNC}`;
 
 /** Larger than every priority. */
@@ -123,12 +123,18 @@ function fewSizes(count: number): number {
 async function claimLevelPostgres(db: Db, limits: ClaimLimits, round: RoundRobin, below: number): Promise<ClaimedLevel> {
   const { queue, now, worker, leaseMs, max } = limits;
   const parameters = [queue, now, worker, round.lastOwner, below, leaseMs];
-  const [row] = await db.query<{ jobs: Claim[] | null; level: number | null; last_owner: string | null }>(
+  const [row] = await db.query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_owner: string | null }>(
     claimReadyPostgres(fewSizes(max)),
     parameters,
   );
   if (row?.last_owner !== null && row?.last_owner !== undefined) round.lastOwner = row.last_owner;
-  return { claims: row?.jobs ?? [], level: row?.level ?? null };
+  return { claims: inOrder(row?.jobs ?? [], row?.ids ?? []), level: row?.level ?? null };
+}
+
+/** An update returns its rows in any order; they run in the order in which they were chosen. */
+function inOrder(claims: readonly Claim[], ids: readonly string[]): Claim[] {
+  const places = new Map(ids.map((id, place) => [id, place]));
+  return claims.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }
 
 const SQLITE_LEVEL = `select priority from jobs where queue = $1 and status = 'queued' and is_ready and priority < $2
@@ -192,7 +198,7 @@ async function ownersInTurn(tx: Db, queue: string, priority: number, after: stri
 async function claimIdsSqlite(tx: Db, ids: readonly string[], { worker, now, leaseMs }: ClaimLimits): Promise<Claim[]> {
   if (ids.length === 0) return [];
   const until = new Date(now.getTime() + leaseMs);
-  return tx.query<Claim>(SQLITE_CLAIM, [JSON.stringify(ids), worker, now, until]);
+  return inOrder(await tx.query<Claim>(SQLITE_CLAIM, [JSON.stringify(ids), worker, now, until]), ids);
 }
 
 const CLAIM_ONE_POSTGRES = `with d as (

@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest';
+import { WorkLoop } from './work-loop.ts';
+
+interface Row {
+  readonly id: string;
+}
+
+/** A table of rows in memory, and what a loop did with it. */
+function rowsFor(concurrency: number, run: (row: Row) => Promise<void>) {
+  let next = 0;
+  const asked: number[] = [];
+  const released: Row[] = [];
+  const ended: Row[] = [];
+  let left = 0;
+  let running = 0;
+  let runningMax = 0;
+  const loop: WorkLoop<Row, void> = new WorkLoop<Row, void>(
+    {
+      async claim(max) {
+        asked.push(max);
+        // As long as a statement takes.
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        const count = Math.min(max, left);
+        left -= count;
+        return Array.from({ length: count }, () => ({ id: `r${next++}` }));
+      },
+      async run(row) {
+        runningMax = Math.max(runningMax, ++running);
+        await run(row);
+        running--;
+      },
+      ended(row) {
+        ended.push(row);
+        setImmediate(() => loop.stored([row]));
+      },
+      async release(rows) {
+        released.push(...rows);
+      },
+      claimFailed: () => undefined,
+    },
+    { concurrency, pollIntervalMs: 10 },
+  );
+  return {
+    loop,
+    asked,
+    released,
+    ended,
+    add: (count: number) => void (left += count),
+    runningMax: () => runningMax,
+  };
+}
+
+test('rows that are run faster than they are claimed are claimed ahead, a few rounds at most, and run in the slots', async () => {
+  const rows = rowsFor(10, async () => undefined);
+  rows.add(500);
+  await rows.loop.runOnce();
+  expect(rows.ended).toHaveLength(500);
+  expect(Math.max(...rows.asked)).toBeGreaterThan(10);
+  expect(Math.max(...rows.asked)).toBeLessThanOrEqual(40);
+  expect(rows.runningMax()).toBeLessThanOrEqual(10);
+});
+
+test('rows that were claimed ahead and find no slot are given back', async () => {
+  const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
+  let isSlow = false;
+  const rows = rowsFor(10, () => (isSlow ? slow : Promise.resolve()));
+  rows.add(200);
+  await rows.loop.runOnce();
+  isSlow = true;
+  rows.add(200);
+  const running = rows.loop.runOnce();
+  await vi.waitUntil(() => rows.released.length > 0, { timeout: 20_000 });
+  expect(rows.loop.held).toHaveLength(10);
+  await rows.loop.drain(0);
+  finish();
+  await running;
+});
