@@ -293,6 +293,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       updateEndpoint: (misspelt) => webhooks.updateEndpoint(nothing, nothing, misspelt),
       useWebhooks: (misspelt) => webhooks.useWebhooks(nothing, misspelt),
       verifySignature: (misspelt) => webhooks.verifySignature(SECRET, {}, '', misspelt),
+      webhookQueue: none,
       webhooks: webhooks.webhooks,
     },
   },

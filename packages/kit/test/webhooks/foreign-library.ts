@@ -1,4 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { job } from '../../src/contrib/jobs/job.ts';
+import { unbindJobs, useJobs } from '../../src/contrib/jobs/jobs.ts';
+import { startJob, startJobs } from '../../src/contrib/jobs/start-job.ts';
+import { runDueJobs } from '../../src/contrib/jobs/work-jobs.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { WAKE_CHANNEL } from '../../src/contrib/webhooks/publishing/publish-store.ts';
@@ -6,6 +11,7 @@ import type { ForeignTransactionOptions, SqlExecutor } from '../../src/db/foreig
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import type { Dialect } from '../../src/db/index.ts';
 import { describeDatabases, type TestDatabase } from '../../src/testing/index.ts';
+import { migrateJobs } from '../jobs/describe-jobs.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';
 
 export interface BusinessTransaction {
@@ -39,6 +45,9 @@ export interface ForeignLibraryOptions {
   readonly tellsTransactionsApart?: readonly Dialect[];
 }
 
+const ran: number[] = [];
+const shipOrder = job('orders.ship', { input: z.object({ order: z.int() }), run: ({ input }) => void ran.push(input.order) });
+
 const REFUSED = new Error('the business change was refused');
 let orders = 0;
 
@@ -49,7 +58,7 @@ export function describeForeignLibrary(
   more?: (open: () => ForeignLibrary, database: TestDatabase) => void,
 ): void {
   describeDatabases(
-    `publish in a transaction of ${name}`,
+    `publish and startJob in a transaction of ${name}`,
     (database) => {
       if (options.dialects?.includes(database.dialect) === false) {
         test.runIf(false)(`${name} is not for ${database.dialect}`, () => undefined);
@@ -62,6 +71,7 @@ export function describeForeignLibrary(
       };
       beforeAll(async () => {
         useWebhooks(database.db, { urlPolicy: LOOPBACK });
+        useJobs(database.db, { jobs: [shipOrder] });
         await database.db.transaction((tx) => createEndpoint(tx, { owner: 'ada', url: 'http://127.0.0.1:9/', events: ['order.*'] }));
         const path = database.url.replace(/^sqlite:/, '');
         opened = await options.open({ dialect: database.dialect, url: database.url, path });
@@ -69,14 +79,17 @@ export function describeForeignLibrary(
       afterAll(async () => {
         await opened?.close();
         unbindWebhooks(database.db);
+        unbindJobs(database.db);
       });
       defineGuarantees(database, library, options);
+      defineJobGuarantees(database, library, options);
       more?.(library, database);
     },
     {
-      template: 'webhooks_and_orders',
+      template: 'webhooks_jobs_and_orders',
       prepare: async (db) => {
         await migrateWebhooks(db);
+        await migrateJobs(db);
         await db.query('create table orders (id integer primary key, total text not null)');
       },
     },
@@ -95,6 +108,73 @@ export async function stored(database: TestDatabase, order: number): Promise<{ o
 
 export function newOrder(): number {
   return ++orders;
+}
+
+async function storedJobs(database: TestDatabase, order: number): Promise<{ orders: number; jobs: number }> {
+  const count = async (text: string) => Number((await database.db.query<{ n: number }>(text, [order]))[0]?.n);
+  const field = database.dialect === 'postgres' ? `cast(input as json) ->> 'order' = cast($1 as text)` : `input ->> 'order' = $1`;
+  return {
+    orders: await count('select count(*) as n from orders where id = $1'),
+    jobs: await count(`select count(*) as n from jobs where ${field}`),
+  };
+}
+
+function defineJobGuarantees(database: TestDatabase, library: () => ForeignLibrary, { savepoints = true }: ForeignLibraryOptions): void {
+  const start = (tx: BusinessTransaction, order: number, settings: object = {}) =>
+    startJob(tx.executor({ database: database.db }), shipOrder, { order }, settings);
+
+  test('a job of a committed transaction is there and runs; of a rolled-back one there is none', async () => {
+    const [kept, dropped] = [newOrder(), newOrder()];
+    const started = await library().transact(kept, (tx) => start(tx, kept));
+    expect(started).toMatchObject({ status: 'queued', created: true });
+    const failing = library().transact(dropped, async (tx) => {
+      await start(tx, dropped);
+      await startJobs(tx.executor(), shipOrder, [{ order: dropped }, { order: dropped }]);
+      throw REFUSED;
+    });
+    await expect(failing).rejects.toThrow(REFUSED.message);
+    expect(await storedJobs(database, kept)).toEqual({ orders: 1, jobs: 1 });
+    expect(await storedJobs(database, dropped)).toEqual({ orders: 0, jobs: 0 });
+    await runDueJobs(database.db);
+    expect(ran.filter((order) => order === kept || order === dropped)).toEqual([kept]);
+  });
+
+  test.runIf(savepoints)('a rolled-back savepoint takes its job with it and leaves the others', async () => {
+    const [outer, inner] = [newOrder(), newOrder()];
+    await library().transact(outer, async (tx) => {
+      await start(tx, outer);
+      const nested = tx.nested(async (savepoint) => {
+        await start(savepoint, inner);
+        throw REFUSED;
+      });
+      return expect(nested).rejects.toThrow(REFUSED.message);
+    });
+    expect(await storedJobs(database, outer)).toEqual({ orders: 1, jobs: 1 });
+    expect(await storedJobs(database, inner)).toMatchObject({ jobs: 0 });
+  });
+
+  test('the unique key of a job holds across its transactions', async () => {
+    const order = newOrder();
+    const once = { uniqueKey: `order-${order}` };
+    const first = await library().transact(order, (tx) => start(tx, order, once));
+    const again = await library().transact(newOrder(), (tx) => start(tx, order, once));
+    expect(again).toMatchObject({ id: first.id, created: false });
+    expect(await storedJobs(database, order)).toEqual({ orders: 1, jobs: 1 });
+  });
+
+  test('without an open transaction, and after it has ended, no job is written', async () => {
+    const [order, late] = [newOrder(), newOrder()];
+    const outside = (async () => startJob(library().outside(), shipOrder, { order: late }))();
+    await expect(outside).rejects.toMatchObject({ code: 'no_transaction' });
+    const kept: SqlExecutor[] = [];
+    await library().transact(order, async (tx) => void kept.push(tx.executor()));
+    for (const executor of kept) {
+      const ended = (async () => startJob(executor, shipOrder, { order: late }))();
+      await expect(ended).rejects.toMatchObject({ code: 'no_transaction' });
+    }
+    expect(kept).toHaveLength(1);
+    expect(await storedJobs(database, late)).toEqual({ orders: 0, jobs: 0 });
+  });
 }
 
 function defineGuarantees(database: TestDatabase, library: () => ForeignLibrary, options: ForeignLibraryOptions): void {

@@ -111,7 +111,7 @@ export async function startJobs<Input>(
   if (each.length === 0) return { ids: [] };
   const job = newJob(call, '');
   const ids = each.map(({ id }) => id);
-  await startTraced(definition, ids, (traceparent) => runSteps(tx, insertJobs(tx.dialect, { ...job, traceparent }, each)));
+  await startTraced(definition, ids, (traceparent) => runSteps(tx, insertJobs(tx, { ...job, traceparent }, each)));
   announce(call, job);
   await handedOver(call, job.isReady ? ids : []);
   return { ids };
@@ -261,7 +261,7 @@ const TRIES_MAX = 10;
 function* storedOnce(tx: SqlExecutor, jobs: Jobs | undefined, job: NewJob): SqlSteps<StartedJob> {
   const started = (id: string, status: JobStatus, created: boolean): StartedJob => ({ id, status, created, url: jobs?.urlOf(id) ?? null });
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    if (yield* insertJob(tx.dialect, job)) return started(job.id, 'queued', true);
+    if (yield* insertJob(tx, job)) return started(job.id, 'queued', true);
     const first = yield* findByUniqueKey(job);
     if (first === undefined) continue;
     if (first.input === job.input) return started(first.id, first.status as JobStatus, false);

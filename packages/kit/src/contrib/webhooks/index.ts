@@ -36,6 +36,7 @@ export { generateKeyPair, generateSecret, publicKeyOf, type SigningKeyPair } fro
 export type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './publishing/task-queue.ts';
+export { webhookQueue, type WebhookQueue } from './publishing/webhook-queue.ts';
 export {
   httpTransport,
   type HttpTransportOptions,
