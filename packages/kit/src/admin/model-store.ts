@@ -1,3 +1,4 @@
+import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
 import { type Db, find, insert, remove, update, uuidv7 } from '../db/index.ts';
 import { adminErrors } from './errors.ts';
@@ -20,9 +21,7 @@ export interface RowStore {
 const EVERYTHING: RowView = { columns: null, condition: () => Promise.resolve(true) };
 
 export function databaseOf({ using, model }: Plan, { databases }: AdminContext): Db {
-  const found = databases[using];
-  if (found === undefined) throw new Error(`modelResource("${model.name}"): there is no database "${using}".`);
-  return found;
+  return databaseNamed(databases, using, `modelResource("${model.name}")`);
 }
 
 /** A table that no resource declares: staff see every row, and a change is a statement and its audit entry. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { createEndpoint, publish, signingSecret, webhooks } from '../contrib/webhooks/index.ts';
+import { openHeaders } from '../contrib/webhooks/endpoints/custom-headers.ts';
 import { findEndpoint, type WebhookDelivery } from '../contrib/webhooks/store.ts';
+import { webhooksOf } from '../contrib/webhooks/webhooks.ts';
 import { uuidv7 } from '../db/uuidv7.ts';
 import { describeDatabases, type TestDatabase } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
@@ -128,6 +130,59 @@ const define = (database: TestDatabase): void => {
       expect(answer.status).toBe(422);
       expect(answer.body.errors[0]).toMatchObject({ location: ['body', field], message: expect.stringMatching(message) });
       expect(await ids('endpoints', `filter.owner=${owner.id}`)).toEqual([]);
+    });
+
+    test('kind of signature, schedule, custom headers and rate limit are set, shown and changed; header values are never shown', async () => {
+      const owner = await site.newUser();
+      const { status, body } = await site.send(staff, 'POST', 'resources/endpoints', {
+        owner: owner.username,
+        url: 'https://settings.example.com/hook',
+        events: ['*'],
+        signature: 'v1a',
+        schedule: ['5', '60'],
+        headers: ['X-Api-Key: first-value', 'X-Team: shipping'],
+        rate_limit: '10/s',
+      });
+      expect([status, body.secret.label, body.secret.value]).toEqual([201, 'Public key', expect.stringMatching(/^whpk_/)]);
+      const facts = async () => (await read('endpoints', body.id)).sections[0].values;
+      expect(await facts()).toMatchObject({
+        signature: 'v1a',
+        public_key: body.secret.value,
+        schedule: '5 s, 60 s',
+        header_names: ['x-api-key', 'x-team'],
+        rate_limit: '10/s',
+      });
+      const { form } = await read('endpoints', body.id);
+      expect(form.values).toMatchObject({ headers: ['x-api-key: •••', 'x-team: •••'], schedule: ['5', '60'], rate_limit: '10/s' });
+      const storedHeaders = async () =>
+        openHeaders(webhooksOf(database.db).secrets, (await findEndpoint(database.db, body.id))?.headers ?? null);
+      // A line as shown keeps its value, a changed line replaces it, a removed line removes the header.
+      await site.send(staff, 'PATCH', `resources/endpoints/${body.id}`, {
+        headers: ['x-api-key: •••', 'X-New: second-value'],
+        schedule: [],
+        rate_limit: '',
+      });
+      expect(await storedHeaders()).toEqual({ 'x-api-key': 'first-value', 'x-new': 'second-value' });
+      expect(await facts()).toMatchObject({ schedule: null, header_names: ['x-api-key', 'x-new'], rate_limit: null });
+      const rotated = await site.act(staff, 'endpoints', 'rotate-secret', [body.id]);
+      expect(rotated.body.secret).toMatchObject({ label: 'Public key', value: expect.stringMatching(/^whpk_/) });
+      expect(rotated.body.secret.value).not.toBe(body.secret.value);
+      expect(site.answers.join()).not.toMatch(/first-value|second-value|whsk_/);
+    });
+
+    test.each([
+      ['schedule', { schedule: ['soon'] }],
+      ['headers', { headers: ['Host: example.com'] }],
+      ['headers', { headers: ['no colon'] }],
+      ['rate_limit', { rate_limit: 'fast' }],
+      ['signature', { signature: 'v2' }],
+    ])('a faulty %s is refused when an endpoint is created or changed', async (field, given) => {
+      const owner = await site.newUser();
+      const body = { owner: owner.id, url: 'https://fine.example.com/', events: ['*'], ...given };
+      const created = await site.send(staff, 'POST', 'resources/endpoints', body);
+      expect([created.status, created.body.errors?.[0]?.location?.[1]]).toEqual([422, field]);
+      const endpoint = await newEndpoint();
+      expect((await site.send(staff, 'PATCH', `resources/endpoints/${endpoint.id}`, given)).status).toBe(422);
     });
 
     test('are edited, and a refused URL changes nothing', async () => {

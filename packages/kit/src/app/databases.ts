@@ -1,3 +1,4 @@
+import { noSuchDatabase } from '../db/named-database.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Database } from '../db/db.ts';
 import { openDatabase } from '../db/open-database.ts';
@@ -31,7 +32,7 @@ export class Databases {
     const found = this.#open.get(name);
     if (found !== undefined) return found;
     if (this.#sources.has(name)) throw new Error(`The database "${name}" is not open yet: await app.ready() first.`);
-    throw new Error(`There is no database "${name}". The app has ${[...this.#sources.keys()].join(', ')}.`);
+    throw new Error(noSuchDatabase(name, [...this.#sources.keys()]));
   }
 
   get all(): Readonly<Record<string, Database>> {

@@ -1,10 +1,10 @@
 import type { ColumnSettings } from './column.ts';
 import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
+import { UUID_PATTERN } from './uuid.ts';
 
 const INT_MIN = -2_147_483_648;
 const INT_MAX = 2_147_483_647;
-const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 const BASE64_PATTERN = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$';
 
 type JsonSchema = Record<string, unknown>;

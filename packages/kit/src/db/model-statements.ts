@@ -1,3 +1,4 @@
+import { BoundedMap } from './bounded-map.ts';
 import type { ColumnSettings } from './column.ts';
 import { columnEncoder, type ColumnEncoder } from './column-codec.ts';
 import type { Model } from './model.ts';
@@ -31,7 +32,7 @@ export class ModelStatements {
   /** ` where "id" = $1`. */
   readonly select: string;
   readonly remove: string;
-  readonly #texts = new Map<string, string>();
+  readonly #texts = new BoundedMap<string, string>(SHAPES_MAX);
 
   constructor(model: Model) {
     const { table } = model;
@@ -64,7 +65,6 @@ export class ModelStatements {
     let text = this.#texts.get(shape);
     if (text === undefined) {
       text = compile();
-      if (this.#texts.size >= SHAPES_MAX) this.#texts.clear();
       this.#texts.set(shape, text);
     }
     return text;

@@ -1,3 +1,5 @@
+import { BoundedMap } from './bounded-map.ts';
+
 /** SQL split into code and what must be left alone: quoted text, quoted names and comments. */
 const TOKENS = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`|--[^\n]*|\/\*[\s\S]*?\*\/|\$(\d+)|[A-Za-z_][A-Za-z_0-9]*/g;
 
@@ -25,13 +27,12 @@ const WRITES = new Set([
 const TEXTS_MAX = 2000;
 
 class Memo<V> {
-  readonly #known = new Map<string, V>();
+  readonly #known = new BoundedMap<string, V>(TEXTS_MAX);
 
   get(text: string, compute: (text: string) => V): V {
     let value = this.#known.get(text);
     if (value === undefined) {
       value = compute(text);
-      if (this.#known.size >= TEXTS_MAX) this.#known.clear();
       this.#known.set(text, value);
     }
     return value;

@@ -1,4 +1,7 @@
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** A UUID of any version, in either case. As text, for JSON Schema. */
+export const UUID_PATTERN = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
+
+const UUID = new RegExp(UUID_PATTERN);
 
 /** Of any version, in either case. PostgreSQL fails a statement, and the transaction around it, that compares a uuid with any other text. */
 export function isUuid(text: string): boolean {

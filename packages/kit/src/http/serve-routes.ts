@@ -53,11 +53,11 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
       context.addContentTypeParser('*', (request, _payload, done) => readRawBody((request as KitRequest)[exchangeKey], done));
       for (const route of rawRoutes) serve(context, route);
     });
-  const strays = new Strays(host, served);
-  fastify.setErrorHandler((error, request, reply) => strays.fail(request, reply, error));
+  const unmatchedRequests = new UnmatchedRequests(host, served);
+  fastify.setErrorHandler((error, request, reply) => unmatchedRequests.fail(request, reply, error));
   // Inside a foreign server a plugin without a prefix has no 404s of its own: that server's stay in force.
   if (server === 'own' || fastify.prefix !== '')
-    fastify.setNotFoundHandler((request, reply) => strays.answer(request, reply, fastify.prefix));
+    fastify.setNotFoundHandler((request, reply) => unmatchedRequests.answer(request, reply, fastify.prefix));
 }
 
 /** JSON is UTF-8 (RFC 8259). */
@@ -69,7 +69,7 @@ function refuseCharset(headers: FastifyRequest['headers']): void {
 }
 
 /** Requests no route took: unknown addresses, wrong methods, URLs that cannot be decoded. */
-export class Strays {
+export class UnmatchedRequests {
   readonly #host: Host;
   readonly #plan: AnswerPlan;
   readonly #middleware: readonly Middleware[];

@@ -1,3 +1,4 @@
+import { noSuchDatabase } from '../../db/named-database.ts';
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
@@ -99,7 +100,7 @@ function sinkOf({ registry }: App): AuditSink {
 
 function databaseOf({ databases }: App, alias: string, context: CommandContext<App>): Database {
   const database = databases[alias];
-  if (database === undefined) context.fail(`There is no database "${alias}". The app has ${Object.keys(databases).join(', ')}.`);
+  if (database === undefined) context.fail(noSuchDatabase(alias, Object.keys(databases)));
   return database;
 }
 

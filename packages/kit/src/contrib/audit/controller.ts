@@ -1,3 +1,4 @@
+import { databaseNamed } from '../../db/named-database.ts';
 import type { Database } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
@@ -55,9 +56,7 @@ export class AuditController extends Controller {
 
   #db(databases: Readonly<Record<string, Database>>): Database {
     const { using, name } = this.constructor as typeof AuditController;
-    const database = databases[using];
-    if (database === undefined) throw new Error(`${name}.using: there is no database "${using}".`);
-    return database;
+    return databaseNamed(databases, using, `${name}.using`);
   }
 
   faults(app: App): readonly Fault[] {

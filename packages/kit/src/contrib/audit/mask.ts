@@ -1,14 +1,13 @@
+import { BoundedMap } from '../../db/bounded-map.ts';
 import { isSensitiveName, MASK } from '../../middleware/masking.ts';
 
 /** Names that were looked at before; bounded, because a client may choose the names in a JSON value. */
-const judged = new Map<string, boolean>();
-const JUDGED_MAX = 2000;
+const judged = new BoundedMap<string, boolean>(2000);
 
 function isSensitive(name: string): boolean {
   let sensitive = judged.get(name);
   if (sensitive === undefined) {
     sensitive = isSensitiveName(name);
-    if (judged.size >= JUDGED_MAX) judged.clear();
     judged.set(name, sensitive);
   }
   return sensitive;

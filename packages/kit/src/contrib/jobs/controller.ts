@@ -1,3 +1,4 @@
+import { databaseNamed } from '../../db/named-database.ts';
 import { secretOf } from '../../db/secrets.ts';
 import { Cursors } from '../../db/keyset/cursor.ts';
 import type { Database, Db } from '../../db/db.ts';
@@ -126,8 +127,6 @@ export class JobController extends Controller {
 
   #db({ databases }: Pick<Context, 'databases'>): Database {
     const { using, name } = this.constructor as typeof JobController;
-    const database = databases[using];
-    if (database === undefined) throw new Error(`${name}.using: there is no database "${using}".`);
-    return database;
+    return databaseNamed(databases, using, `${name}.using`);
   }
 }

@@ -1,3 +1,4 @@
+import { isUuid } from '../../db/uuid.ts';
 import { t, type Column } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
@@ -85,8 +86,4 @@ export async function unreferencedUploads(
     olderThan,
     limit,
   ]);
-}
-
-function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 }

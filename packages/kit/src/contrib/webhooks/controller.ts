@@ -1,3 +1,4 @@
+import { databaseNamed } from '../../db/named-database.ts';
 import type { Database, Db } from '../../db/db.ts';
 import type { User } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
@@ -317,10 +318,8 @@ export class WebhookEndpointController extends Controller {
   }
 
   #db({ databases }: Pick<Context, 'databases'>): Database {
-    const { using } = this.#options;
-    const database = databases[using];
-    if (database === undefined) throw new Error(`${this.#options.name}.using: there is no database "${using}".`);
-    return database;
+    const { using, name } = this.#options;
+    return databaseNamed(databases, using, `${name}.using`);
   }
 
   async #scope(context: Context): Promise<EndpointScope> {

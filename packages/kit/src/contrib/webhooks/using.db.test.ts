@@ -92,6 +92,6 @@ describeDatabases('webhooks in another database than the users', (database) => {
     const lost = await call('GET', '/lost');
     expect(lost.status).toBe(500);
     expect(JSON.stringify(lost.body)).not.toContain('elsewhere');
-    expect(kit.log.join('')).toContain('LostHooks.using: there is no database \\"elsewhere\\"');
+    expect(kit.log.join('')).toContain('LostHooks.using: There is no database \\"elsewhere\\"');
   });
 });

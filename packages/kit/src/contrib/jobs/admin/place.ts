@@ -1,6 +1,7 @@
 import type { AdminContext } from '../../../app/index.ts';
 import type { AdminState } from '../../../app/admin/shapes.ts';
 import type { Database } from '../../../db/db.ts';
+import { databaseNamed } from '../../../db/named-database.ts';
 import type { JobCatalog } from '../job-catalog.ts';
 import type { Job } from '../store.ts';
 
@@ -13,9 +14,7 @@ export interface AdminPlace {
 }
 
 export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
-  const found = databases[database];
-  if (found === undefined) throw new Error(`jobs({ databases }): there is no database "${database}".`);
-  return found;
+  return databaseNamed(databases, database, 'jobs({ databases })');
 }
 
 const TONES = { queued: 'neutral', running: 'info', succeeded: 'good', failed: 'bad', cancelled: 'warning' } as const;

@@ -2,13 +2,15 @@
 import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
 import type { Database } from '../../../db/db.ts';
+import { noSuchDatabase } from '../../../db/named-database.ts';
+import { isUuid } from '../../../db/uuid.ts';
 
 export type Context = CommandContext<App>;
 
 export async function databaseNamed(context: Context, alias: string): Promise<Database> {
   const { databases } = await context.app();
   const database = databases[alias];
-  if (database === undefined) context.fail(`There is no database "${alias}". The app has ${Object.keys(databases).join(', ')}.`);
+  if (database === undefined) context.fail(noSuchDatabase(alias, Object.keys(databases)));
   return database;
 }
 
@@ -19,7 +21,6 @@ export function wholeNumber(context: Context, option: string, text: string, min:
 }
 
 export function uuid(context: Context, option: string, text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))
-    context.fail(`${option} is ${JSON.stringify(text)}; use an id such as \`kit jobs list\` shows.`);
+  if (!isUuid(text)) context.fail(`${option} is ${JSON.stringify(text)}; use an id such as \`kit jobs list\` shows.`);
   return text.toLowerCase();
 }

@@ -2,6 +2,7 @@ import { adminCount, type AdminContext } from '../../../app/index.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import type { Database } from '../../../db/db.ts';
+import { databaseNamed } from '../../../db/named-database.ts';
 import type { ShownEndpoint } from './store.ts';
 import type { FailureReason } from '../delivery/delivery-outcome.ts';
 import { ownerNames } from '../endpoints/owners.ts';
@@ -16,9 +17,7 @@ export interface AdminPlace {
 }
 
 export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {
-  const found = databases[database];
-  if (found === undefined) throw new Error(`webhooks({ databases }): there is no database "${database}".`);
-  return found;
+  return databaseNamed(databases, database, 'webhooks({ databases })');
 }
 
 export function link({ suffix }: AdminPlace, resource: 'endpoints' | 'deliveries' | 'events', id: string, text: string): AdminLink {

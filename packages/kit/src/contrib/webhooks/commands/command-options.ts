@@ -2,13 +2,14 @@
 import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
 import type { Database } from '../../../db/db.ts';
+import { noSuchDatabase } from '../../../db/named-database.ts';
 
 type Context = CommandContext<App>;
 
 export async function databaseNamed(context: Context, alias: string): Promise<Database> {
   const { databases } = await context.app();
   const database = databases[alias];
-  if (database === undefined) context.fail(`There is no database "${alias}". The app has ${Object.keys(databases).join(', ')}.`);
+  if (database === undefined) context.fail(noSuchDatabase(alias, Object.keys(databases)));
   return database;
 }
 

@@ -1,3 +1,4 @@
+import { databaseNamed } from './command-options.ts';
 import { InvalidArgumentError, Option, type Command as CommanderCommand } from 'commander';
 import type { App, CommandContext } from '../../../app/index.ts';
 import { deliverDue, startWorker, type DeliverOptions } from '../delivery/deliver.ts';
@@ -25,10 +26,7 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
     .option('--database <alias>', 'the database to deliver from', 'default')
     .action(async (flags: DeliverFlags) => {
       const app = await context.app();
-      const { databases } = app;
-      const database = databases[flags.database];
-      if (database === undefined)
-        context.fail(`There is no database "${flags.database}". The app has ${Object.keys(databases).join(', ')}.`);
+      const database = await databaseNamed(context, flags.database);
       if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
       await app.monitor();
       const worker = await startWorker(database, optionsOf(flags));

@@ -1,5 +1,6 @@
 // How many requests each endpoint may have under way. A worker has a bounded number of slots, and a request to an endpoint that hangs would hold one
 // for the whole timeout: requests that take long leave their slot, and endpoints that are known to be slow share a bounded lane of their own.
+import { BoundedMap } from '../../../db/bounded-map.ts';
 import type { Claim } from './claim-store.ts';
 
 type Target = Pick<Claim['endpoint'], 'id' | 'owner_id'>;
@@ -28,11 +29,11 @@ export class EndpointPace {
   readonly #options: PaceOptions;
   readonly #busy = new Map<string, number>();
   /** Endpoints that answered fast, by the epoch of their owner then. */
-  readonly #fast = new Map<string, number>();
+  readonly #fast = new BoundedMap<string, number>(REMEMBERED_MAX);
   /** Endpoints whose last request was slow, with their owners. */
-  readonly #slowEndpoints = new Map<string, string>();
+  readonly #slowEndpoints = new BoundedMap<string, string>(REMEMBERED_MAX);
   /** Counts up when an endpoint of the owner turns out to be slow: what was known of the owner's fast ones has to be seen again. */
-  readonly #epochs = new Map<string, number>();
+  readonly #epochs = new BoundedMap<string, number>(REMEMBERED_MAX);
   readonly #slowByOwner = new Map<string, number>();
   #slow = 0;
 
@@ -121,11 +122,9 @@ export class EndpointPace {
 
   #rememberSlow({ id, owner_id: owner }: Target): void {
     if (!this.#slowEndpoints.has(id)) {
-      makeRoom(this.#epochs);
       this.#epochs.set(owner, (this.#epochs.get(owner) ?? 0) + 1);
     }
     this.#fast.delete(id);
-    makeRoom(this.#slowEndpoints);
     // Last in the order: the others get their turn first.
     this.#slowEndpoints.delete(id);
     this.#slowEndpoints.set(id, owner);
@@ -135,12 +134,6 @@ export class EndpointPace {
     const epoch = this.#epochs.get(owner) ?? 0;
     if (this.#fast.get(id) === epoch) return;
     this.#slowEndpoints.delete(id);
-    makeRoom(this.#fast);
     this.#fast.set(id, epoch);
   }
-}
-
-/** Forgets everything when there is too much: what is forgotten is unknown and soon seen again. */
-function makeRoom(map: Map<string, unknown>): void {
-  if (map.size >= REMEMBERED_MAX) map.clear();
 }

@@ -1,4 +1,5 @@
 // Sending one webhook over HTTP. `Transport` is the seam for another client; `httpTransport` is ours.
+import { BoundedMap } from '../../../db/bounded-map.ts';
 import { TextDecoder } from 'node:util';
 import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -215,12 +216,11 @@ export function decodeExcerpt(chunks: readonly Buffer[]): string {
 
 /** The static check is pure for a given policy, and most sends repeat a URL: parsing it costs more than signing does. */
 function remembering(check: (url: string) => AllowedURL | RefusedURL): (url: string) => AllowedURL | RefusedURL {
-  const known = new Map<string, AllowedURL | RefusedURL>();
+  const known = new BoundedMap<string, AllowedURL | RefusedURL>(CHECKED_URLS_MAX);
   return (url) => {
     const remembered = known.get(url);
     if (remembered !== undefined) return remembered;
     const result = check(url);
-    if (known.size >= CHECKED_URLS_MAX) known.clear();
     known.set(url, result);
     return result;
   };
