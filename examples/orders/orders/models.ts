@@ -17,7 +17,14 @@ export const orders = model(
     ...timestamps(),
     ...versioned(),
   },
-  { indexes: [{ columns: ['owner_id', 'id'] }, { columns: ['owner_id', 'status', '-id'] }] },
+  {
+    indexes: [
+      { columns: ['owner_id', 'id'] },
+      { columns: ['owner_id', 'status', '-id'] },
+      { columns: ['owner_id', 'created_at'] },
+      { columns: ['owner_id', 'total'] },
+    ],
+  },
 );
 
 export type Order = Row<typeof orders>;

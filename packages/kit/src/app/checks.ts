@@ -152,6 +152,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'An expansion shows 20 rows per parent because the relation does not say how many.',
     remedy: 'Say it: `many(…, { limit: 20 })`.',
   },
+  W008: {
+    title: 'A list reads a whole table',
+    explanation:
+      'A column that lists are filtered or ordered by, or that a to-many relation goes by, is served by no index. `kit doctor` and `kit inspect <resource>` find it; on PostgreSQL small tables are left out by their statistics.',
+    remedy: 'Add an index that begins with the column, or with the tenant and owner columns before it.',
+  },
   W010: {
     title: 'Unscoped in an app with tenants',
     explanation: 'Every caller of every tenant sees every row of the resource.',

@@ -11,6 +11,7 @@ import { createPostgresDatabase } from 'kit/testing';
 const bin = join(import.meta.dirname, '../../bin/kit.js');
 const kit = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
 const db = pathToFileURL(join(import.meta.dirname, '../db/index.ts')).href;
+const crud = pathToFileURL(join(import.meta.dirname, '../crud/index.ts')).href;
 const accounts = pathToFileURL(join(import.meta.dirname, '../contrib/accounts/index.ts')).href;
 
 // Every test starts several processes; on a busy machine each takes seconds.
@@ -145,6 +146,45 @@ describe('the route table', () => {
     expect(JSON.parse(json.stdout)).toMatchObject([
       { method: 'POST', path: '/v1/account/login', permission: 'allowAny', throttles: [{ name: 'login_client', rate: '20/min' }] },
     ]);
+  });
+
+  test('93: a resource is shown with its policy, fields, operations and statements; doctor finds the filter without an index', async () => {
+    const place = join(folder, 'resources');
+    await mkdir(place, { recursive: true });
+    await writeFile(
+      join(place, 'kit.config.ts'),
+      `import { createApp, isStaff } from ${JSON.stringify(kit)};
+import { CrudController, visibleTo } from ${JSON.stringify(crud)};
+import { createTable, migration, model, t } from ${JSON.stringify(db)};
+const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(200), rank: t.int(), cost: t.int().nullable() }, { indexes: [{ columns: ['rank'] }] });
+const migrations = [migration('0001_initial', [createTable('notes', notes.columns, { indexes: [{ columns: ['rank'] }] })])];
+class NoteController extends CrudController(notes, {
+  unscoped: true, permission: isStaff, fields: { cost: visibleTo(isStaff) }, filters: { title: ['eq'], rank: ['eq'] }, ordering: { by: ['rank'] },
+}) {}
+export default createApp({
+  database: ${JSON.stringify(`sqlite:${join(place, 'app.db')}`)},
+  modules: [{ name: 'notes', models: [notes], migrations }],
+  mount: { '/v1': { '/notes': NoteController } },
+});
+`,
+    );
+    const shown = await run(['inspect', 'notes'], { cwd: place });
+    expect(shown.code).toBe(0);
+    expect(shown.stdout).toMatch(/^note \(table notes, NoteController\): rows every row \(unscoped\)\.$/m);
+    expect(shown.stdout).toMatch(/^cost +isStaff +isStaff$/m);
+    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +1$/m);
+    expect(shown.stdout).toContain('W008 no index begins with notes.title (filter).');
+    expect((JSON.parse((await run(['inspect', '--json', 'note'], { cwd: place })).stdout) as { resource: string }[])[0]?.resource).toBe(
+      'note',
+    );
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    const doctor = await run(['doctor'], { cwd: place });
+    expect(doctor.code).toBe(0);
+    expect(doctor.stdout).toContain('warning resource note: W008 no index of notes serves title, the column of a filter.');
+    expect(doctor.stdout).not.toContain('serves rank');
+    const older = await run(['openapi', '--spec', '3.1'], { cwd: place });
+    expect((JSON.parse(older.stdout) as { openapi: string }).openapi).toBe('3.1.1');
+    expect(await run(['openapi', '--spec', '4'], { cwd: place })).toMatchObject({ code: 1, stdout: '' });
   });
 
   test('becomes an OpenAPI file that --check holds against the code', async () => {

@@ -3,6 +3,7 @@ import { cursorsOf } from '../app/cursors.ts';
 import type { App } from '../app/module.ts';
 import type { Db } from '../db/db.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
+import { isObserved } from '../db/query-observer.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -250,6 +251,7 @@ export class Operations {
     const url = exchangeOf(context.request).url;
     const mark = url.indexOf('?');
     const queryString = mark === -1 ? '' : url.slice(mark + 1);
+    this.#notePlan(context, shape);
     const { page, totalCount } = await readList(db, request, list, shape, {
       policy: this.policy,
       options: this.list.page,
@@ -285,6 +287,11 @@ export class Operations {
       ({ field, controller, path }) => field === 'restore' && controller === own.controller && path.startsWith(own.path),
     );
     return restore !== undefined && (await isPermitted(exchangeOf(context.request), restore, undefined));
+  }
+
+  /** For `X-Query-Plan`, where somebody listens. */
+  #notePlan(context: Context, shape: Shape): void {
+    if (isObserved()) exchangeOf(context.request).noteQueryPlan(unitFor(shape, []).plan);
   }
 
   /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
@@ -343,6 +350,7 @@ export class Operations {
     const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.parentRows(context, request, db, false))];
     const unit = this.#singleUnit(context, shape);
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
+    this.#notePlan(context, shape);
     const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
     if (needsRow) await context.authorize(wholeRow(unit, row));
     this.answerWith(context, item, this.#tag(unit, row));

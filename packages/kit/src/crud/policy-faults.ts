@@ -215,12 +215,14 @@ function computedFaults(policy: Policy, place: string): Fault[] {
   );
 }
 
-/** A unique value tells every caller that some row has it. */
-function uniqueFaults({ options, model, owner }: Policy, place: string): Fault[] {
+/** A unique value that clients send tells every caller that some row has it. */
+function uniqueFaults({ options, model, owner, statements }: Policy, place: string): Fault[] {
   const scoping = [options.tenant, owner?.column].filter((name) => name !== undefined) as string[];
   if (scoping.length === 0) return [];
+  const isSent = (name: string) =>
+    statements.byName.get(name)?.settings.readOnly !== true && (options.input === undefined || options.input.includes(name));
   return model.table.indexes
-    .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')))
+    .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')) && columns.some(isSent))
     .map(({ columns }) => ({
       id: 'W011',
       message: `${place}: "${columns.join(', ')}" is unique over all ${options.tenant === undefined ? 'owners' : 'tenants'}: a 409 tells that a foreign row exists.`,

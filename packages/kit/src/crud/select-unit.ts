@@ -121,6 +121,15 @@ export class SelectUnit {
     return (this.#joined ??= this.#tables.slice(1).map(({ policy }) => policy));
   }
 
+  /** What the statement does, in a few words: `orders join customer; batch items limit 50`. Never SQL, never values. */
+  get plan(): string {
+    const joins = this.#root.joins.map(({ edge }) => ` join ${edge.name}`).join('');
+    return [
+      `${this.#root.policy.model.name}${joins}`,
+      ...this.batches.map(({ edge, path }) => `batch ${[...path, edge.name].join('.')} limit ${edge.limit}`),
+    ].join('; ');
+  }
+
   columnsSql(): string {
     const own = this.#tables.flatMap(({ alias, prefix, columns }) =>
       [...columns].map((name) => `${alias}.${quoteName(name)}${prefix === '' ? '' : ` as ${quoteName(`${prefix}${name}`)}`}`),

@@ -1,17 +1,24 @@
+import { describeResources, type ResourceDescription } from '../../crud/describe-resource.ts';
 import type { CompiledRoute } from '../../http/index.ts';
 import { formatRate } from '../../throttle/index.ts';
 import type { CoreCommand } from '../core-command.ts';
+import type { CliContext } from '../context.ts';
 import { table } from '../terminal.ts';
 
 export const inspectCommand: CoreCommand = {
   name: 'inspect',
-  summary: 'list every route with its permission, scope and throttles',
+  summary: 'list every route with its permission, scope and throttles, or say all about one resource',
   configure(command, context) {
     command
-      .argument('[text]', 'only routes whose path, operation or controller contains this')
+      .argument('[text]', 'a resource or its table, or a part of a path, operation or controller')
       .addHelpText('after', '\nReads the route table; no database is opened.')
       .action(async (text?: string) => {
         const app = await context.bareApp();
+        const resources = describeResources(app).filter(({ resource, table: name }) => text === resource || text === name);
+        if (resources.length > 0)
+          return context.json
+            ? context.print(JSON.stringify(resources, null, 2))
+            : resources.forEach((each) => printResource(context, each));
         const routes = app.routes.filter((route) => text === undefined || searchable(route).includes(text.toLowerCase()));
         if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
         if (routes.length === 0)
@@ -23,6 +30,31 @@ export const inspectCommand: CoreCommand = {
       });
   },
 };
+
+/** Policy, fields by role, operations and what they cost. */
+function printResource(context: CliContext, described: ResourceDescription): void {
+  const { resource, table: name, controller, rows, fields, operations, unindexed } = described;
+  const print = ([head = '', ...lines]: readonly string[]) => {
+    context.print(context.paint('bold', head));
+    for (const line of lines) context.print(line);
+    context.print('');
+  };
+  context.print(`${context.paint('bold', resource)} (table ${name}, ${controller}): rows ${rows.join('; ')}.`);
+  context.print('');
+  print(
+    table(
+      ['FIELD', 'VISIBLE TO', 'WRITABLE BY'],
+      fields.map((field) => [field.name, field.visible_to, field.writable_by]),
+    ),
+  );
+  print(
+    table(
+      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'STATEMENTS'],
+      operations.map((each) => [each.name, each.method, each.path, each.permission, each.scope ?? '-', each.statements]),
+    ),
+  );
+  for (const { table: owner, column, usedBy } of unindexed) context.print(`W008 no index begins with ${owner}.${column} (${usedBy}).`);
+}
 
 function searchable(route: CompiledRoute): string {
   return `${route.method} ${route.path} ${route.operationId} ${route.controller}`.toLowerCase();

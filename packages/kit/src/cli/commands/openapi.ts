@@ -9,6 +9,7 @@ interface OpenApiCommandOptions {
   readonly check?: string;
   readonly mount?: string;
   readonly server?: string[];
+  readonly spec?: string;
 }
 
 export const openapiCommand: CoreCommand = {
@@ -20,8 +21,9 @@ export const openapiCommand: CoreCommand = {
       .option('--check <file>', 'fail unless the file holds exactly the current document')
       .option('--mount <prefix>', 'only the operations of one version, e.g. /v1')
       .option('--server <url...>', 'base addresses clients use')
+      .option('--spec <version>', '3.1 leaves QUERY operations out, for tools that do not know them; 3.2 has them')
       .addHelpText('after', '\nThe same routes always give the same text. No database is opened.')
-      .action(async ({ out, check, mount, server }: OpenApiCommandOptions) => {
+      .action(async ({ out, check, mount, server, spec }: OpenApiCommandOptions) => {
         const app = await context.bareApp();
         if (mount !== undefined && !app.routes.some((route) => route.mount === mount)) {
           context.fail(
@@ -34,6 +36,7 @@ export const openapiCommand: CoreCommand = {
           description: app.description,
           errorFormat: app.settings.errorFormat,
           mount,
+          spec: spec === undefined || isSpec(spec) ? spec : context.fail(`--spec is 3.1 or 3.2, not ${JSON.stringify(spec)}.`),
           webhooks: openApiWebhooks(app.modules),
           servers: server?.map((url) => ({ url })),
         });
@@ -51,3 +54,7 @@ export const openapiCommand: CoreCommand = {
       });
   },
 };
+
+function isSpec(text: string): text is '3.1' | '3.2' {
+  return text === '3.1' || text === '3.2';
+}

@@ -1,0 +1,48 @@
+import { expect, describe, test } from 'vitest';
+import { byName, CustomerController, ItemController, OrderController, shop as shopModule, startShop } from '../../test/crud/shop.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { deprecation } from '../middleware/index.ts';
+import { testApp } from '../testing/test-app.ts';
+
+describe('lists beside other parts of a request', () => {
+  test('18: Link has the pages beside the deprecation of the version', async () => {
+    const old = await startShop({
+      middleware: [deprecation()],
+      mount: {
+        '/v1': {
+          controllers: { '/orders': OrderController, '/customers': CustomerController, '/items': ItemController },
+          deprecated: { since: '2026-01-01', link: 'https://example.org/v2' },
+        },
+      },
+    });
+    try {
+      for (let made = 0; made < 3; made += 1) await old.call('ann', 'POST', 'orders', { item: 'x', quantity: 1, total: '1.00' });
+      const { headers, body } = await old.call('ann', 'GET', 'orders?limit=2');
+      expect(headers['link']).toContain(`<${body.next}>; rel="next"`);
+      expect(headers['link']).toContain('<https://example.org/v2>; rel="deprecation"');
+    } finally {
+      await old.close();
+    }
+  });
+
+  test('28: QUERY with a cookie needs no CSRF proof; its POST alias does', async () => {
+    const cookie: Authenticator = {
+      name: 'cookie',
+      securityScheme: { type: 'apiKey', in: 'cookie', name: 'session' },
+      authenticate: (request) => byName.authenticate({ ...request, headers: { 'x-user': request.headers['cookie'] } }),
+      verifyCsrf() {
+        throw coreErrors.permission_denied({ detail: 'no proof' });
+      },
+    };
+    await using site = await testApp({
+      authenticators: [cookie],
+      tenant: () => 'north',
+      mount: { '/v1': { '/orders': OrderController, '/customers': CustomerController, '/items': ItemController } },
+      modules: [shopModule],
+    });
+    const ask = async (method: string, url: string) =>
+      (await site.inject({ method: method as 'POST', url, headers: { cookie: 'ann' }, payload: { where: { status: 'open' } } })).statusCode;
+    expect([await ask('QUERY', '/v1/orders'), await ask('POST', '/v1/orders/query')]).toEqual([200, 403]);
+  });
+});
