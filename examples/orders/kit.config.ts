@@ -3,12 +3,14 @@ import { admin } from 'kit/admin';
 import { AccountController, accounts } from 'kit/contrib/accounts';
 import { ApiKeyController, ApiKeyRateThrottle, apiKeys } from 'kit/contrib/apikeys';
 import { audit, AuditController } from 'kit/contrib/audit';
+import { objectGrants } from 'kit/contrib/grants';
 import { JobController, jobs } from 'kit/contrib/jobs';
 import { uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { HealthController, requestId, requestLog, securityHeaders } from 'kit/middleware';
 import { clientThrottle } from 'kit/throttle';
 import { database, jobOptions, log, monitoring, uploadOptions, webhookOptions } from './config.ts';
+import { orderActions } from './orders/actions.ts';
 import { OrderController } from './orders/controller.ts';
 import { InvoiceController } from './orders/invoice-controller.ts';
 import { exportOrders } from './orders/export-orders.ts';
@@ -30,6 +32,7 @@ export default createApp({
     webhooks(webhookOptions()),
     jobs({ jobs: [exportOrders, nightlyReport], ...jobOptions() }),
     uploads(uploadOptions()),
+    objectGrants({ objects: [orderActions] }),
     orders(),
     admin(),
     ...monitoring(),

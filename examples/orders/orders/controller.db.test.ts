@@ -1,5 +1,6 @@
-import { AccountController, accounts, accountsOf, createUser } from 'kit/contrib/accounts';
+import { AccountController, accounts, accountsOf, addGroupMember, createGroup, createUser } from 'kit/contrib/accounts';
 import { ApiKeyController, apiKeys, createApiKey } from 'kit/contrib/apikeys';
+import { objectGrants } from 'kit/contrib/grants';
 import { diskStore, uploads } from 'kit/contrib/uploads';
 import { WebhookEndpointController, webhooks } from 'kit/contrib/webhooks';
 import { describeDatabases, testApp, type TestApp } from 'kit/testing';
@@ -8,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveSettings } from '../settings.ts';
+import { orderActions } from './actions.ts';
 import { OrderController as ByHand } from './by-hand/controller.ts';
 import { OrderController } from './controller.ts';
 import { orderResource } from './resource.ts';
@@ -27,7 +29,14 @@ describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
       folder = await mkdtemp(join(tmpdir(), 'kit-orders-'));
       test_ = await testApp({
         database: database.db,
-        modules: [accounts(), apiKeys(), webhooks(), uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }), orders()],
+        modules: [
+          accounts(),
+          apiKeys(),
+          webhooks(),
+          uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
+          objectGrants({ objects: [orderActions] }),
+          orders(),
+        ],
         services: [liveSettings],
         // The hand-written form brings no policy; the admin site still shows orders by it.
         ...(Orders === ByHand ? { resources: [orderResource] } : {}),
@@ -148,5 +157,69 @@ describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
         body: { code: 'insufficient_scope', required_scope: 'orders:write' },
       });
     });
+  });
+});
+
+describeDatabases('an order is shared', (database) => {
+  let test_: TestApp;
+  let folder = '';
+  const keys = new Map<string, string>();
+  const ids = new Map<string, string>();
+  let group = '';
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kit-orders-'));
+    test_ = await testApp({
+      database: database.db,
+      modules: [
+        accounts(),
+        apiKeys(),
+        webhooks(),
+        uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
+        objectGrants({ objects: [orderActions] }),
+        orders(),
+      ],
+      services: [liveSettings],
+      mount: { '/v1': { '/orders': OrderController, '/invoices': InvoiceController } },
+    });
+    const { db } = test_.app;
+    for (const name of ['ada', 'bob', 'cid', 'dan']) {
+      const user = await createUser(db, { username: name }, accountsOf(db).management(null));
+      ids.set(name, user.id);
+      keys.set(name, (await createApiKey(db, { user, name, scopes: ['orders:*'] })).raw);
+    }
+    group = (await createGroup(db, { name: 'billing' })).id;
+    await addGroupMember(db, group, ids.get('cid') as string);
+  });
+  afterAll(async () => {
+    await test_.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const call = async (who: string, method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object) => {
+    const headers = { 'x-api-key': keys.get(who) ?? '' };
+    const response = await test_.inject({ method, url: `/v1/orders${path}`, headers, ...(payload === undefined ? {} : { payload }) });
+    return { status: response.statusCode, body: response.body === '' ? undefined : response.json() };
+  };
+
+  test('with a colleague, who may look, and with a group, which may change it; nobody else sees it', async () => {
+    const { id } = (await call('ada', 'POST', '', { item: 'Filter paper', quantity: 1 })).body;
+    const shared = await call('ada', 'PUT', `/${id}/grants`, {
+      items: [
+        { subject: `user:${ids.get('bob')}`, set: 'viewer' },
+        { subject: `group:${group}`, set: 'editor' },
+      ],
+    });
+    expect(shared.status).toBe(200);
+    const seen = async (who: string) => (await call(who, 'GET', '')).body.items.length;
+    expect([await seen('ada'), await seen('bob'), await seen('cid'), await seen('dan')]).toEqual([1, 1, 1, 0]);
+    const refused = await call('bob', 'PATCH', `/${id}`, { quantity: 2 });
+    expect([refused.status, refused.body.action]).toEqual([403, 'change']);
+    expect((await call('cid', 'PATCH', `/${id}`, { quantity: 2 })).status).toBe(200);
+    expect((await call('cid', 'POST', `/${id}/pay`)).body.action).toBe('pay');
+    expect((await call('dan', 'GET', `/${id}`)).status).toBe(404);
+    expect((await call('cid', 'PUT', `/${id}/grants`, { subject: `user:${ids.get('dan')}`, set: 'viewer' })).status).toBe(403);
+    expect((await call('ada', 'DELETE', `/${id}/grants/${shared.body.items[0].id}`)).status).toBe(204);
+    expect((await call('bob', 'GET', `/${id}`)).status).toBe(404);
   });
 });

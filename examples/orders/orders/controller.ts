@@ -1,4 +1,5 @@
 import { all, coreErrors, hasScopes, isStaff, route } from 'kit';
+import { sharing } from 'kit/contrib/grants';
 import { accepted, acceptsJob, startJob } from 'kit/contrib/jobs';
 import { requireUpload } from 'kit/contrib/uploads';
 import { CrudController } from 'kit/crud';
@@ -12,7 +13,7 @@ const Invoice = z.object({ upload_id: z.uuid() });
 /** People come with a session, machines with a key that has the scope. */
 const permission = hasScopes({ allowUnscoped: true });
 
-export class OrderController extends CrudController(orderResource, {
+class Orders extends CrudController(orderResource, {
   permission,
   scope: 'orders',
   filters: { status: ['eq', 'in'], total: ['gte', 'lte'], created_at: ['gte', 'lt'], item: ['contains'] },
@@ -28,7 +29,10 @@ export class OrderController extends CrudController(orderResource, {
     update: false,
     destroy: false,
   },
-}) {
+}) {}
+
+/** With GET, PUT and DELETE of `/{id}/grants`: an order is shared by whoever holds `share`, with a colleague or a group. */
+export class OrderController extends sharing(Orders) {
   static override readonly tags = ['orders'];
 
   exportAll = route.post(

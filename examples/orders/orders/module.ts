@@ -9,7 +9,7 @@ import { orders as table } from './models.ts';
 export function orders(): Module {
   return {
     name: 'orders',
-    requires: ['accounts', 'webhooks', 'uploads'],
+    requires: ['accounts', 'webhooks', 'uploads', 'grants'],
     models: [table],
     migrations: [initial, invoice, version],
     errors: orderErrors,

@@ -1,5 +1,6 @@
 import { emit } from 'kit';
 import { uploadRelation } from 'kit/contrib/uploads';
+import { grants } from 'kit/contrib/grants';
 import { resource } from 'kit/crud';
 import { settings } from '../settings.ts';
 import { orderErrors } from './errors.ts';
@@ -18,6 +19,8 @@ const EVENTS: Readonly<Record<string, string>> = {
 /** Who may see and change which order, on every path that reaches one. */
 export const orderResource = resource(orders, {
   owner: 'owner_id',
+  /** The owner holds everything; a colleague or a group what the owner shared. */
+  access: grants(orders),
   version: 'version',
   relations: { invoice: uploadRelation('invoice_id') },
   input: ['item', 'quantity'],
@@ -54,5 +57,6 @@ export const orderResource = resource(orders, {
     const { id, owner_id, item, quantity, total, currency, status } = order;
     return { type, data: { id, item, quantity, total, currency, status }, audience: { owner: owner_id } };
   },
-  admin: { rows: true },
+  /** Support sees every order, shared with it or not. */
+  admin: { rows: true, access: false },
 });

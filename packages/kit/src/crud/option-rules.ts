@@ -65,7 +65,7 @@ export const resourceRules: Rules = {
   onChange: aFunction,
   audit: flag,
   events: either('true, false or a function', flag, aFunction),
-  admin: objectOf({ rows: required(aCondition), tenant: oneOf('all') }),
+  admin: objectOf({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
   using: filledText,
 };
 

@@ -181,7 +181,7 @@ export class Policy {
     if (known !== undefined) return known;
     const admin = this.adminRule(request);
     const parts = admin?.tenant === 'all' ? [] : this.#tenantPart(request);
-    if (admin !== undefined && this.options.access === undefined)
+    if (admin !== undefined && (this.options.access === undefined || admin.access === false))
       return this.#decide(request, [...parts, admin.rows as Where | boolean], rows);
     const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
     // Staff see what they were granted: the admin site is one more path to the rows.
@@ -202,6 +202,7 @@ export class Policy {
   /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
   async writeScope(request: CrudRequest, rows: RowState = 'live'): Promise<WriteScope> {
     const scope = await this.scope(request, rows);
+    if (this.adminRule(request)?.access === false) return scope;
     const action = this.options.access?.actionOf(request.action);
     if (action === undefined || action === null || action === VIEW) {
       // A write that no action is named for is not let through: start-up refuses such operations.

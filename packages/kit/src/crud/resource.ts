@@ -161,8 +161,11 @@ export interface ResourceOptions<
   readonly audit?: boolean;
   /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function says what and to whom. */
   readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
-  /** What staff see in the admin site; absent: not there. */
-  readonly admin?: { readonly rows: true | Where<C>; readonly tenant?: 'all' };
+  /**
+   * What staff see in the admin site; absent: not there. With `access`, those who are no superusers see what they own or were granted;
+   * `access: false` says on purpose that staff see the rows whatever they were granted.
+   */
+  readonly admin?: { readonly rows: true | Where<C>; readonly tenant?: 'all'; readonly access?: false };
   /** The database's alias; `default` unless given. */
   readonly using?: string;
 }
