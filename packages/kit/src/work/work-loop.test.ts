@@ -38,7 +38,7 @@ function rowsFor(concurrency: number, run: (row: Row) => Promise<void>) {
       },
       claimFailed: () => undefined,
     },
-    { concurrency, pollIntervalMs: 10 },
+    { concurrency, pollIntervalMs: 10, roundsAhead: 3 },
   );
   return {
     loop,

@@ -27,6 +27,8 @@ export interface WorkLoopOptions {
   readonly pollIntervalMs: number;
   /** An earlier look than the poll interval says, where something is known to become due: milliseconds from now. */
   readonly nextDueMs?: () => number;
+  /** For runs that may be over at once: how many rounds of the slots a claim may ask for ahead when they are. None unless given. */
+  readonly roundsAhead?: number;
 }
 
 export interface RunOnceOptions<Claim> {
@@ -37,9 +39,9 @@ export interface RunOnceOptions<Claim> {
 }
 
 /** Results that may wait to be stored, in multiples of the slots: while one batch is written, the next comes together. */
-const UNSTORED_ROUNDS_MAX = 10;
-/** A claim asks for at most so many rounds of the slots ahead: further rows are left for other workers. */
-const ROUNDS_AHEAD_MAX = 3;
+const UNSTORED_ROUNDS_MAX = 4;
+/** And this many for each round that is claimed ahead, so that the next claim need not wait for the disk. */
+const UNSTORED_ROUNDS_AHEAD = 2;
 /** A claim whose slot did not become free after all is given back after this long. */
 const PATIENCE_MS = 1000;
 /** While most slots are busy, free ones are gathered this long, so that one claim fills several. */
@@ -170,8 +172,10 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
 
   /** None while rounds of results are waiting: a worker that cannot write must not go on claiming. */
   #free(): number {
-    const { concurrency } = this.#options;
-    return this.#unstored >= UNSTORED_ROUNDS_MAX * concurrency ? 0 : concurrency - this.#inFlight - this.#ready.length;
+    const { concurrency, roundsAhead = 0 } = this.#options;
+    return this.#unstored >= (UNSTORED_ROUNDS_MAX + UNSTORED_ROUNDS_AHEAD * roundsAhead) * concurrency
+      ? 0
+      : concurrency - this.#inFlight - this.#ready.length;
   }
 
   /** As many as there are free slots, and as will be when the answer is here: the slots would be empty for as long as a claim takes. */
@@ -183,14 +187,15 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     const beganAt = performance.now();
     // With a limit, what is claimed is what is run.
     const claims = await this.#work.claim(max === Infinity ? free + this.#ahead : Math.min(free, max));
-    this.#ahead = this.#inFlight === 0 ? this.#aheadOfIdle(performance.now() - beganAt) : this.#ended - ended;
+    this.#ahead = Math.max(this.#ended - ended, this.#inFlight === 0 ? this.#aheadOfIdle(performance.now() - beganAt) : 0);
     return claims;
   }
 
   /** All slots were empty while a claim was made: as many more as runs of the last round fit into that time. */
   #aheadOfIdle(claimMs: number): number {
     const { runs, tookMs } = this.#round;
-    return Math.min(ROUNDS_AHEAD_MAX * this.#options.concurrency, Math.floor((runs * claimMs) / Math.max(tookMs, 1)));
+    const { concurrency, roundsAhead = 0 } = this.#options;
+    return Math.min(roundsAhead * concurrency, Math.floor((runs * claimMs) / Math.max(tookMs, 1)));
   }
 
   #take(claims: readonly Claim[]): void {

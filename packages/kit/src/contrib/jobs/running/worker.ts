@@ -22,6 +22,8 @@ export interface WorkerOptions {
   readonly pollIntervalMs?: number;
 }
 
+/** Jobs may be over at once. More rounds ahead would keep rows from other workers for little gain. */
+const ROUNDS_AHEAD = 3;
 /** After a stop, handlers see an aborted signal and get this long before their jobs are given back. */
 const LAST_GRACE_MS = 1500;
 
@@ -126,7 +128,7 @@ export class JobWorker {
         release: (claims) => this.#release(claims),
         claimFailed: (error, retryInMs) => log.warn({ err: error, queue, retry_in_ms: retryInMs }, 'ready jobs could not be claimed'),
       },
-      { concurrency, pollIntervalMs },
+      { concurrency, pollIntervalMs, roundsAhead: ROUNDS_AHEAD },
     );
   }
 
