@@ -52,6 +52,7 @@ class ControllerFaults {
     this.#idempotency();
     this.#actions();
     const { policy, options } = this.#operations;
+    this.#import();
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
@@ -279,6 +280,26 @@ class ControllerFaults {
     const { policy, options } = this.#operations;
     if (options.restore === true && policy.softDelete === undefined)
       this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
+  }
+
+  /** Upserts find rows by a column that clients send and that no two rows of a caller share. */
+  #import(): void {
+    const { policy, options, input } = this.#operations;
+    const by = options.import?.by;
+    if (by === undefined) return;
+    const { tenant } = policy.options;
+    const scoping = new Set([tenant as string | undefined, policy.owner?.column, this.#operations.parent?.edge.column]);
+    const isUniqueWithin = policy.model.table.indexes.some(
+      ({ columns, unique }) => unique && columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
+    );
+    if (!input.includes(by))
+      this.#add('E012', `import.by names no column "${by}" that clients send.`, didYouMean(by, input).trim() || undefined);
+    else if (!isUniqueWithin && !isUnique(policy, by))
+      this.#add(
+        'E014',
+        `import.by has "${by}", which is not unique.`,
+        'Declare it: t.…().unique(), or a unique index of it and the owner.',
+      );
   }
 
   #lists(): void {

@@ -20,6 +20,7 @@ import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bu
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
 import { mediaTypes } from './export.ts';
+import { importParameters, ImportSchema } from './import.ts';
 import { MetaSchema } from './meta.ts';
 import { statsParameters, statsSchema } from './stats.ts';
 import { controllerFaults } from './controller-faults.ts';
@@ -35,6 +36,7 @@ import {
   listQuery,
   pageQuery,
   pageSchema,
+  plainQuery,
   queryBody,
   shapeQuery,
   statsQuery,
@@ -338,6 +340,25 @@ class RouteBuilder {
       };
       yield* this.#route('export', 'GET', '/export', 'read', facts, exporter.handle);
     }
+    const { importer } = operations;
+    if (importer !== undefined) {
+      const { formats, bytesMax } = importer.options;
+      const types = [...formats.map((format) => mediaTypes[format]), 'multipart/form-data'];
+      const facts = {
+        ...parentParams,
+        query: lazyQuery(() => plainQuery(importParameters(importer.options))),
+        body: raw(types, { stream: true, bytesMax }),
+        response: ImportSchema,
+        status: 201,
+        responses: {
+          201: { description: 'All rows are written.' },
+          200: { description: 'A dry run: nothing is written.', response: ImportSchema },
+        },
+        raises: [coreErrors.conflict],
+        timeoutMs: 0,
+      };
+      yield* this.#route('import', 'POST', '/import', 'write', facts, importer.handle);
+    }
   }
 
   *#bulkRoutes(
@@ -439,7 +460,8 @@ class RouteBuilder {
     const options: Route['options'] = {
       ...facts,
       ...this.#scope(access),
-      ...this.#idempotent(method, access, permission),
+      // A file is read while it arrives: there is nothing to compare two requests by.
+      ...(name === 'import' ? {} : this.#idempotent(method, access, permission)),
       ...more,
       permission,
       metadata: {

@@ -11,6 +11,7 @@ import type { Schema } from '../http/schema.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { ExportOptions, FileFormat } from './export.ts';
 import type { BulkOptions } from './bulk.ts';
+import type { ImportOptions } from './import.ts';
 import type { CustomFilter } from './filter.ts';
 import type { ListPage } from './list.ts';
 import type { PageOptions } from './page-options.ts';
@@ -102,6 +103,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly idempotency?: 'optional' | 'required' | false;
   /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
   readonly bulk?: B;
+  /** `POST /import`: all rows of a file, or none. */
+  readonly import?: ImportOptions<Name<C>>;
   /** `GET /stats`: counts, sums and means by groups. */
   readonly stats?: StatsOptions<Name<C>>;
   /** `GET /meta`: what a caller may see, send and do. */

@@ -9,6 +9,7 @@ export { visibleTo, writableBy, type FieldRule } from './field-rule.ts';
 export { filter, type CustomFilter } from './filter.ts';
 export { avg, count, countDistinct, max, min, sum, type Metric, type MetricKind } from './metric.ts';
 export type { StatsOptions } from './stats.ts';
+export type { ImportOptions, ImportResult } from './import.ts';
 export type { ListPage } from './list.ts';
 export type { CountMode, PageOptions } from './page-options.ts';
 export { many, one, type ManyOptions, type Relation, type Relations, type ToMany, type ToOne } from './relation.ts';

@@ -17,6 +17,9 @@ export const limits = Object.freeze({
   /** Rows that one request may read for its expansions: page × limits per parent. */
   expandRows: 10_000,
   countUpTo: 1_000,
+  importBytes: 10 * 1024 * 1024,
+  importRows: 10_000,
+  importFaults: 50,
   statsGroups: 3,
   statsMetrics: 10,
   statsRows: 1_000,

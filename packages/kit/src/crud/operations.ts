@@ -22,6 +22,7 @@ import type { AnyCrudOptions } from './crud-options.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import { Exporter } from './export.ts';
+import { Importer } from './import.ts';
 import { describeResource } from './meta.ts';
 import { Stats } from './stats.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
@@ -77,12 +78,14 @@ export class Operations {
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
 
   readonly exporter: Exporter | undefined;
+  readonly importer: Importer | undefined;
   readonly stats: Stats | undefined;
 
   constructor(resource: AnyResource, options: AnyCrudOptions) {
     this.resource = resource;
     this.options = options;
     this.exporter = options.export === undefined ? undefined : new Exporter(this, options.export);
+    this.importer = options.import === undefined ? undefined : new Importer(this, options.import);
     this.stats = options.stats === undefined ? undefined : new Stats(this, options.stats);
   }
 
@@ -215,6 +218,15 @@ export class Operations {
     const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
     return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
   };
+
+  /** What the address and the permission say of every row an import writes. */
+  fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'> {
+    const { parent } = this;
+    return {
+      ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
+      ...(exchangeOf(context.request).verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
+    };
+  }
 
   readonly describe = async (context: Context): Promise<Item> => {
     const meta = await describeResource(this, context);

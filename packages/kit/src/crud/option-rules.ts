@@ -113,6 +113,7 @@ export const controllerRules: Rules = {
   restore: flag,
   idempotency: oneOf('optional', 'required', false),
   bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
+  import: objectOf({ formats: required(fileFormats), by: filledText, bytesMax: wholeNumber(1), rowsMax: wholeNumber(1, 100_000) }),
   stats: objectOf({
     by: names,
     metrics: required(recordOf(rule("a metric such as count() or sum('total')", isMetric))),

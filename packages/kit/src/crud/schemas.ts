@@ -236,6 +236,11 @@ export function exportQuery(list: ListDeclaration, formats: readonly string[]): 
   });
 }
 
+/** Parameters that are no filters. */
+export function plainQuery(own: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  return rawQuery(own);
+}
+
 /** Every parameter of stats: filters, search and what `own` adds. */
 export function statsQuery(list: ListDeclaration, own: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
   return rawQuery({ ...own, ...rowProperties({ ...list, ordering: undefined }) });

@@ -1,0 +1,427 @@
+import { Readable } from 'node:stream';
+import { setImmediate as yieldLoop } from 'node:timers/promises';
+import type { Db } from '../db/db.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { type FieldError, isKitError } from '../errors/kit-error.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { filePart, type MultipartFile, readMultipart } from '../http/multipart.ts';
+import type { QueryValues } from '../http/query-string.ts';
+import type { JsonSchema, Schema } from '../http/schema.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import { type BulkItem, BulkWriter, type KeyedItem } from './bulk-write.ts';
+import type { CrudRequest, Visibility } from './crud-request.ts';
+import { type FileFormat, mediaTypes } from './export.ts';
+import { cellValue, NO_JSON } from './import-row.ts';
+import { limits } from './limits.ts';
+import type { Context, ListAccess } from './list-access.ts';
+import type { Policy } from './policy.ts';
+import { type FileRow, readFile } from './read-file.ts';
+import { bodySchemas } from './schemas.ts';
+import type { Item } from './select-unit.ts';
+import type { Writer, WriteOptions } from './write.ts';
+import { checkReferences, isWritableByRequest, referencesOf } from './write-checks.ts';
+
+export interface ImportOptions<N extends string = string> {
+  readonly formats: readonly FileFormat[];
+  /** The column that `mode=upsert` finds rows by, unique among the rows a caller sees. */
+  readonly by?: N;
+  /** 10 MB unless given. */
+  readonly bytesMax?: number;
+  /** 10,000 unless given. */
+  readonly rowsMax?: number;
+}
+
+/** What an import works with, besides what lists do. */
+export interface ImportAccess extends ListAccess {
+  readonly input: readonly string[];
+  readonly writer: Writer;
+  fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'>;
+}
+
+export interface ImportResult {
+  readonly created: number;
+  readonly updated: number;
+  readonly dry_run: boolean;
+  /** Columns of the file that are known and not taken from clients. */
+  readonly ignored: readonly string[];
+}
+
+interface Parameters {
+  readonly format: FileFormat | undefined;
+  readonly isDryRun: boolean;
+  readonly isUpsert: boolean;
+}
+
+const BATCH_ROWS = 100;
+
+/**
+ * `POST /import`: all rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in
+ * one, through the pipeline of every other write, and lets other requests run between its batches.
+ */
+export class Importer {
+  readonly #access: ImportAccess;
+  readonly options: Required<Pick<ImportOptions, 'formats' | 'bytesMax' | 'rowsMax'>> & Pick<ImportOptions, 'by'>;
+
+  constructor(access: ImportAccess, given: ImportOptions) {
+    this.#access = access;
+    this.options = { ...given, bytesMax: given.bytesMax ?? limits.importBytes, rowsMax: given.rowsMax ?? limits.importRows };
+  }
+
+  readonly handle = async (context: Context): Promise<ImportResult> => {
+    const access = this.#access;
+    const { policy } = access;
+    const request = await access.request(context, 'create');
+    const visibility = (await access.visibilityOf(request))(policy);
+    const parameters = this.#parameters(context.query as QueryValues);
+    const db = policy.database(request);
+    await access.parentRows(context, request, db, true);
+    await policy.scope(request);
+    const { body, format } = await this.#file(context, parameters.format);
+    const reader = new RowReader(access, visibility, request, this.options.rowsMax);
+    let items: readonly BulkItem[];
+    try {
+      items = await reader.read(body, format);
+    } finally {
+      body.destroy();
+    }
+    const keys = parameters.isUpsert ? reader.keys(items, this.#by) : undefined;
+    reader.finish();
+    await this.#checkReferences(db, request, items);
+    const written = await this.#write(db, request, items, keys, access.fixedOptions(context), parameters.isDryRun);
+    if (parameters.isDryRun) context.reply.code(200);
+    return { ...written, dry_run: parameters.isDryRun, ignored: reader.ignored };
+  };
+
+  get #by(): ModelColumn {
+    return this.#access.policy.statements.column(this.options.by as string);
+  }
+
+  #parameters(given: QueryValues): Parameters {
+    const { formats, by } = this.options;
+    const faults: FieldError[] = [];
+    const choices: Readonly<Record<string, readonly string[]>> = {
+      format: formats,
+      dry_run: ['true', 'false'],
+      mode: by === undefined ? ['create'] : ['create', 'upsert'],
+    };
+    for (const [name, value] of Object.entries(given)) {
+      const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
+      if (known === undefined)
+        faults.push({
+          location: ['query', name.slice(0, 100)],
+          code: 'unknown_field',
+          message: `Unknown parameter.${didYouMean(name, Object.keys(choices))}`,
+        });
+      else if (!known.includes(value as string))
+        faults.push({ location: ['query', name], code: 'invalid', message: `Give one of ${known.join(', ')}.` });
+    }
+    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+    return {
+      format: given['format'] as FileFormat | undefined,
+      isDryRun: given['dry_run'] === 'true',
+      isUpsert: given['mode'] === 'upsert',
+    };
+  }
+
+  get #usual(): FileFormat {
+    return this.options.formats[0] as FileFormat;
+  }
+
+  /** The bytes of the file and its format: as the parameter says, else as the media type or the name does. */
+  async #file(context: Context, wanted: FileFormat | undefined): Promise<{ readonly body: Readable; readonly format: FileFormat }> {
+    const contentType = context.request.headers['content-type'] ?? '';
+    const type = (contentType.split(';', 1)[0] as string).trim().toLowerCase();
+    const { formats } = this.options;
+    if (type !== 'multipart/form-data') {
+      const format = wanted ?? formats.find((each) => mediaTypes[each] === type) ?? this.#usual;
+      return { body: context.body as Readable, format };
+    }
+    const form = await readMultipart(context.body as Readable, contentType, { file: filePart() });
+    if (form.issues !== undefined)
+      throw coreErrors.validation_error({
+        errors: form.issues.map(({ code = 'invalid', message, path = [] }) => ({ location: ['body', ...path.map(String)], code, message })),
+      });
+    const { name, mediaType, bytes } = form.value['file'] as MultipartFile;
+    const named = formats.find((each) => mediaTypes[each] === mediaType) ?? (/\.(?:jsonl|ndjson)$/i.test(name) ? 'jsonl' : 'csv');
+    const format = wanted ?? named;
+    if (!formats.includes(format)) throw coreErrors.unsupported_media_type({ detail: `This operation takes ${formats.join(', ')}.` });
+    return { body: Readable.from([bytes]), format };
+  }
+
+  async #checkReferences(db: Db, request: CrudRequest, items: readonly BulkItem[]): Promise<void> {
+    const checks = await referencesOf(
+      this.#access.policy,
+      request,
+      items.map(({ values }) => values),
+      items.map(({ at }) => at),
+    );
+    try {
+      await checkReferences(db, checks);
+    } catch (error) {
+      if (!isKitError(error) || error.errors === undefined) throw error;
+      throw coreErrors.validation_error({ errors: error.errors.slice(0, limits.importFaults) });
+    }
+  }
+
+  async #write(
+    db: Db,
+    request: CrudRequest,
+    items: readonly BulkItem[],
+    keys: ReadonlyMap<BulkItem, unknown> | undefined,
+    given: Pick<WriteOptions, 'fixed' | 'authorize'>,
+    isDryRun: boolean,
+  ): Promise<Pick<ImportResult, 'created' | 'updated'>> {
+    const bulk = new BulkWriter(this.#access.writer);
+    const options = { ...given, via: 'import' as const };
+    const count = async (_tx: Db, rows: readonly Item[]) => rows.length;
+    let created = 0;
+    let updated = 0;
+    try {
+      await db.transaction(async (tx) => {
+        for (let start = 0; start < items.length; start += BATCH_ROWS) {
+          const batch = items.slice(start, start + BATCH_ROWS);
+          const existing = keys === undefined ? new Map<string, Item>() : await this.#existing(tx, request, batch, keys, given);
+          const found = (item: BulkItem) => (keys === undefined ? undefined : existing.get(String(this.#by.encode(keys.get(item)))));
+          const fresh = batch.filter((item) => found(item) === undefined);
+          const known: KeyedItem[] = batch.flatMap((item) => {
+            const row = found(item);
+            if (row === undefined) return [];
+            const { key } = this.#access.policy;
+            return [{ ...item, values: item.values, key: { column: key, value: row[key.name] } }];
+          });
+          if (fresh.length > 0) created += await bulk.create(tx, request, fresh, options, count);
+          if (known.length > 0) updated += await bulk.update(tx, request, known, false, options, count);
+          // Statements on SQLite run on this thread: others get their turn between batches.
+          await yieldLoop();
+        }
+        if (isDryRun) throw new Undone();
+      });
+    } catch (error) {
+      if (!(error instanceof Undone)) throw error;
+    }
+    return { created, updated };
+  }
+
+  /** Rows of the batch that are there already, among those the caller sees. */
+  async #existing(
+    tx: Db,
+    request: CrudRequest,
+    batch: readonly BulkItem[],
+    keys: ReadonlyMap<BulkItem, unknown>,
+    { fixed }: Pick<WriteOptions, 'fixed'>,
+  ): Promise<Map<string, Item>> {
+    const { policy, writer } = this.#access;
+    const column = this.#by;
+    const scope = await policy.writeScope({ ...request, action: 'update' });
+    const rows = await writer.rows.selectMany(
+      tx,
+      scope,
+      column,
+      batch.map((item) => keys.get(item)),
+      fixed === undefined ? {} : { fixed },
+    );
+    return new Map(rows.map((row) => [String(column.encode(row[column.name])), row]));
+  }
+}
+
+/** A dry run did everything; nothing of it stays. */
+class Undone extends Error {}
+
+/** The first phase: reads and checks rows, and notes what is wrong with them. */
+class RowReader {
+  readonly #access: ImportAccess;
+  readonly #request: CrudRequest;
+  readonly #rowsMax: number;
+  readonly #faults: FieldError[] = [];
+  readonly #ignored = new Set<string>();
+  readonly #input: ReadonlySet<string>;
+  readonly #known: ReadonlySet<string>;
+
+  constructor(access: ImportAccess, visibility: Visibility, request: CrudRequest, rowsMax: number) {
+    this.#access = access;
+    this.#request = request;
+    this.#rowsMax = rowsMax;
+    this.#input = new Set(access.input);
+    this.#known = new Set(knownColumns(access.policy, visibility));
+  }
+
+  get ignored(): string[] {
+    return [...this.#ignored];
+  }
+
+  async read(body: Readable, format: FileFormat): Promise<BulkItem[]> {
+    const { policy } = this.#access;
+    const file = await readFile(body, format);
+    if (file.header !== undefined) await this.#header(file.header);
+    const schema = bodySchemas(policy, this.#access.input).create['~standard'];
+    const items: BulkItem[] = [];
+    let count = 0;
+    for await (const row of file.rows) {
+      count += 1;
+      if (count > this.#rowsMax)
+        throw coreErrors.body_too_large({
+          detail: `The file has more than ${this.#rowsMax} rows.`,
+          extensions: { rows_max: this.#rowsMax },
+        });
+      if (this.#faults.length >= limits.importFaults) break;
+      const item = await this.#row(row, file.header !== undefined, schema.validate);
+      if (item !== undefined) items.push(item);
+      if (count % BATCH_ROWS === 0) await yieldLoop();
+    }
+    if (file.header === undefined) await this.#refuseUnwritable([...new Set(items.flatMap(({ sent }) => sent))]);
+    return items;
+  }
+
+  async #header(header: readonly string[]): Promise<void> {
+    for (const [index, name] of header.entries()) {
+      if (header.indexOf(name) !== index) this.#refuse(['body', 1, name], 'duplicate', 'The header has this column twice.');
+      else this.#takes(name, 1);
+    }
+    await this.#refuseUnwritable(header.filter((name) => this.#input.has(name)));
+  }
+
+  /** What nobody may write by this request is refused before any row is looked at. Rules about rows are decided on each. */
+  async #refuseUnwritable(names: readonly string[]): Promise<void> {
+    const { policy } = this.#access;
+    const refused: string[] = [];
+    for (const name of names) {
+      const permission = policy.options.fields?.[name]?.writableBy;
+      if (permission !== undefined && !permission.mayNeedObject && !(await isWritableByRequest(policy, this.#request, [name])))
+        refused.push(name);
+    }
+    if (refused.length > 0)
+      throw coreErrors.permission_denied({ detail: `You may not write ${refused.join(', ')}.`, extensions: { fields: refused } });
+  }
+
+  /** Whether the column is taken. Known ones that are not are listed, unknown ones are faults. */
+  #takes(name: string, row: number): boolean {
+    if (this.#input.has(name)) return true;
+    if (this.#known.has(name) || this.#isRelated(name)) this.#ignored.add(name);
+    else this.#refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
+    return false;
+  }
+
+  /** `customer.name`, or the relation of a JSON line: an export with `expand` has them. */
+  #isRelated(name: string): boolean {
+    return this.#access.list.expand.has(name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : name);
+  }
+
+  async #row(row: FileRow, isCsv: boolean, validate: (value: unknown) => unknown): Promise<BulkItem | undefined> {
+    const { number } = row;
+    if (row.fault !== undefined) {
+      this.#refuse(['body', number], 'invalid', `This row ${row.fault}.`);
+      return undefined;
+    }
+    const given = isCsv ? this.#cells(row.values, number) : this.#members(row.values, number);
+    const result = (await validate(given)) as {
+      value?: Item;
+      issues?: readonly { message: string; code?: string; path?: readonly unknown[] }[];
+    };
+    if (result.issues !== undefined) {
+      for (const { message, code = 'invalid', path = [] } of result.issues) {
+        const isMissing = path.length > 0 && given[String(path[0])] === undefined;
+        this.#refuse(
+          ['body', number, ...path.map(String)],
+          isMissing ? 'required' : code,
+          isMissing ? 'Required.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`,
+        );
+      }
+      return undefined;
+    }
+    // The schema lets the database fill a default where null was given; a file that says NULL means it where the column may be.
+    const values = { ...(result.value as Item) };
+    for (const [name, value] of Object.entries(given)) {
+      const { nullable, settings } = this.#column(name);
+      if (value === null && values[name] === undefined && (nullable || settings.kind === 'json')) values[name] = null;
+    }
+    return { values, sent: Object.keys(given), at: ['body', number] };
+  }
+
+  #column(name: string): ModelColumn {
+    return this.#access.policy.statements.column(name);
+  }
+
+  #cells(cells: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
+    const given: Record<string, unknown> = {};
+    for (const name of this.#input) {
+      if (!Object.hasOwn(cells, name)) continue;
+      const text = cells[name] as string | null;
+      const column = this.#column(name);
+      if (text === null) {
+        if (column.nullable) given[name] = null;
+        continue;
+      }
+      const value = cellValue(this.#access.policy.shown.get(name)?.settings ?? column.settings, text);
+      if (value === NO_JSON) this.#refuse(['body', number, name], 'invalid', 'Must be JSON.');
+      else given[name] = value;
+    }
+    return given;
+  }
+
+  #members(members: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(members).filter(([name]) => this.#takes(name, number)));
+  }
+
+  /** What each row is found by; every row needs one, and no two the same. */
+  keys(items: readonly BulkItem[], by: ModelColumn): ReadonlyMap<BulkItem, unknown> {
+    const keys = new Map<BulkItem, unknown>();
+    const seen = new Map<string, number>();
+    for (const item of items) {
+      const value = item.values[by.name];
+      const number = item.at[1] as number;
+      if (value === null || value === undefined) this.#refuse(['body', number, by.name], 'required', 'Required: rows are found by it.');
+      else {
+        const text = String(by.encode(value));
+        const first = seen.get(text);
+        if (first !== undefined) this.#refuse(['body', number, by.name], 'duplicate', `Row ${first} has the same value.`);
+        seen.set(text, first ?? number);
+        keys.set(item, value);
+      }
+    }
+    return keys;
+  }
+
+  #refuse(location: readonly (string | number)[], code: string, message: string): void {
+    if (this.#faults.length < limits.importFaults) this.#faults.push({ location, code, message });
+  }
+
+  finish(): void {
+    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
+  }
+}
+
+/** What the caller may see: columns and computed fields. An export has them. */
+function knownColumns(policy: Policy, visibility: Visibility): string[] {
+  return [
+    ...[...policy.shown.values()]
+      .filter((shown) => policy.sees(visibility, shown) !== false || shown.rule?.hidden === 'null')
+      .map(({ name }) => name),
+    ...Object.keys(policy.options.computed ?? {}),
+  ];
+}
+
+export function importParameters({ formats, by }: ImportOptions): Record<string, JsonSchema> {
+  return {
+    format: { type: 'string', enum: [...formats], description: 'As the media type says unless given.' },
+    dry_run: { type: 'boolean', default: false, description: 'Does everything, hooks included, and undoes it.' },
+    mode: {
+      type: 'string',
+      enum: by === undefined ? ['create'] : ['create', 'upsert'],
+      default: 'create',
+      description: by === undefined ? 'Makes rows.' : `\`upsert\` changes the row with the same \`${by}\`, where there is one.`,
+    },
+  };
+}
+
+const count = { type: 'integer', minimum: 0 };
+export const ImportSchema: Schema<ImportResult> = jsonSchema<ImportResult>({
+  type: 'object',
+  properties: {
+    created: count,
+    updated: count,
+    dry_run: { type: 'boolean' },
+    ignored: { type: 'array', items: { type: 'string' }, description: 'Columns of the file that are not taken from clients.' },
+  },
+  required: ['created', 'updated', 'dry_run', 'ignored'],
+});

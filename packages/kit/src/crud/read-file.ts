@@ -1,0 +1,126 @@
+import { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { FileFormat } from './export.ts';
+
+/** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
+export type FileRow =
+  | { readonly number: number; readonly values: Readonly<Record<string, unknown>>; readonly fault?: undefined }
+  | { readonly number: number; readonly fault: string };
+
+/** A CSV file's header comes first, then its rows. Cells are text; an empty one is null, `""` is the empty text. */
+export interface ReadFile {
+  /** Names of the columns; undefined for JSON Lines, where each row has its own. */
+  readonly header: readonly string[] | undefined;
+  readonly rows: AsyncIterable<FileRow>;
+}
+
+export async function readFile(body: Readable, format: FileFormat): Promise<ReadFile> {
+  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body)) };
+  const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
+  const first = await records.next();
+  if (first.done === true) return { header: [], rows: (async function* none() {})() };
+  if (!Array.isArray(first.value))
+    return {
+      header: [],
+      rows: (async function* broken() {
+        yield first.value as FileRow;
+      })(),
+    };
+  const header = first.value.map((name) => name ?? '');
+  return { header, rows: csvRows(records, header) };
+}
+
+/** Text of valid UTF-8; a byte order mark at its start is left out. */
+async function* decoded(body: Readable): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const text = (chunk?: Uint8Array) => {
+    try {
+      return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
+    } catch (cause) {
+      throw coreErrors.malformed_body({ detail: 'The file is not UTF-8.', cause });
+    }
+  };
+  for await (const chunk of body as AsyncIterable<Buffer>) yield text(chunk);
+  yield text();
+}
+
+/** No row of a table is longer; a file with a quote that never ends is. */
+const RECORD_LENGTH_MAX = 1_000_000;
+
+type CsvRecord = readonly (string | null)[];
+
+async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecord | FileRow> {
+  const parser = Readable.from(text, { objectMode: true })
+    .on('error', (error) => parser.destroy(error))
+    .pipe(
+      parse({
+        relax_column_count: true,
+        skip_empty_lines: true,
+        max_record_size: RECORD_LENGTH_MAX,
+        cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+      }),
+    );
+  try {
+    yield* parser as AsyncIterable<CsvRecord>;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    yield { number: ((error as unknown as { readonly records?: number }).records ?? 0) + 1, fault: csvFault(error) };
+  }
+}
+
+function csvFault({ code }: CsvError): string {
+  if (code === 'CSV_MAX_RECORD_SIZE') return `is longer than ${RECORD_LENGTH_MAX} characters; a quote may be missing`;
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'has a quote that is not closed';
+  return 'is not CSV; write a quote inside a quoted cell twice';
+}
+
+async function* csvRows(records: AsyncIterator<CsvRecord | FileRow>, header: readonly string[]): AsyncGenerator<FileRow> {
+  let number = 1;
+  for (;;) {
+    const next = await records.next();
+    if (next.done === true) return;
+    number += 1;
+    const { value: record } = next;
+    if (!isRecord(record)) yield record;
+    else if (record.length !== header.length) yield { number, fault: `has ${record.length} cells, the header has ${header.length}` };
+    else yield { number, values: Object.fromEntries(header.map((name, index) => [name, record[index]])) };
+  }
+}
+
+function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
+  return Array.isArray(value);
+}
+
+async function* jsonRows(text: AsyncIterable<string>): AsyncGenerator<FileRow> {
+  let number = 0;
+  let rest = '';
+  const read = (line: string): FileRow | undefined => {
+    number += 1;
+    return line.trim() === '' ? undefined : jsonRow(line, number);
+  };
+  for await (const chunk of text) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() as string;
+    for (const line of lines) {
+      const row = read(line);
+      if (row !== undefined) yield row;
+    }
+    if (rest.length > RECORD_LENGTH_MAX) {
+      yield { number: number + 1, fault: `is longer than ${RECORD_LENGTH_MAX} characters` };
+      return;
+    }
+  }
+  const last = read(rest);
+  if (last !== undefined) yield last;
+}
+
+function jsonRow(line: string, number: number): FileRow {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
+    return { number, fault: 'must be a JSON object' };
+  } catch {
+    return { number, fault: 'is not JSON' };
+  }
+}
