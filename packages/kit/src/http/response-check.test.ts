@@ -28,6 +28,7 @@ const rows = model('things', { id: t.uuidv7().pk(), price: t.decimal(10, 2), at:
 const id = '01890000-0000-7000-8000-000000000000';
 const valid = { id, total: 1, state: 'draft', note: null } as const;
 
+let total: unknown = 1;
 class Things extends Controller {
   page = route.get('/page', { response: Page, permission: allowAny }, () => ({
     items: [valid, { ...valid, total: '1' as unknown as number, note: undefined as unknown as null }],
@@ -43,6 +44,7 @@ class Things extends Controller {
     reply.code(207);
     return valid;
   });
+  later = route.get('/later', { response: Order, permission: allowAny }, () => ({ ...valid, total: total as number }));
   events = route.stream('/events', { response: Order, permission: allowAny }, async function* () {
     yield { data: valid };
     yield { data: { ...valid, state: 'lost' as 'paid' } };
@@ -103,6 +105,27 @@ describe('a response that does not match its schema', () => {
     expect(logged[0]?.faults.map(({ location }) => location.join('.'))).toContain('response.items.1.total');
     const { body } = await served.inject('/metrics');
     expect(body).toContain('kit_invalid_responses_total{method="GET",route="/v1/things/page"} 4');
+  });
+
+  test('in production a fault that begins later is found in a sample, and then every response is checked', async () => {
+    const served = serve('log');
+    const invalid = async () => {
+      const { body } = await served.inject('/metrics');
+      return Number(/kit_invalid_responses_total\{[^}]*\/later"\} (\d+)/.exec(body)?.[1] ?? 0);
+    };
+    total = 1;
+    for (let count = 0; count < 100; count += 1) await served.inject('/v1/things/later');
+    expect(await invalid()).toBe(0);
+    total = '1';
+    let sent = 0;
+    while ((await invalid()) === 0 && sent < 20) {
+      await served.inject('/v1/things/later');
+      sent += 1;
+    }
+    expect(sent).toBeGreaterThan(1);
+    expect(sent).toBeLessThan(10);
+    for (let count = 0; count < 5; count += 1) await served.inject('/v1/things/later');
+    expect(await invalid()).toBe(6);
   });
 
   test('RESPONSE_CHECKS=off sends it as it is', async () => {
