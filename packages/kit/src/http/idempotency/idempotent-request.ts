@@ -11,9 +11,11 @@ import type { IdempotencyOutcome } from './outcome.ts';
 import {
   type Claim,
   claimKey,
+  claimNewKey,
   completeClaim,
   findRecord,
   type IdempotencyRecord,
+  isAbandoned,
   type KeptAnswer,
   LEASE_MS,
   prolongClaim,
@@ -123,9 +125,11 @@ export async function claimRequest(
   const { db } = exchange.host;
   // A record that goes between the claim and the look at it was released: the next claim gets the key.
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    if (await claimKey(db, claim)) return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
+    if (await claimNewKey(db, claim)) return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
     const record = await findRecord(db, claim.scopeHash);
-    if (record !== undefined) return decide(exchange, record, claim, audience);
+    if (record === undefined) continue;
+    if (!isAbandoned(db, record, claim)) return decide(exchange, record, claim, audience);
+    if (await claimKey(db, claim)) return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
   }
   throw inProgress(1);
 }

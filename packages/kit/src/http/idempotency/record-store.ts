@@ -34,20 +34,32 @@ const { list } = statementsOf(idempotency);
 const column = (name: string) => statementsOf(idempotency).column(name);
 const encoded = (name: string, value: unknown) => column(name).encode(value);
 
+/** Claims a key that nobody has. A key that somebody has costs no write: nothing is locked and nothing waits for the disk. */
+export async function claimNewKey(db: Db, claim: Claim): Promise<boolean> {
+  return (await db.query(`${CLAIM} do nothing returning token`, claimValues(db, claim))).length > 0;
+}
+
 /**
- * One upsert that inserts, or takes over what is expired or whose worker is gone (its lease ended), and then with the same fingerprint only.
- * Two at once: the row is locked by the first, and the second sees what it wrote. False: somebody else has the key.
+ * Takes over what is expired, or whose worker is gone (its lease ended) and then with the same fingerprint only. Two at once: the row is locked
+ * by the first, and the second sees what it wrote. False: somebody else has the key.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<boolean> {
-  const now = db.clock.now();
   const text =
-    `insert into kit_idempotency (scope_hash, key, caller, operation, fingerprint, token, state, lease_until, created_at, expires_at) ` +
-    `values ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9) on conflict (scope_hash) do update set key = excluded.key, caller = excluded.caller, ` +
-    `operation = excluded.operation, fingerprint = excluded.fingerprint, token = excluded.token, state = 'running', ` +
-    `lease_until = excluded.lease_until, created_at = excluded.created_at, expires_at = excluded.expires_at, status = null, headers = null, ` +
-    `body = null, audience = null where kit_idempotency.expires_at <= $8 or (kit_idempotency.state = 'running' ` +
-    `and kit_idempotency.lease_until <= $8 and kit_idempotency.fingerprint = excluded.fingerprint) returning token`;
-  const rows = await db.query(text, [
+    `${CLAIM} do update set key = excluded.key, caller = excluded.caller, operation = excluded.operation, ` +
+    `fingerprint = excluded.fingerprint, token = excluded.token, state = 'running', lease_until = excluded.lease_until, ` +
+    `created_at = excluded.created_at, expires_at = excluded.expires_at, status = null, headers = null, body = null, audience = null ` +
+    `where kit_idempotency.expires_at <= $8 or (kit_idempotency.state = 'running' and kit_idempotency.lease_until <= $8 ` +
+    `and kit_idempotency.fingerprint = excluded.fingerprint) returning token`;
+  return (await db.query(text, claimValues(db, claim))).length > 0;
+}
+
+const CLAIM =
+  `insert into kit_idempotency (scope_hash, key, caller, operation, fingerprint, token, state, lease_until, created_at, expires_at) ` +
+  `values ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9) on conflict (scope_hash)`;
+
+function claimValues({ clock }: Db, claim: Claim): unknown[] {
+  const now = clock.now();
+  return [
     claim.scopeHash,
     claim.key,
     claim.caller,
@@ -57,8 +69,13 @@ export async function claimKey(db: Db, claim: Claim): Promise<boolean> {
     encoded('lease_until', new Date(now.getTime() + LEASE_MS)),
     encoded('created_at', now),
     encoded('expires_at', new Date(now.getTime() + KEPT_MS)),
-  ]);
-  return rows.length > 0;
+  ];
+}
+
+/** Whether a record may be taken over; the statement that does it decides. */
+export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: IdempotencyRecord, claim: Claim): boolean {
+  const now = clock.now();
+  return expires_at <= now || (state === 'running' && lease_until <= now && fingerprint === claim.fingerprint);
 }
 
 export async function findRecord(db: Db, scopeHash: string): Promise<IdempotencyRecord | undefined> {
