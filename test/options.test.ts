@@ -432,6 +432,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       contentType: middleware.contentType,
       deprecation: none,
       nPlusOne: middleware.nPlusOne,
+      paginationHeaders: none,
       queryHeaders: middleware.queryHeaders,
       requestId: middleware.requestId,
       requestLog: middleware.requestLog,

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { people, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { customers, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { countQueries } from '../db/query-observer.ts';
+import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { CrudController, resource } from './index.ts';
 
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
@@ -104,6 +107,49 @@ describeDatabases('which rows a caller reaches', (database) => {
     await database.db.query(`update customers set org = 'north' where id = $1`, [customer.ann]);
     expect((await shop.call('ann', 'GET', `orders/${orphan.body.id}?expand=customer`)).body.customer.name).toBe("ann's");
     expect((await shop.call('ann', 'DELETE', `orders/${orphan.body.id}`)).status).toBe(204);
+  });
+
+  test('12: a rows rule with a name the model does not have is a 500, and nothing is read or written', async () => {
+    let rule: object = { owner: people.ann.id };
+    class Misspelt extends CrudController(
+      resource(customers, {
+        rows: () => rule as never,
+        input: ['name'],
+        hooks: { create: ({ input }, next) => next({ ...input, org: 'north' }) },
+      }),
+      { permission: isAuthenticated },
+    ) {}
+    const misspelt = await startShop({
+      database: database.db,
+      mount: { '/v1': { '/customers': Misspelt } },
+      modules: [{ ...shopModule, resources: [] }],
+    });
+    const id = customer.ann;
+    const requests = [
+      ['GET', 'customers'],
+      ['GET', `customers/${id}`],
+      ['POST', 'customers', { name: 'new' }],
+      ['PATCH', `customers/${id}`, { name: 'new' }],
+      ['DELETE', `customers/${id}`],
+    ] as const;
+    try {
+      for (const [method, url, payload] of requests) {
+        for (const wrong of [
+          { owner: people.ann.id },
+          { and: [{ name: 'x' }, { nmae: 'x' }] },
+          { name: { equals: 'x' } },
+          { name: undefined },
+        ]) {
+          rule = wrong;
+          const { count, result } = await countQueries(() => misspelt.call('ann', method, url, payload));
+          expect(result.text).not.toContain('nmae');
+          expect([method, result.status, result.body.code, count]).toEqual([method, 500, 'invalid_where', 0]);
+        }
+      }
+    } finally {
+      await misspelt.close();
+    }
+    expect((await shop.call('ann', 'GET', `customers/${id}`)).body.name).toBe("ann's");
   });
 
   test('10: rows through a relation: an item is there exactly for those who see its order', async () => {

@@ -134,6 +134,11 @@ describe('start-up checks of resources', () => {
     expect(faults({ '/links': ByCode })).toEqual([]);
   });
 
+  test('84: a relation to a model without a resource stops the start', () => {
+    const found = faults({ '/notes': crud({}, { ...base, relations: { items: many(() => links, 'a', { limit: 5 }) } }) });
+    expect(found).toContainEqual(expect.stringMatching(/^E017 .*leads to "links", which has no resource/));
+  });
+
   test('E017: a model has one resource per app', () => {
     class One extends CrudController(notes, { permission, owner: 'owner_id' }) {}
     class Two extends CrudController(notes, { permission, owner: 'owner_id' }) {}

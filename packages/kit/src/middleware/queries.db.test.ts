@@ -49,7 +49,7 @@ describeDatabases('statements of a request', (database) => {
     testApp({ database: database.db, authenticators: [authenticator], mount: { '/v1': { '/things': ThingController } }, ...options });
   const post = { method: 'POST' as const, url: '/v1/things/two', headers: { 'x-key': '1' }, payload: { ok: true } };
 
-  test('X-Query-Count equals the statements run, authentication included, also behind a body', async () => {
+  test('86: X-Query-Count equals the statements run, authentication included, also behind a body', async () => {
     await using app = await start({ middleware: [queryHeaders()] });
     const answer = await app.inject(post);
     expect(answer.statusCode).toBe(200);
@@ -105,7 +105,7 @@ describeDatabases('statements of a request', (database) => {
     expect(app.records.find(({ msg }) => msg.startsWith('POST'))).toMatchObject({ query_count: 3, tenant: 'acme' });
   });
 
-  test('the same statement again and again is reported once per request, with route, table and remedy', async () => {
+  test('87: the same statement again and again is reported once per request, with route, table and remedy', async () => {
     await using app = await start({ middleware: [nPlusOne({ mode: 'warn', threshold: 5 })] });
     expect((await app.inject('/v1/things/many')).statusCode).toBe(200);
     await app.inject(post);
@@ -117,7 +117,7 @@ describeDatabases('statements of a request', (database) => {
     );
   });
 
-  test('in the mode throw the request fails; off, it passes', async () => {
+  test('87: in the mode throw the request fails; off, it passes', async () => {
     await using failing = await start({ middleware: [nPlusOne({ mode: 'throw', threshold: 5 })] });
     const answer = await failing.inject('/v1/things/many');
     expect(answer.statusCode).toBe(500);

@@ -181,7 +181,7 @@ describeDatabases(
     });
 
     test(
-      'means the same in SQL and in JavaScript, unknown included',
+      '11: means the same in SQL and in JavaScript, unknown included',
       async () => {
         for (let done = 0; done < cases; done += TREES_PER_STATEMENT * ROWS_PER_STATEMENT) {
           const start = (done / TREES_PER_STATEMENT) % ROWS;
