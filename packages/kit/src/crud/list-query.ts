@@ -10,6 +10,7 @@ import { limits } from './limits.ts';
 import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
+import { ShapeMaker } from './shape.ts';
 import { WhereBody } from './where-body.ts';
 
 /** What of a declaration a list is read by. */
@@ -21,6 +22,8 @@ export interface ListDeclaration {
   readonly page: PageOptions;
   /** Whether `fields` is offered. */
   readonly isSparse: boolean;
+  /** Columns the controller shows; all of the policy unless given. */
+  readonly output: ReadonlySet<string> | undefined;
   /** Declared expansions and their prefixes. */
   readonly expand: ReadonlySet<string>;
   /** Names of the path's own parameters: they are not filters. */
@@ -172,7 +175,7 @@ export class ListQueryReader {
     const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
     const isDeleted = this.#deleted(given['deleted']);
-    this.#finish();
+    this.#finish(shape);
     if (search !== undefined) {
       where.push(search);
       bound.push(['search', given['search']]);
@@ -196,7 +199,7 @@ export class ListQueryReader {
     const shape = this.#shape({ fields: body['fields'], expand: body['expand'] } as QueryValues);
     const inBody = body['limit'] as number | undefined;
     const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
-    this.#finish();
+    this.#finish(shape);
     const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
     return { where, ordering, ...shape, ...page, binding, isDeleted: false };
   }
@@ -207,7 +210,7 @@ export class ListQueryReader {
     const known = [...(isSparse ? ['fields'] : []), ...(expand.size > 0 ? ['expand'] : [])];
     for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
     const shape = this.#shape(given);
-    this.#finish();
+    this.#finish(shape);
     return shape;
   }
 
@@ -327,8 +330,20 @@ export class ListQueryReader {
     return undefined;
   }
 
-  #finish(): void {
-    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
+  /** Throws every fault at once. Those of `fields` are found when the shape is made, which comes after this: they are added here. */
+  #finish({ fields, expand }: ShapeParameters): void {
+    if (this.#faults.length === 0) return;
+    if (fields !== undefined && !this.#faults.some(({ location }) => location[1] === 'fields')) {
+      const maker = new ShapeMaker(this.#visibilityOf);
+      const { policy, output } = this.#list;
+      maker.make(policy, {
+        fields,
+        expand: expand.filter((path) => this.#list.expand.has(path) && this.#isExpandable(path, false)),
+        output,
+      });
+      this.#faults.push(...maker.faults);
+    }
+    throw coreErrors.validation_error({ errors: this.#faults });
   }
 }
 

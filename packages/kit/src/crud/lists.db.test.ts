@@ -121,6 +121,18 @@ describeDatabases('lists', (database) => {
     expect(ids(second).filter((id) => ids(page).includes(id))).toEqual([]);
   });
 
+  test('faults of fields are reported together with those of other parameters', async () => {
+    const { status, body } = await shop.call('ann', 'GET', 'orders?fields=id,nope,margin&limit=0&expand=owner&total__gte=many');
+    expect(status).toBe(422);
+    expect(body.errors.map(({ location }: { location: string[] }) => location[1]).toSorted()).toEqual([
+      'expand',
+      'fields',
+      'fields',
+      'limit',
+      'total__gte',
+    ]);
+  });
+
   test('18: Link has the next and previous page', async () => {
     const { page, headers } = await get('?limit=5');
     expect(headers['link']).toBe(`<${page.next}>; rel="next"`);

@@ -103,6 +103,7 @@ export class Operations {
       ordering,
       page: pageOptions(page),
       isSparse: sparse !== false,
+      output: this.output,
       expand: new Set(expand.flatMap(prefixes)),
       queryMethod: queryMethod ?? Object.keys(filters).length > 0,
       hasDeleted: this.options.restore === true && policy.softDelete !== undefined,
