@@ -5,7 +5,9 @@ import { wordsFor } from '../src/values/format.ts';
 import { AdminBrowser, go } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
+import { groups } from '../../kit/src/contrib/accounts/index.ts';
 import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
+import { insertMany } from '../../kit/src/db/index.ts';
 
 /** Would run as script in every way that text becomes markup, and leaves a mark that is looked for. */
 const MARKUP = `"'><img src=x data-planted onerror=window.hacked=1>`;
@@ -49,6 +51,7 @@ async function plant({ db }: Shop): Promise<void> {
   await db.query('update webhook_events set idempotency_key = id || $1', [MARKUP]);
   await set('webhook_deliveries', { event_type: MARKUP, last_error: MARKUP, ordering_key: MARKUP });
   await set('webhook_attempts', { error: MARKUP, response_excerpt: MARKUP, worker: MARKUP });
+  await insertMany(db, groups, [{ name: `Support ${MARKUP}` }, { name: `Sales ${MARKUP}`, tenant_key: MARKUP }]);
   await sealEntries(db, { wait: true });
   await set('audit_entries', {
     actor_name: MARKUP,
@@ -87,7 +90,7 @@ async function settle(): Promise<void> {
 test('text from outside stays text on every screen, in every dialog and in every form', async () => {
   const session = (await page.evaluate("fetch('api/session').then((answer) => answer.json())")) as AdminSession;
   expect(session.site.resources.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['users', 'api-keys', 'endpoints', 'deliveries', 'events', 'audit-log', 'products']),
+    expect.arrayContaining(['users', 'groups', 'api-keys', 'endpoints', 'deliveries', 'events', 'audit-log', 'products']),
   );
   await page.reload();
   await settle();

@@ -86,6 +86,7 @@ describeDatabases('an app', (database) => {
     expect(await pendingOf(app)).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
+      'kit/0003_idempotency_audience',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -94,6 +95,7 @@ describeDatabases('an app', (database) => {
     expect(report.applied).toEqual([
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
+      'kit/0003_idempotency_audience',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

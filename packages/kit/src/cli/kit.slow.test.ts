@@ -279,6 +279,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       'accounts/0002_groups',
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
+      'kit/0003_idempotency_audience',
     ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);

@@ -53,7 +53,8 @@ export interface Change<C extends Columns = Columns, T extends string = string> 
 
 /** The columns of the models that relations lead to. */
 export type RelatedOf<R extends Relations> = {
-  readonly [K in keyof R]: R[K] extends ToOne<infer C> ? C : R[K] extends ToMany<infer C> ? C : never;
+  // Relations that are not known by name: none, or every name would be one.
+  readonly [K in keyof R as string extends K ? never : K]: R[K] extends ToOne<infer C> ? C : R[K] extends ToMany<infer C> ? C : never;
 };
 
 export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { readonly kind: 'many' } ? K : never }[Extract<
