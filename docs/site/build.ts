@@ -1,5 +1,5 @@
 // Builds the site into docs/site/dist; with --serve also serves it on loopback.
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build, preview } from 'astro';
 import { fileAddress, root, siteContent } from './pages.ts';
@@ -30,8 +30,17 @@ fill(
 );
 cpSync(join(folder, 'public'), join(folder, '.public'), { recursive: true });
 
+/** Starlight ends the process of the indexer when it says that it has written; once, on a busy machine, its last file was still empty. */
+function emptySearchFiles(): string[] {
+  const index = join(folder, 'dist/pagefind');
+  return globSync('**/*.*', { cwd: index }).filter((file) => statSync(join(index, file)).size === 0);
+}
+
 // Pages kept from an earlier build would name its style sheets.
-await build({ root: folder, force: true, logLevel: 'error' });
+for (let attempt = 1; attempt === 1 || emptySearchFiles().length > 0; attempt += 1) {
+  if (attempt > 3) throw new Error(`The search index has empty files: ${emptySearchFiles().join(', ')}.`);
+  await build({ root: folder, force: true, logLevel: 'error' });
+}
 console.log(`${pages.length} pages in docs/site/dist`);
 
 if (process.argv.includes('--serve')) {
