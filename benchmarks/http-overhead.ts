@@ -1,7 +1,8 @@
 // What does the toolkit cost over bare Fastify that does the same by hand? GET by id and a validated POST, each with a credential,
 // a scope and schemas. NestJS on Fastify, with a guard and a validation pipe, joins for orientation.
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
-import { contest, median, ratioOf, type Contender } from './harness/contest.ts';
+import { ratioOf } from './harness/contest.ts';
+import { cpuContest } from './harness/cpu-contest.ts';
 import { requestsPerSecond, type HttpLoad } from './harness/http-load.ts';
 import { installPeers } from './harness/peers.ts';
 import type { Ratio } from './harness/ratio.ts';
@@ -53,26 +54,15 @@ async function compare(
   load: (port: number) => HttpLoad,
 ): Promise<Ratio[]> {
   context.print(`\n${name}`);
-  const micros = new Map<string, number[]>();
-  const contenders = [...servers].map(([contender, server]): Contender => {
-    const perRequest: number[] = [];
-    micros.set(contender, perRequest);
-    return {
-      name: contender,
-      async measure(seconds) {
-        const before = await server.cpuMicros();
-        const rate = await requestsPerSecond(load(server.port), seconds);
-        perRequest.push(((await server.cpuMicros()) - before) / (rate * seconds));
-        return rate;
-      },
-    };
-  });
-  const result = await contest(context, contenders);
-  // The first round warmed up.
-  const cpu = (contender: string) => median((micros.get(contender) ?? []).slice(1));
-  context.print(`CPU per request: ${[...servers.keys()].map((contender) => `${contender} ${cpu(contender).toFixed(1)} µs`).join(', ')}`);
+  const contenders = [...servers].map(([contender, server]) => ({
+    name: contender,
+    server,
+    load: (seconds: number) => requestsPerSecond(load(server.port), seconds),
+  }));
+  const { rates, cpuMicros } = await cpuContest(context, contenders);
+  const cpu = (contender: string) => cpuMicros.get(contender) ?? Number.NaN;
   return [
-    { name, value: ratioOf(result, 'kit', 'bare Fastify'), goal: 0.8 },
+    { name, value: ratioOf(rates, 'kit', 'bare Fastify'), goal: 0.8 },
     // On a noisy machine, or where the load generator is the limit, this one is to be trusted.
     { name: `${name}-cpu`, value: cpu('bare Fastify') / cpu('kit'), goal: 0.8 },
   ];

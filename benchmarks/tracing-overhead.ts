@@ -1,7 +1,7 @@
 // What do traces cost when none, one in a hundred or all requests are recorded, decided by tracing({ share }) or by the SDK's sampler, and what do
 // metrics cost? The same GET by id and validated POST as in http-overhead, against the same application without them.
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
-import { contest, median, type Contender } from './harness/contest.ts';
+import { cpuContest } from './harness/cpu-contest.ts';
 import { requestsPerSecond, type HttpLoad } from './harness/http-load.ts';
 import type { Ratio } from './harness/ratio.ts';
 import { startServer, type ServerProcess } from './harness/server-process.ts';
@@ -40,25 +40,15 @@ async function compare(
   load: (port: number) => HttpLoad,
 ): Promise<Ratio[]> {
   context.print(`\n${name}`);
-  const micros = new Map<string, number[]>();
-  const contenders = [...servers].map(([contender, server]): Contender => {
-    const perRequest: number[] = [];
-    micros.set(contender, perRequest);
-    return {
-      name: contender,
-      async measure(seconds) {
-        const before = await server.cpuMicros();
-        const rate = await requestsPerSecond(load(server.port), seconds);
-        perRequest.push(((await server.cpuMicros()) - before) / (rate * seconds));
-        return rate;
-      },
-    };
-  });
+  const contenders = [...servers].map(([contender, server]) => ({
+    name: contender,
+    server,
+    load: (seconds: number) => requestsPerSecond(load(server.port), seconds),
+  }));
   // Six servers and two questions: shorter rounds than others have, CPU time is steady.
-  await contest({ ...context, rounds: Math.min(context.rounds, 5), roundSeconds: Math.min(context.roundSeconds, 3) }, contenders);
-  // The first round warmed up.
-  const cpu = (contender: string) => median((micros.get(contender) ?? []).slice(1));
-  context.print(`CPU per request: ${[...servers.keys()].map((contender) => `${contender} ${cpu(contender).toFixed(1)} µs`).join(', ')}`);
+  const shorter = { ...context, rounds: Math.min(context.rounds, 5), roundSeconds: Math.min(context.roundSeconds, 3) };
+  const { cpuMicros } = await cpuContest(shorter, contenders);
+  const cpu = (contender: string) => cpuMicros.get(contender) ?? Number.NaN;
   const ratio = (contender: string) => cpu('plain') / cpu(contender);
   return [
     { name: `${name}-recording-0`, value: ratio('recording 0 %'), goal: 0.97 },

@@ -18,6 +18,15 @@ import { orders } from './module.ts';
 
 const forms = { 'generic controller': OrderController, 'hand-written controller': ByHand } as const;
 
+const modulesWith = (folder: string) => [
+  accounts(),
+  apiKeys(),
+  webhooks(),
+  uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
+  objectGrants({ objects: [orderActions] }),
+  orders(),
+];
+
 describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
   describeDatabases('orders', (database) => {
     let test_: TestApp;
@@ -29,14 +38,7 @@ describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
       folder = await mkdtemp(join(tmpdir(), 'kit-orders-'));
       test_ = await testApp({
         database: database.db,
-        modules: [
-          accounts(),
-          apiKeys(),
-          webhooks(),
-          uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
-          objectGrants({ objects: [orderActions] }),
-          orders(),
-        ],
+        modules: modulesWith(folder),
         services: [liveSettings],
         // The hand-written form brings no policy; the admin site still shows orders by it.
         ...(Orders === ByHand ? { resources: [orderResource] } : {}),
@@ -171,14 +173,7 @@ describeDatabases('an order is shared', (database) => {
     folder = await mkdtemp(join(tmpdir(), 'kit-orders-'));
     test_ = await testApp({
       database: database.db,
-      modules: [
-        accounts(),
-        apiKeys(),
-        webhooks(),
-        uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }),
-        objectGrants({ objects: [orderActions] }),
-        orders(),
-      ],
+      modules: modulesWith(folder),
       services: [liveSettings],
       mount: { '/v1': { '/orders': OrderController, '/invoices': InvoiceController } },
     });

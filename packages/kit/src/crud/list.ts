@@ -1,3 +1,4 @@
+import { BoundedMap } from '../db/bounded-map.ts';
 import type { Db } from '../db/db.ts';
 import { countUpTo, estimateCount } from '../db/keyset/count-rows.ts';
 import type { Cursors } from '../db/keyset/cursor.ts';
@@ -157,22 +158,18 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
   };
 }
 
-const units = new WeakMap<Shape, Map<string, SelectUnit>>();
+const UNITS_MAX = 64;
+const units = new WeakMap<Shape, BoundedMap<string, SelectUnit>>();
 
 /** Shapes are kept per caller's view, units per shape and ordering. */
 export function unitFor(shape: Shape, extra: readonly string[]): SelectUnit {
   let known = units.get(shape);
-  if (known === undefined) units.set(shape, (known = new Map()));
+  if (known === undefined) units.set(shape, (known = new BoundedMap(UNITS_MAX)));
   const key = extra.join();
   let unit = known.get(key);
-  if (unit === undefined) {
-    if (known.size >= UNITS_MAX) known.clear();
-    known.set(key, (unit = new SelectUnit(shape, extra)));
-  }
+  if (unit === undefined) known.set(key, (unit = new SelectUnit(shape, extra)));
   return unit;
 }
-
-const UNITS_MAX = 64;
 
 function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
   return Object.fromEntries(keyset.columns.map(({ name }) => [name, unit.extra(row, name)]));
