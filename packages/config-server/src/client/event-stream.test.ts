@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { EventStreamReader, type StreamEvent } from './event-stream.ts';
 
@@ -48,4 +49,35 @@ test('an event is the same however its bytes are cut into chunks', () => {
 test('a line without end and an event without end are refused instead of kept in memory', () => {
   expect(() => read(`data: ${'x'.repeat(20_000)}`)).toThrow(/overlong line/);
   expect(() => read('data: x\n'.repeat(100))).toThrow(/overlong event/);
+});
+
+const lines = fc.oneof(
+  fc.constantFrom('', 'data', 'id', 'event', 'retry', ': comment', ':', 'data:', 'data: ', 'id:', 'event:', 'unknown: field', 'Data: x', ' data: x'),
+  fc.tuple(fc.constantFrom('data', 'event', 'id', 'other'), fc.constantFrom(':', ': ', ':  '), fc.string({ unit: fc.constantFrom('a', 'é', '✓', ':', ' ', '\0') })).map((parts) => parts.join('')),
+  fc.nat(999_999).map((ms) => `retry: ${ms}`),
+  fc.constantFrom('retry: soon', 'retry: -1', 'retry: 1e3'),
+); // prettier-ignore
+
+test('any stream gives the events, the last id and the retry time that eventsource-parser reads from it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(lines, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 40 }), fc.integer({ min: 1, max: 20 }), (parts, size) => {
+      const text = parts.flat().join('');
+      const expected: StreamEvent[] = [];
+      let id: string | undefined;
+      let retryMs: number | undefined;
+      const oracle = createParser({
+        onId: (value) => (id = value),
+        onRetry: (value) => (retryMs = value),
+        onEvent: ({ event = 'message', data }) => expected.push({ event, data, id }),
+      });
+      oracle.feed(text);
+      const reader = new EventStreamReader();
+      const events: StreamEvent[] = [];
+      const all = bytes(text);
+      for (let at = 0; at < all.length; at += size) events.push(...reader.push(all.subarray(at, at + size)));
+      expect(events).toEqual(expected);
+      expect(reader.retryMs).toBe(retryMs);
+    }),
+    { numRuns: 500 },
+  ); // prettier-ignore
 });

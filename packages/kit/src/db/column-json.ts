@@ -1,5 +1,5 @@
 import type { ColumnSettings } from './column.ts';
-import { isStandardSchema, type StandardSchema } from './standard-schema.ts';
+import { isSchema, type Schema } from './standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
 import { UUID_PATTERN } from './uuid.ts';
 
@@ -64,8 +64,8 @@ function decimalPattern(precision: number, scale: number): string {
   return `^-?${whole}${scale === 0 ? '' : `(?:\\.[0-9]{1,${scale}})?`}$`;
 }
 
-function jsonColumnSchema(schema: StandardSchema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {
-  if (!isStandardSchema(schema)) return { ...schema };
+function jsonColumnSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {
+  if (!isSchema(schema)) return { ...schema };
   const { $schema: _dialect, ...body } = schema['~standard'].jsonSchema?.[direction]({ target: 'draft-2020-12' }) ?? {};
   return body;
 }

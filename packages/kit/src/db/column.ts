@@ -1,4 +1,4 @@
-import type { StandardSchema } from './standard-schema.ts';
+import type { Schema } from './standard-schema.ts';
 import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
 import { uuidv7 } from './uuidv7.ts';
 import type { Clock } from './clock.ts';
@@ -30,7 +30,7 @@ export interface ColumnSettings {
   readonly scale?: number;
   readonly values?: readonly string[];
   readonly of?: ColumnSettings;
-  readonly schema?: StandardSchema | Readonly<Record<string, unknown>>;
+  readonly schema?: Schema | Readonly<Record<string, unknown>>;
   readonly default?: (clock: Clock) => unknown;
   /** Set again by every update. */
   readonly touch?: (clock: Clock) => unknown;
@@ -143,9 +143,9 @@ interface RefOptions<S> {
   readonly type?: Column<S, boolean, boolean>;
 }
 
-function jsonColumn<S extends StandardSchema>(schema: S): Column<NonNullable<S['~standard']['types']>['output']>;
+function jsonColumn<S extends Schema>(schema: S): Column<NonNullable<S['~standard']['types']>['output']>;
 function jsonColumn<J = unknown>(schema?: Readonly<Record<string, unknown>>): Column<NoInfer<J>>;
-function jsonColumn(schema: StandardSchema | Readonly<Record<string, unknown>> = {}): Column<unknown> {
+function jsonColumn(schema: Schema | Readonly<Record<string, unknown>> = {}): Column<unknown> {
   return column('json', { schema });
 }
 

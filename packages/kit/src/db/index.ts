@@ -58,7 +58,6 @@ export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.
 export { installationId, secretOf } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { SqlText } from './sql-text.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './standard-schema.ts';
 export type { ColumnDefinition, ColumnKind, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
 export type { ModelIndex, ModelOptions } from './table-from-columns.ts';
 export { uuidv7 } from './uuidv7.ts';

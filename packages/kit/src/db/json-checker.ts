@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/compile';
-import type { StandardIssue } from './standard-schema.ts';
+import type { SchemaIssue } from './standard-schema.ts';
 
 /** The part of a compiled schema that is used; TypeBox's own types stay out of every signature (they cost the compiler dearly). */
 interface Compiled {
@@ -17,7 +17,7 @@ interface Fault {
 const compileSchema: (schema: object) => Compiled = Compile;
 
 /** Compiles a JSON Schema to a function that lists every fault of a value. */
-export function jsonChecker(schema: object): (value: unknown) => StandardIssue[] {
+export function jsonChecker(schema: object): (value: unknown) => SchemaIssue[] {
   const compiled = compileSchema(schema);
   return (value) => (compiled.Check(value) ? [] : withoutEchoes(compiled.Errors(value)).flatMap(toIssues));
 }
@@ -28,7 +28,7 @@ function withoutEchoes(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(({ keyword, instancePath }) => keyword !== 'pattern' || !misformed.has(instancePath));
 }
 
-function toIssues({ keyword, instancePath, message, params }: Fault): StandardIssue[] {
+function toIssues({ keyword, instancePath, message, params }: Fault): SchemaIssue[] {
   const path = instancePath.split('/').slice(1).map(unescapePointer);
   if (keyword === 'boolean') return []; // `additionalProperties` says the same with the names
   if (keyword === 'required')

@@ -3,7 +3,7 @@ import { valueFault } from './column-codec.ts';
 import { columnJsonSchema, fromJson, orNull, toJson } from './column-json.ts';
 import { jsonChecker } from './json-checker.ts';
 import type { Columns } from './rows.ts';
-import { isStandardSchema, type StandardIssue, type StandardResult, type StandardSchema } from './standard-schema.ts';
+import { isSchema, type SchemaIssue, type SchemaResult, type Schema } from './standard-schema.ts';
 import type { ColumnDefinition } from './table-definition.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -12,7 +12,7 @@ type JsonSchema = Record<string, unknown>;
 export const COMPONENT_KEYWORD = 'x-component';
 
 /** Columns a client may send when a row is made: not those the application or the toolkit sets. */
-export function inputSchema<O>(columns: Columns, component?: string): StandardSchema<Record<string, unknown>, O> {
+export function inputSchema<O>(columns: Columns, component?: string): Schema<Record<string, unknown>, O> {
   const writable = pick(
     columns,
     ({ readOnly, primaryKey, default: made, dbDefault }) => !readOnly && !(primaryKey && (made !== undefined || dbDefault !== undefined)),
@@ -21,7 +21,7 @@ export function inputSchema<O>(columns: Columns, component?: string): StandardSc
   return writingSchema<O>(writable, { isRequired: (settings) => !isOptional(settings), fills: true, component });
 }
 
-export function patchSchema<O>(columns: Columns, component?: string): StandardSchema<Record<string, unknown>, O> {
+export function patchSchema<O>(columns: Columns, component?: string): Schema<Record<string, unknown>, O> {
   return writingSchema<O>(
     pick(columns, ({ readOnly, primaryKey }) => !readOnly && !primaryKey),
     { isRequired: () => false, fills: false, component },
@@ -29,7 +29,7 @@ export function patchSchema<O>(columns: Columns, component?: string): StandardSc
 }
 
 /** A row in JSON form. Columns it does not know, sensitive and internal ones are left out. */
-export function outputSchema<I>(columns: Columns, component?: string): StandardSchema<I, Record<string, unknown>> {
+export function outputSchema<I>(columns: Columns, component?: string): Schema<I, Record<string, unknown>> {
   const shown = pick(columns, ({ sensitive, internal }) => !sensitive && internal !== true);
   const schema = lazily(() =>
     objectSchema(shown, {
@@ -43,7 +43,7 @@ export function outputSchema<I>(columns: Columns, component?: string): StandardS
     if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be a row', code: 'invalid_type', path: [] }] };
     const row = value as Record<string, unknown>;
     const json: Record<string, unknown> = {};
-    const issues: StandardIssue[] = [];
+    const issues: SchemaIssue[] = [];
     for (const [name, settings] of resolved()) {
       if (row[name] === undefined) issues.push({ message: 'is missing from the row', code: 'required', path: [name] });
       else json[name] = toJson(settings, row[name]);
@@ -67,7 +67,7 @@ interface Writing {
   readonly component: string | undefined;
 }
 
-function writingSchema<O>(columns: NamedSettings, { isRequired, fills, component }: Writing): StandardSchema<Record<string, unknown>, O> {
+function writingSchema<O>(columns: NamedSettings, { isRequired, fills, component }: Writing): Schema<Record<string, unknown>, O> {
   const isFilled = (settings: ColumnSettings): boolean => fills && settings.dbDefault !== undefined;
   const schema = lazily(() =>
     objectSchema(columns, {
@@ -102,9 +102,9 @@ function read<O>(
   body: Record<string, unknown>,
   readers: readonly Reader[],
   isFilled: (settings: ColumnSettings) => boolean,
-): StandardResult<O> {
+): SchemaResult<O> {
   const result: Record<string, unknown> = {};
-  const issues: StandardIssue[] = [];
+  const issues: SchemaIssue[] = [];
   for (const { name, settings, definition } of readers) {
     if (!Object.hasOwn(body, name)) continue;
     const given = body[name];
@@ -124,8 +124,8 @@ function read<O>(
 const UNREADABLE = Symbol('unreadable');
 
 /** A JSON column may bring its own Standard Schema, with rules that JSON Schema cannot say. */
-function readJson({ schema }: ColumnSettings, value: unknown, name: string, issues: StandardIssue[]): unknown {
-  if (!isStandardSchema(schema)) return value;
+function readJson({ schema }: ColumnSettings, value: unknown, name: string, issues: SchemaIssue[]): unknown {
+  if (!isSchema(schema)) return value;
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise)
     throw new TypeError(`The schema of column "${name}" is asynchronous: columns need one that answers at once.`);
@@ -154,8 +154,8 @@ function objectSchema(columns: NamedSettings, { isRequired, schemaOf, component 
 function standardSchema<I, O>(
   input: () => JsonSchema,
   output: () => JsonSchema,
-  validate: (value: unknown) => StandardResult<O>,
-): StandardSchema<I, O> {
+  validate: (value: unknown) => SchemaResult<O>,
+): Schema<I, O> {
   return Object.freeze({
     '~standard': Object.freeze({
       version: 1 as const,

@@ -7,7 +7,7 @@ import { modelFaults } from './model-faults.ts';
 import { insert } from './repository.ts';
 import type { Db } from './db.ts';
 import type { Input, Insert, Patch, Row, Tables, Update } from './rows.ts';
-import type { StandardSchema } from './standard-schema.ts';
+import type { Schema } from './standard-schema.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), email: t.text({ max: 40, format: 'email' }).unique(), password: t.text().sensitive() });
 const orders = model(
@@ -31,7 +31,7 @@ const orders = model(
 );
 const OWNER = '018f4a52-0000-7000-8000-00000000000A';
 
-function run<O>(schema: StandardSchema<unknown, O>, value: unknown): { value?: O; issues?: { path: string; code: string | undefined }[] } {
+function run<O>(schema: Schema<unknown, O>, value: unknown): { value?: O; issues?: { path: string; code: string | undefined }[] } {
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise) throw new Error('asynchronous');
   if (result.issues === undefined) return { value: result.value };
@@ -94,7 +94,7 @@ describe('what clients may write', () => {
   });
 
   test('internal columns are in no schema, and stamps are shown but not accepted', () => {
-    const properties = (schema: StandardSchema): string[] =>
+    const properties = (schema: Schema): string[] =>
       Object.keys(schema['~standard'].jsonSchema?.output({ target: 'draft-2020-12' })['properties'] as object);
     expect(properties(notes.input)).toEqual(['ledger_id', 'anything']);
     expect(properties(notes.patch)).toEqual(['ledger_id', 'anything']);

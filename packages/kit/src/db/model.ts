@@ -2,7 +2,7 @@ import { componentName } from './component-name.ts';
 import { declarationFaults } from './declaration-faults.ts';
 import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
 import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
-import type { StandardSchema } from './standard-schema.ts';
+import type { Schema } from './standard-schema.ts';
 import type { TableDefinition } from './table-definition.ts';
 import { modelRules, type ModelOptions, primaryKeyOf, tableDefinition } from './table-from-columns.ts';
 import { readOptions } from '../options/read-options.ts';
@@ -15,11 +15,11 @@ export interface Model<C extends Columns = Columns> {
   /** The table as migrations compare it. References are resolved on first use. */
   readonly table: TableDefinition;
   /** What a client sends to create a row. Columns with a default may be absent or null. */
-  readonly input: StandardSchema<Record<string, unknown>, InputOf<C>>;
+  readonly input: Schema<Record<string, unknown>, InputOf<C>>;
   /** What a client gets: a row in JSON form, without sensitive columns. */
-  readonly output: StandardSchema<RowOf<C>, Record<string, unknown>>;
+  readonly output: Schema<RowOf<C>, Record<string, unknown>>;
   /** What a client sends to change a row: any writable column, none required. */
-  readonly patch: StandardSchema<Record<string, unknown>, PatchOf<C>>;
+  readonly patch: Schema<Record<string, unknown>, PatchOf<C>>;
 }
 
 /** Declares a table. Every fault of the declaration is reported at once, at start-up. */

@@ -1,28 +1,27 @@
-/** Standard Schema version 1 with its JSON Schema half (standardschema.dev), as far as this layer uses it. */
-export interface StandardSchema<Input = unknown, Output = Input> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly jsonSchema?: {
-      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
-      readonly output: (options: { readonly target: string }) => Record<string, unknown>;
-    };
-  };
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+
+/**
+ * Standard Schema (https://standardschema.dev) as the toolkit uses it. The JSON Schema half is optional here, because not every library
+ * has it: whatever needs it says so when it is missing.
+ */
+export interface Schema<Input = unknown, Output = Input> {
+  readonly '~standard': SchemaProps<Input, Output>;
 }
 
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] };
-
-export interface StandardIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-  /** Ours say which rule was broken; other vendors may not. */
-  readonly code?: string;
+interface SchemaProps<Input, Output> extends StandardSchemaV1.Props<Input, Output> {
+  readonly validate: (value: unknown, options?: StandardSchemaV1.Options) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+  readonly jsonSchema?: StandardJSONSchemaV1.Converter;
 }
 
-export function isStandardSchema(value: unknown): value is StandardSchema {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value;
+export type SchemaResult<Output> = StandardSchemaV1.SuccessResult<Output> | { readonly issues: readonly SchemaIssue[] };
+
+export interface SchemaIssue extends StandardSchemaV1.Issue {
+  /** Not part of the standard, but what Zod and the model layer carry: a stable word for the kind of fault. */
+  readonly code?: string | undefined;
+}
+
+export function isSchema(value: unknown): value is Schema {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  const standard = (value as Partial<Schema>)['~standard'];
+  return typeof standard === 'object' && standard !== null && typeof standard.validate === 'function';
 }

@@ -1,10 +1,11 @@
-import { isStandardSchema, type StandardSchema } from '../db/standard-schema.ts';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { isSchema, type Schema } from '../db/standard-schema.ts';
 
 /** Something that happened in the domain, and what is said about it. */
 export interface DomainEvent<Data = unknown> {
   readonly isDomainEvent: true;
   readonly name: string;
-  readonly schema: StandardSchema;
+  readonly schema: Schema;
   /** Types only. */
   readonly $data?: Data;
 }
@@ -12,15 +13,13 @@ export interface DomainEvent<Data = unknown> {
 const NAME = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
 const NAME_LENGTH_MAX = 60;
 
-type InputOf<S extends StandardSchema> = NonNullable<S['~standard']['types']>['input'];
-
 /** `const OrderPaid = domainEvent('order.paid', schema)`. */
-export function domainEvent<S extends StandardSchema>(name: string, schema: S): DomainEvent<InputOf<S>> {
+export function domainEvent<S extends Schema>(name: string, schema: S): DomainEvent<StandardSchemaV1.InferInput<S>> {
   if (typeof name !== 'string' || name.length > NAME_LENGTH_MAX || !NAME.test(name))
     throw new TypeError(
       `domainEvent(${JSON.stringify(name)}): use at most ${NAME_LENGTH_MAX} letters, digits, "_" and "-" with dots between.`,
     );
-  if (!isStandardSchema(schema)) throw new TypeError(`domainEvent("${name}"): the second argument is a schema.`);
+  if (!isSchema(schema)) throw new TypeError(`domainEvent("${name}"): the second argument is a schema.`);
   return Object.freeze({ isDomainEvent: true, name, schema });
 }
 

@@ -1,5 +1,5 @@
 import { jsonChecker } from '../db/json-checker.ts';
-import type { StandardIssue } from '../db/standard-schema.ts';
+import type { SchemaIssue } from '../db/standard-schema.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import type { Exchange } from './exchange.ts';
@@ -26,7 +26,7 @@ export function compileResponseCheck(schema: JsonSchema, checks: ResponseChecks)
   return checks === 'error' ? refusing(issuesOf) : logging(issuesOf);
 }
 
-type IssuesOf = (text: string) => readonly StandardIssue[];
+type IssuesOf = (text: string) => readonly SchemaIssue[];
 
 function refusing(issuesOf: IssuesOf): ResponseCheck {
   return (exchange, text) => {
@@ -76,6 +76,6 @@ function lazyChecker(schema: JsonSchema): IssuesOf {
   };
 }
 
-function fieldError({ path = [], code = 'invalid', message }: StandardIssue): FieldError {
+function fieldError({ path = [], code = 'invalid', message }: SchemaIssue): FieldError {
   return { location: ['response', ...path.map((step) => String(typeof step === 'object' ? step.key : step))], code, message };
 }

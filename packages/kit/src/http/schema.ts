@@ -1,25 +1,7 @@
-/** The part of Standard Schema (https://standardschema.dev) the toolkit relies on: validation, types and the JSON Schema half. */
-export interface Schema<Input = unknown, Output = Input> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    readonly jsonSchema?: {
-      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
-      readonly output: (options: { readonly target: string }) => Record<string, unknown>;
-    };
-  };
-}
+import { isSchema, type Schema, type SchemaIssue, type SchemaResult } from '../db/standard-schema.ts';
 
-export type SchemaResult<Output> = { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
-
-export interface SchemaIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-  /** Not part of the standard, but what Zod and the model layer carry: a stable word for the kind of fault. */
-  readonly code?: string | undefined;
-}
+export { isSchema };
+export type { Schema, SchemaIssue, SchemaResult };
 
 /** What the schema takes. */
 export type InputOf<S> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : Record<string, unknown>;
@@ -50,12 +32,6 @@ export function isRawQuery(schema: Schema): schema is RawQuerySchema {
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const TARGET = { target: 'draft-2020-12' };
-
-export function isSchema(value: unknown): value is Schema {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
-  const standard = (value as Partial<Schema>)['~standard'];
-  return typeof standard === 'object' && standard !== null && typeof standard.validate === 'function';
-}
 
 /** The JSON Schema of what goes in or comes out. Throws when the schema library cannot say; start-up checks report it. */
 export function jsonSchemaOf(schema: Schema, direction: 'input' | 'output'): JsonSchema {

@@ -1,17 +1,10 @@
 import { Compile } from 'typebox/compile';
+import type { Schema as StandardSchema } from '../../db/standard-schema.ts';
 import type { Schema } from './json-schema.ts';
 import { seededRandom } from './random.ts';
 import { drawValue } from './value.ts';
 import { readOptions } from '../../options/read-options.ts';
 import { oneOf, wholeNumber } from '../../options/value-rule.ts';
-
-/** A Standard Schema with its JSON Schema half, as far as samples need it. */
-export interface SampledSchema<Input = unknown> {
-  readonly '~standard': {
-    readonly types?: { readonly input: Input } | undefined;
-    readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> };
-  };
-}
 
 export interface SampleOptions {
   /** The same seed gives the same value; 1 unless told otherwise. */
@@ -36,9 +29,9 @@ function validatorOf(schema: Schema): Validator {
   return compiled;
 }
 
-function jsonSchemaOf(schema: SampledSchema | Schema): Schema {
+function jsonSchemaOf(schema: StandardSchema | Schema): Schema {
   if (typeof schema === 'boolean' || !('~standard' in schema)) return schema;
-  const { jsonSchema } = (schema as SampledSchema)['~standard'];
+  const { jsonSchema } = (schema as StandardSchema)['~standard'];
   if (jsonSchema === undefined) throw new Error('sample() needs a schema that can describe itself as JSON Schema; Zod 4 and models can.');
   return jsonSchema.input({ target: 'draft-2020-12' });
 }
@@ -50,9 +43,9 @@ const ATTEMPTS = 100;
  * What cannot be constructed directly (`not`, `if`, overlapping `oneOf`) is drawn again until the validator agrees;
  * when it never does, the error names the place, and no wrong value is handed out.
  */
-export function sample<Input>(schema: SampledSchema<Input>, options?: SampleOptions): Input;
+export function sample<Input>(schema: StandardSchema<Input, unknown>, options?: SampleOptions): Input;
 export function sample(schema: Schema, options?: SampleOptions): unknown;
-export function sample(schema: SampledSchema | Schema, options: SampleOptions = {}): unknown {
+export function sample(schema: StandardSchema | Schema, options: SampleOptions = {}): unknown {
   readOptions('sample()', options, { seed: wholeNumber(0), optional: oneOf('all', 'none', 'some') });
   const root = jsonSchemaOf(schema);
   const validator = validatorOf(root);

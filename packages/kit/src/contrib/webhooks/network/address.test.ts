@@ -118,3 +118,16 @@ test('nothing outside 2000::/3 is an ordinary address', () => {
     ),
   );
 });
+
+test('an address is the same number however it is spelt', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV6(), fc.ipV4()), (text) => {
+      const canonical = new URL(`http://${text.includes(':') ? `[${text}]` : text}/`).hostname.replaceAll(/[[\]]/g, '');
+      expect(parseAddress(text)).toEqual(parseAddress(canonical));
+      expect(parseAddress(text.toUpperCase())).toEqual(parseAddress(canonical));
+      const { family, bits } = address(text);
+      expect(new URL(`http://${family === 4 ? dotted(bits) : `[${format(bits)}]`}/`).hostname.replaceAll(/[[\]]/g, '')).toBe(canonical);
+    }),
+    { numRuns: 2000 },
+  );
+});

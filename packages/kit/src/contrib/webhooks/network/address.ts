@@ -1,5 +1,5 @@
 // IP addresses as numbers, and whether a table of blocks holds them.
-import { isIPv4, isIPv6 } from 'node:net';
+import { ipBytes } from '../../../throttle/ip-bytes.ts';
 import { EMBEDDED_V4, METADATA, SPECIAL_V4, SPECIAL_V6 } from './address-table.ts';
 
 export interface Address {
@@ -9,27 +9,9 @@ export interface Address {
 
 /** Strict text forms only, as a resolver or a socket reports them. No zone ids: they exist for link-local addresses alone. */
 export function parseAddress(text: string): Address | null {
-  if (isIPv4(text)) return { family: 4, bits: v4Bits(text) };
-  if (isIPv6(text) && !text.includes('%')) return { family: 6, bits: v6Bits(text) };
-  return null;
-}
-
-function v4Bits(text: string): bigint {
-  return text.split('.').reduce((bits, part) => (bits << 8n) | BigInt(part), 0n);
-}
-
-function v6Bits(text: string): bigint {
-  const groupsOf = (part: string): bigint[] => (part === '' ? [] : part.split(':').flatMap((group) => groups(group)));
-  const groups = (group: string): bigint[] => {
-    if (!group.includes('.')) return [BigInt(`0x${group}`)];
-    const v4 = v4Bits(group);
-    return [v4 >> 16n, v4 & 0xffffn];
-  };
-  const [left = '', right] = text.split('::');
-  const head = groupsOf(left);
-  const tail = right === undefined ? [] : groupsOf(right);
-  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => 0n);
-  return [...head, ...zeros, ...tail].reduce((bits, group) => (bits << 16n) | group, 0n);
+  const bytes = ipBytes(text);
+  if (bytes === null) return null;
+  return { family: bytes.length === 4 ? 4 : 6, bits: bytes.reduce((bits, byte) => (bits << 8n) | BigInt(byte), 0n) };
 }
 
 export interface Cidr {
