@@ -1,9 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { compareWith } from './harness/against.ts';
 import type { Benchmark, BenchmarkContext } from './harness/benchmark.ts';
 import { passes, ratioLine } from './harness/ratio.ts';
 import { loadOfTheLastMinute, saveRun, sourceState, thisMachine, withVerdicts } from './harness/saved-run.ts';
+import { turnsOfParent } from './harness/turns.ts';
 
 const folder = import.meta.dirname;
 
@@ -19,7 +21,10 @@ async function load(): Promise<Benchmark[]> {
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
 const save = args.includes('--save');
-const name = args.find((arg) => !arg.startsWith('-'));
+const isTakingTurns = args.includes('--take-turns');
+const againstAt = args.indexOf('--against');
+const against = againstAt === -1 ? undefined : args[againstAt + 1];
+const name = args.find((arg, index) => !arg.startsWith('-') && (againstAt === -1 || index !== againstAt + 1));
 const known = await load();
 
 if (args.includes('--list')) {
@@ -30,9 +35,13 @@ const chosen = known.find((benchmark) => benchmark.name === name);
 if (chosen === undefined) {
   console.error(
     name === undefined
-      ? 'usage: npm run bench -- <name> [--quick | --save] | --list'
+      ? 'usage: npm run bench -- <name> [--quick | --save] [--against <commit>] | --list'
       : `no benchmark named ${name}; npm run bench -- --list shows them`,
   );
+  process.exit(2);
+}
+if (againstAt !== -1 && (against === undefined || save)) {
+  console.error('--against takes a commit, and prints its comparison without saving it: leave out --save.');
   process.exit(2);
 }
 if (quick && save) {
@@ -45,11 +54,20 @@ const print = (line: string): void => {
   console.log(line);
   output.push(...line.split('\n'));
 };
-const context: BenchmarkContext = { quick, rounds: quick ? 2 : 7, roundSeconds: quick ? 1 : 4, print };
+const context: BenchmarkContext = {
+  quick,
+  rounds: quick ? 2 : 7,
+  roundSeconds: quick ? 1 : 4,
+  print,
+  ...(isTakingTurns ? { turns: turnsOfParent() } : {}),
+};
 const state = save ? sourceState(folder) : undefined;
 const [began, loadBefore] = [new Date(), loadOfTheLastMinute()];
 console.log(`${chosen.name}: ${chosen.question}${quick ? ' (quick: no evidence)' : ''}\n`);
-const ratios = await chosen.run(context);
+const ratios =
+  against === undefined ? await chosen.run(context) : await compareWith(against, [chosen.name, ...(quick ? ['--quick'] : [])], print);
+// What counts is what the other process was told.
+if (isTakingTurns) process.exit(0);
 console.log('');
 for (const ratio of ratios) console.log(ratioLine(ratio));
 if (state !== undefined) {

@@ -46,6 +46,7 @@ machine; the rates in the tables may not.
 npm run bench -- --list               # the questions
 npm run bench -- config-read          # one of them
 npm run bench -- config-read --save   # … and keep the result in benchmarks/results
+npm run bench -- config-read --against HEAD~1   # this tree against another commit, in turns: CPU per operation at most 1.05 times
 npm run docs:reference                # rebuild this page
 \`\`\`
 

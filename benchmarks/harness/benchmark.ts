@@ -1,4 +1,5 @@
 import type { Ratio } from './ratio.ts';
+import type { Turns } from './turns.ts';
 
 /** What a benchmark is given: how long to measure and where to write. */
 export interface BenchmarkContext {
@@ -9,6 +10,8 @@ export interface BenchmarkContext {
   /** How long one contender is measured per round, in seconds. */
   readonly roundSeconds: number;
   print(line: string): void;
+  /** `--against`: this process measures only when it is its turn. */
+  readonly turns?: Turns;
 }
 
 /** One question, stated in its first comment, answered as ratios within one run. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Contender } from './contest.ts';
+import { forgetCpuOf, watchCpuOf } from './turns.ts';
 
 /** A contender in a process of its own, as it would run: what one leaves behind in memory and compiled code is not another's handicap. */
 export interface ContenderProcess {
@@ -27,6 +28,7 @@ export async function startContender(name: string, script: URL, args: readonly s
       });
     });
   await answer();
+  if (child.pid !== undefined) watchCpuOf(child.pid);
   return {
     contender: {
       name,
@@ -38,6 +40,7 @@ export async function startContender(name: string, script: URL, args: readonly s
       },
     },
     async stop() {
+      if (child.pid !== undefined) forgetCpuOf(child.pid);
       child.kill('SIGTERM');
       await gone;
     },

@@ -1,5 +1,6 @@
 import type { BenchmarkContext } from './benchmark.ts';
 import { table } from './table.ts';
+import { ownContenders } from './turns.ts';
 
 /** One side of a comparison. `measure` returns a rate (more is better), as operations per second. */
 export interface Contender {
@@ -20,14 +21,18 @@ export function median(values: readonly number[]): number {
  * Runs the contenders interleaved, round after round, so that a noisy neighbour slows all of them alike, and
  * prints the medians with their spread. The first round warms up and is thrown away.
  */
-export async function contest(context: BenchmarkContext, contenders: readonly Contender[]): Promise<ContestResult> {
+export async function contest(context: BenchmarkContext, entered: readonly Contender[]): Promise<ContestResult> {
+  const { turns } = context;
+  const contenders = turns === undefined ? entered : ownContenders(entered);
+  turns?.beginContest();
   const rates = new Map<string, number[]>(contenders.map((contender) => [contender.name, []]));
   for (let round = 0; round <= context.rounds; round++) {
     // Rotating who goes first takes away the advantage of a fixed place in the round.
     for (let turn = 0; turn < contenders.length; turn++) {
       const contender = contenders[(round + turn) % contenders.length];
       if (contender === undefined) continue;
-      const rate = await contender.measure(round === 0 ? Math.min(1, context.roundSeconds) : context.roundSeconds);
+      const seconds = round === 0 ? Math.min(1, context.roundSeconds) : context.roundSeconds;
+      const rate = turns === undefined ? await contender.measure(seconds) : await turns.measure(contender, seconds);
       if (round > 0) rates.get(contender.name)?.push(rate);
     }
   }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { contest, ratioOf } from './contest.ts';
+import { costRatio, sideOfTurn } from './against.ts';
+import { contest, ratioOf, type Contender } from './contest.ts';
 import { passes, ratioLine } from './ratio.ts';
+import { ownContenders } from './turns.ts';
 
 test('contenders take turns in every round, each goes first in turn, and the warm-up round does not count', async () => {
   const calls: string[] = [];
@@ -15,4 +17,22 @@ test('a ratio passes at its floor, or at its ceiling when it is a cost', () => {
   expect(ratioLine({ name: 'read', value: 0.75, goal: 0.75 })).toBe('RATIO read 0.7500 goal 0.75 pass');
   expect(ratioLine({ name: 'read', value: 0.7, goal: 0.75 })).toBe('RATIO read 0.7000 goal 0.75 fail');
   expect(passes({ name: 'cost', value: 1.3, goal: 1.2, atMost: true })).toBe(false);
+});
+
+test('two commits take turns, each goes first in turn, and what an operation costs is compared round by round', () => {
+  expect(Array.from({ length: 8 }, (_, turn) => sideOfTurn(turn)).join(' ')).toBe('before after after before before after after before');
+  // The machine is twice as slow in the second round and the warm-up does not count: after costs a tenth more.
+  expect(costRatio({ contender: 'kit', before: [900, 10, 20, 10], after: [1, 11, 22, 11] })).toBeCloseTo(1.1);
+});
+
+test('of a contest between two commits only our own contenders are measured, and all where none is named so', async () => {
+  const contender = (name: string): Contender => ({ name, measure: async () => 1 });
+  const names = (all: readonly string[]) => ownContenders(all.map(contender)).map(({ name }) => name);
+  expect(names(['kit', 'pg-boss', 'kit, cached', 'bare pg'])).toEqual(['kit', 'kit, cached']);
+  expect(names(['config-server', 'nginx'])).toEqual(['config-server']);
+  expect(names(['empty', 'a million finished'])).toEqual(['empty', 'a million finished']);
+  const measured: string[] = [];
+  const turns = { beginContest: () => undefined, measure: async ({ name }: Contender) => (measured.push(name), 1) };
+  await contest({ quick: true, rounds: 1, roundSeconds: 1, print: () => undefined, turns }, [contender('kit'), contender('bullmq')]);
+  expect(measured).toEqual(['kit', 'kit']);
 });

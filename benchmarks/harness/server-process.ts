@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pinned, SERVER_CORE } from './cores.ts';
+import { forgetCpuOf, watchCpuOf } from './turns.ts';
 
 /** A server in a process of its own. */
 export interface ServerProcess {
@@ -39,6 +40,7 @@ export async function startServer(
     child.once('error', failed);
     child.on('message', (answer: Answer) => 'port' in answer && done(answer.port));
   });
+  if (isUnderTest && child.pid !== undefined) watchCpuOf(child.pid);
   const ask = (question: Question): Promise<number> =>
     new Promise((done) => {
       const listener = (answer: Answer): void => {
@@ -54,6 +56,7 @@ export async function startServer(
     cpuMicros: () => ask('cpu'),
     heapBytes: () => ask('heap'),
     async stop() {
+      if (child.pid !== undefined) forgetCpuOf(child.pid);
       const gone = new Promise<void>((done) => child.once('exit', () => done()));
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
