@@ -1,5 +1,5 @@
 import { quoteName } from '../db/names.ts';
-import type { CrudRequest } from './crud-request.ts';
+import { type CrudRequest, forAction } from './crud-request.ts';
 import type { Policy } from './policy.ts';
 import type { Item } from './select-unit.ts';
 
@@ -17,7 +17,7 @@ export async function allowedOperations(
   const columns: string[] = [];
   const open: string[] = [];
   for (const operation of operations) {
-    const { allowed } = await policy.writeScope({ ...request, action: operation });
+    const { allowed } = await policy.writeScope(forAction(request, operation));
     if (allowed === undefined || allowed.compiled.constant === true) open.push(operation);
     else {
       const condition = allowed.compiled.append(db.dialect, 't0', parameters);

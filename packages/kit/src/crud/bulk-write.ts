@@ -141,7 +141,7 @@ export class BulkWriter {
     const writer = this.#writer;
     const { key } = writer.policy;
     const keyOf = (row: Item) => String(row[key.name]);
-    const all = { ...values, ...writer.neverChanged(options), ...writer.updateStamps(request) };
+    const all = writer.updateValues(request, values, options);
     const updated = await writer.rows.updateMany(
       tx,
       key,

@@ -46,6 +46,27 @@ export interface CrudRequest {
   readonly scopes: Map<object, Scope>;
 }
 
+/** The same request, for another action of its caller. */
+export function forAction(request: CrudRequest, action: string): CrudRequest {
+  const { context, user, principal, tenant, clock, requestId, databases, isAdmin, visibilities, scopes } = request;
+  return {
+    context,
+    user,
+    principal,
+    tenant,
+    action,
+    clock,
+    get services() {
+      return request.services;
+    },
+    requestId,
+    databases,
+    isAdmin,
+    visibilities,
+    scopes,
+  };
+}
+
 export function callerOf({ user, principal, tenant, action, clock, services }: CrudRequest): CrudCaller {
   return { user, principal, tenant, action, now: clock.now(), services };
 }

@@ -10,7 +10,7 @@ import type { QueryValues } from '../http/query-string.ts';
 import type { JsonSchema, Schema } from '../http/schema.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { type BulkItem, BulkWriter, type KeyedItem } from './bulk-write.ts';
-import type { CrudRequest, Visibility } from './crud-request.ts';
+import { type CrudRequest, forAction, type Visibility } from './crud-request.ts';
 import { type FileFormat, mediaTypes } from './export.ts';
 import { cellValue, NO_JSON } from './import-row.ts';
 import { limits } from './limits.ts';
@@ -213,7 +213,7 @@ export class Importer {
   ): Promise<Map<string, Item>> {
     const { policy, writer } = this.#access;
     const column = this.#by;
-    const scope = await policy.writeScope({ ...request, action: 'update' });
+    const scope = await policy.writeScope(forAction(request, 'update'));
     const rows = await writer.rows.selectMany(
       tx,
       scope,

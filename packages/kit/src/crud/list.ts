@@ -183,7 +183,8 @@ export async function conditions(
   fixed: readonly CompiledWhere[],
 ): Promise<CompiledWhere[]> {
   if (where.length === 0) return [...fixed];
-  await policy.loadScopes(request, where);
+  const pending = policy.loadScopes(request, where);
+  if (pending !== undefined) await pending;
   return [...fixed, ...where.map((each) => policy.compile(request, each))];
 }
 

@@ -27,7 +27,7 @@ import { describeResource } from './meta.ts';
 import { Stats } from './stats.ts';
 import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
-import { httpCrudRequest } from './http-crud-request.ts';
+import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, writeNested } from './nested.ts';
@@ -178,8 +178,8 @@ export class Operations {
     const exchange = exchangeOf(context.request);
     const { tenant } = exchange;
     return tenant instanceof Promise
-      ? tenant.then((settled) => httpCrudRequest(exchange, settled, action))
-      : httpCrudRequest(exchange, tenant, action);
+      ? tenant.then((settled) => new HttpCrudRequest(exchange, settled, action))
+      : new HttpCrudRequest(exchange, tenant, action);
   }
 
   visibilityOf(request: CrudRequest): Maybe<(policy: Policy) => Visibility> {
@@ -357,10 +357,16 @@ export class Operations {
   }
 
   readonly retrieve = async (context: Context): Promise<Item> => {
-    const request = await this.request(context, 'retrieve');
-    const { shape, isFreeForm } = await this.singleShape(context, request);
+    const asked = this.request(context, 'retrieve');
+    const request = asked instanceof Promise ? await asked : asked;
+    const shaped = this.singleShape(context, request);
+    const { shape, isFreeForm } = shaped instanceof Promise ? await shaped : shaped;
     const db = this.policy.database(request);
-    const where = [this.policy.compile(request, this.#keyWhere(context)), ...(await this.parentRows(context, request, db, false))];
+    const parentRows = this.parentRows(context, request, db, false);
+    const where = [
+      this.policy.compile(request, this.#keyWhere(context)),
+      ...(parentRows instanceof Promise ? await parentRows : parentRows),
+    ];
     const unit = this.#singleUnit(context, shape);
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     this.#notePlan(context, shape);
@@ -404,10 +410,12 @@ export class Operations {
   // — writing —
 
   readonly create = async (context: Context): Promise<Item> => {
-    const request = await this.request(context, 'create');
-    const { shape } = await this.singleShape(context, request);
+    const asked = this.request(context, 'create');
+    const request = asked instanceof Promise ? await asked : asked;
+    const shaped = this.singleShape(context, request);
+    const { shape } = shaped instanceof Promise ? await shaped : shaped;
     const db = this.policy.database(request);
-    await this.parentRows(context, request, db, true);
+    if (this.parent !== undefined) await this.parentRows(context, request, db, true);
     const options = this.writeOptions(context, shape);
     const { values, children } = this.#splitBody(context, request);
     const { row, item } = await this.#written(request, shape, (present) =>
@@ -426,8 +434,10 @@ export class Operations {
   readonly partialUpdate = (context: Context): Promise<Item> => this.#change(context, 'partialUpdate');
 
   async #change(context: Context, action: 'update' | 'partialUpdate'): Promise<Item> {
-    const request = await this.request(context, action);
-    const { shape } = await this.singleShape(context, request);
+    const asked = this.request(context, action);
+    const request = asked instanceof Promise ? await asked : asked;
+    const shaped = this.singleShape(context, request);
+    const { shape } = shaped instanceof Promise ? await shaped : shaped;
     this.#requirePrecondition(context);
     const db = this.policy.database(request);
     const { values, children } = this.#splitBody(context, request);

@@ -141,7 +141,11 @@ const REPLANNED: QueryOptions = Object.freeze({ replanned: true });
 const REPLANNED_WIRE: QueryOptions = Object.freeze({ replanned: true, as: 'wire' });
 
 /** Turns rows into items and adds the rows of to-many relations: one statement per relation, however many rows there are. */
-export async function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
+export function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Maybe<Item[]> {
+  return unit.isIdentity ? (rows as Item[]) : present(db, request, unit, rows);
+}
+
+async function present(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
   let known: CrudCaller | undefined;
   const caller = () => (known ??= callerOf(request));
   const built = unit.build(rows, request, caller);
@@ -273,6 +277,7 @@ export async function readOne(
   const rows = await selectRows(db, request, { unit, where, isFreeForm, forCode, isShort });
   const [row] = rows;
   if (row === undefined) throw coreErrors.not_found();
-  const [item] = await presentRows(db, request, unit, rows);
+  const presented = presentRows(db, request, unit, rows);
+  const [item] = presented instanceof Promise ? await presented : presented;
   return { row, item: item as Item };
 }

@@ -46,12 +46,13 @@ export class SelectUnit {
   readonly shape: Shape;
   readonly key: string;
   readonly batches: readonly Batch[];
+  /** A row is an item as it is. */
+  readonly isIdentity: boolean;
   /** Somebody looks at values (a rule about the row, a computed field), so that they must be as code has them. */
   readonly needsCode: boolean;
   readonly #root: Table;
   readonly #tables: Table[] = [];
   readonly #extra: readonly string[];
-  readonly #isChild: boolean;
   #joined: readonly Policy[] | undefined;
 
   /**
@@ -60,7 +61,6 @@ export class SelectUnit {
    */
   constructor(shape: Shape, extra: readonly string[] = [], isChild = false) {
     this.shape = shape;
-    this.#isChild = isChild;
     this.key = `${shape.key}+${extra.join()}`;
     const batches: Batch[] = [];
     this.#root = this.#table(shape.policy, '', shape, batches, []);
@@ -68,6 +68,14 @@ export class SelectUnit {
     const shownNames = new Set(shape.columns.map(({ name }) => name));
     this.#extra = [...new Set(extra)].filter((name) => !shownNames.has(name));
     this.needsCode = this.#tables.some(({ shape: own }) => own !== undefined && (own.perRow.length > 0 || own.computed.length > 0));
+    this.isIdentity =
+      !isChild &&
+      batches.length === 0 &&
+      this.#tables.length === 1 &&
+      !this.needsCode &&
+      shape.nulls.length === 0 &&
+      this.#extra.length === 0 &&
+      this.#root.columns.size === shape.columns.length;
   }
 
   #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
@@ -164,7 +172,6 @@ export class SelectUnit {
 
   /** Turns rows that this unit selected into items. `caller` is what computed fields and rules about rows ask. */
   build(rows: readonly Item[], request: CrudRequest, caller: () => CrudCaller): Item[] | Promise<Item[]> {
-    if (this.#isIdentity) return rows as Item[];
     if (!this.needsCode) return rows.map(assemblerOf(this.#root));
     return Promise.all(rows.map((row) => this.#assembleSlowly(this.#root, row, request, caller)));
   }
@@ -172,17 +179,6 @@ export class SelectUnit {
   /** Turns a whole row of the table into an item: it may have columns that the caller must not see. */
   buildWhole(row: Item, request: CrudRequest, caller: () => CrudCaller): Item | Promise<Item> {
     return this.needsCode ? this.#assembleSlowly(this.#root, row, request, caller) : assemblerOf(this.#root)(row);
-  }
-
-  get #isIdentity(): boolean {
-    return (
-      !this.#isChild &&
-      this.#tables.length === 1 &&
-      !this.needsCode &&
-      this.shape.nulls.length === 0 &&
-      this.#extra.length === 0 &&
-      this.#root.columns.size === this.shape.columns.length
-    );
   }
 
   async #assembleSlowly(table: Table, row: Item, request: CrudRequest, caller: () => CrudCaller): Promise<Item> {

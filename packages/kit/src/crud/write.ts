@@ -16,7 +16,7 @@ import { runHook } from './run-hook.ts';
 import type { Item } from './select-unit.ts';
 import { deletionOf, newDeletion, noDeletion, type SoftDelete } from './soft-delete.ts';
 import type { TransitionRule } from './transition-rule.ts';
-import { checkReferences, isWritableByRequest, referencesOf, refuseUnwritable } from './write-checks.ts';
+import { checkReferences, isWritableByRequest, type ReferenceCheck, referencesOf, refuseUnwritable } from './write-checks.ts';
 
 /** How a write is made: what a request adds to its values. */
 export interface WriteOptions {
@@ -44,6 +44,7 @@ export interface WriteOptions {
 }
 
 const NOTHING_FIXED: Item = Object.freeze({});
+const NO_CHECKS: readonly ReferenceCheck[] = Object.freeze([]);
 
 /**
  * The one way rows change. Every mutation goes through the same steps, in one transaction: scope, lock, precondition, input, hook, statement,
@@ -54,6 +55,7 @@ export class Writer {
   readonly rows: RowStatements;
   readonly #recorders: Recorders;
   readonly #stamps: { readonly created: readonly string[]; readonly updated: readonly string[] };
+  readonly #neverChanged: readonly string[];
 
   constructor(policy: Policy, recorders: Recorders) {
     this.policy = policy;
@@ -63,6 +65,9 @@ export class Writer {
       created: [...stamped(policy, 'created_by'), ...stamped(policy, 'updated_by')],
       updated: stamped(policy, 'updated_by'),
     };
+    this.#neverChanged = [policy.key.name, policy.options.tenant as string | undefined, policy.owner?.column].filter(
+      (name) => name !== undefined,
+    );
   }
 
   /** The writer of another resource, with the same recorders. */
@@ -86,13 +91,20 @@ export class Writer {
     return this.policy.options.onChange !== undefined || isRecorded(this.policy, this.#recorders);
   }
 
+  #hasReference(values: Item): boolean {
+    for (const name of this.policy.references.keys()) if (values[name] !== null && values[name] !== undefined) return true;
+    return false;
+  }
+
   /** Makes a row and returns it whole. */
   async create(db: Db, request: CrudRequest, input: Item, options: WriteOptions): Promise<Item> {
     const { hooks } = this.policy.options;
-    const scope = await this.policy.scope(request);
+    const deciding = this.policy.scope(request);
+    const scope = deciding instanceof Promise ? await deciding : deciding;
     const forced = this.forced(request, options);
-    await refuseUnwritable(this.policy, request, options.sent, { ...input, ...forced });
-    const checks = await referencesOf(this.policy, request, [input]);
+    const values: Item = { ...input, ...forced };
+    if (this.policy.options.fields !== undefined) await refuseUnwritable(this.policy, request, options.sent, values);
+    const checks = this.#hasReference(input) ? await referencesOf(this.policy, request, [input]) : NO_CHECKS;
     if (
       this.isPlain(hooks?.create, request) &&
       checks.length === 0 &&
@@ -100,15 +112,16 @@ export class Writer {
       options.children === undefined &&
       options.authorize === undefined
     ) {
-      const row = await this.rows.insert(db, { ...input, ...forced }, options.present?.form);
-      await options.present?.build(db, row);
+      const row = await this.rows.insert(db, values, options.present?.form);
+      const building = options.present?.build(db, row);
+      if (building !== undefined) await building;
       return row;
     }
     return this.run(db, options, async (tx, changes) => {
       await checkReferences(tx, checks);
       const context = this.context(tx, request);
       const hook = hooks?.create;
-      const insertRow = (values: Item) => this.rows.insert(tx, { ...values, ...forced });
+      const insertRow = (given: Item) => this.rows.insert(tx, { ...given, ...forced });
       const { written, returned } =
         hook === undefined
           ? { written: await insertRow(input), returned: undefined }
@@ -131,8 +144,8 @@ export class Writer {
   async update(db: Db, request: CrudRequest, key: RowKey, values: Item, options: WriteOptions): Promise<Item> {
     const { hooks } = this.policy.options;
     const scope = await this.policy.writeScope(request);
-    const isWritable = await isWritableByRequest(this.policy, request, options.sent);
-    const checks = await referencesOf(this.policy, request, [values]);
+    const isWritable = this.policy.options.fields === undefined || (await isWritableByRequest(this.policy, request, options.sent));
+    const checks = this.#hasReference(values) ? await referencesOf(this.policy, request, [values]) : NO_CHECKS;
     const hasValues = Object.keys(values).length > 0;
     const isPlain =
       this.isPlain(hooks?.update, request) &&
@@ -143,7 +156,8 @@ export class Writer {
     if (isWritable && hasValues && isPlain) {
       const updated = await this.updateRow(db, request, scope, key, values, options, undefined, options.present?.form);
       if (updated !== undefined) {
-        await options.present?.build(db, updated);
+        const building = options.present?.build(db, updated);
+        if (building !== undefined) await building;
         return updated;
       }
       throw await this.#missing(db, scope, key, options);
@@ -366,7 +380,6 @@ export class Writer {
     return this.#locked(tx, scope, { column: key, value }, options);
   }
 
-  /** Key, tenant, owner, parent and version never change here, whatever a hook says. */
   updateRow(
     db: Db,
     request: CrudRequest,
@@ -377,7 +390,7 @@ export class Writer {
     onlyFrom?: OnlyFrom,
     form?: RowForm,
   ): Promise<Item | undefined> {
-    const all = { ...values, ...this.neverChanged(options), ...this.updateStamps(request) };
+    const all = this.updateValues(request, values, options);
     return this.rows.update(db, scope, key, all, onlyFrom === undefined ? options : { ...options, onlyFrom }, form);
   }
 
@@ -385,10 +398,13 @@ export class Writer {
     return Object.fromEntries(this.#stamps.updated.map((name) => [name, user?.id ?? null]));
   }
 
-  neverChanged({ fixed = NOTHING_FIXED }: Pick<WriteOptions, 'fixed'>): Item {
-    const { tenant } = this.policy.options;
-    const names = [this.policy.key.name, tenant as string | undefined, this.policy.owner?.column, ...Object.keys(fixed)];
-    return Object.fromEntries(names.flatMap((name) => (name === undefined ? [] : [[name, undefined]])));
+  /** What an update writes, with its stamps. Key, tenant, owner and parent never change, whatever a hook says. */
+  updateValues({ user }: CrudRequest, values: Item, { fixed }: Pick<WriteOptions, 'fixed'>): Item {
+    const all: Item = { ...values };
+    for (const name of this.#neverChanged) all[name] = undefined;
+    for (const name in fixed) all[name] = undefined;
+    for (const name of this.#stamps.updated) all[name] = user?.id ?? null;
+    return all;
   }
 
   /** The row where it is only marked, true where it was removed, false where there was none. */

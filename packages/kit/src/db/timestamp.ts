@@ -3,10 +3,17 @@ import { dbErrors } from './errors.ts';
 const FIRST = new Date('0001-01-01T00:00:00.000Z').getTime();
 const LAST = new Date('9999-12-31T23:59:59.999Z').getTime();
 
+let last: { readonly time: number; readonly text: string } = { time: Number.NaN, text: '' };
+
 /** ISO 8601 with milliseconds and Z. Years 1–9999: within them text order is time order, and both databases agree. */
 export function timestampText(date: Date): string {
   const time = date.getTime();
-  if (time >= FIRST && time <= LAST) return date.toISOString();
+  // The timestamps of a row, and of the rows written in the same millisecond, are the same moment.
+  if (time === last.time) return last.text;
+  if (time >= FIRST && time <= LAST) {
+    last = { time, text: date.toISOString() };
+    return last.text;
+  }
   throw dbErrors.value_not_storable({
     detail: Number.isNaN(time) ? 'A timestamp must be a valid date.' : 'A timestamp must lie in the years 1 to 9999.',
   });
