@@ -51,12 +51,11 @@ async function compare(context: BenchmarkContext, dialect: string, databases: Da
     const ratios: Ratio[] = [];
     for (const operation of operations) {
       context.print(`\n${dialect}, ${operation}`);
-      const { cpuMicros } = await httpContest(context, [
+      const { cpuRatio } = await httpContest(context, [
         { name: 'kit', server: kit, requests: await requestsOf(operation, kit.port, size) },
         { name: 'by hand', server: bare, requests: await requestsOf(operation, bare.port, size) },
       ]);
-      const value = (cpuMicros.get('by hand') ?? Number.NaN) / (cpuMicros.get('kit') ?? Number.NaN);
-      ratios.push({ name: `crud-${operation}-${dialect}`, value, goal: GOALS[operation] });
+      ratios.push({ name: `crud-${operation}-${dialect}`, value: cpuRatio('kit', 'by hand'), goal: GOALS[operation] });
     }
     return ratios;
   } finally {

@@ -47,9 +47,8 @@ async function compare(
   }));
   // Six servers and two questions: shorter rounds than others have, CPU time is steady.
   const shorter = { ...context, rounds: Math.min(context.rounds, 5), roundSeconds: Math.min(context.roundSeconds, 3) };
-  const { cpuMicros } = await cpuContest(shorter, contenders);
-  const cpu = (contender: string) => cpuMicros.get(contender) ?? Number.NaN;
-  const ratio = (contender: string) => cpu('plain') / cpu(contender);
+  const { cpuRatio } = await cpuContest(shorter, contenders);
+  const ratio = (contender: string) => cpuRatio(contender, 'plain');
   return [
     { name: `${name}-recording-0`, value: ratio('recording 0 %'), goal: 0.97 },
     { name: `${name}-recording-1`, value: ratio('recording 1 %'), goal: 0.97 },

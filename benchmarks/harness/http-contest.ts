@@ -10,7 +10,7 @@ export interface HttpContender {
   readonly requests: readonly LoadRequest[];
 }
 
-const WARM_UP_SECONDS = 3;
+const WARM_UP_SECONDS = 6;
 
 /** Runs servers against each other under `wrk`. */
 export async function httpContest(context: BenchmarkContext, contenders: readonly HttpContender[]): Promise<CpuContestResult> {
