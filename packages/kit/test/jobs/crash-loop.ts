@@ -1,25 +1,21 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { unbindJobs, useJobs } from '../../src/contrib/jobs/jobs.ts';
 import { startJobs } from '../../src/contrib/jobs/start-job.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
+import { killAtRandom, type RandomKills } from '../crash/kill-at-random.ts';
+import { Processes } from '../crash/processes.ts';
 import { crashJob } from './crash-job.ts';
 import { migrateJobs } from './describe-jobs.ts';
 
-export interface JobCrashOptions {
+export interface JobCrashOptions extends Omit<RandomKills, 'beforeKill'> {
   readonly url: string;
   readonly workers: number;
-  /** How often a random worker is killed with SIGKILL. */
-  readonly kills: number;
-  readonly restarts?: number;
-  readonly restart?: () => Promise<void>;
 }
 
 /** What was promised against what happened. */
 export interface JobReconciliation {
   readonly kills: number;
+  readonly restarts: number;
   readonly started: number;
   readonly succeeded: number;
   /** Neither succeeded nor failed at the end: must be 0. */
@@ -32,43 +28,27 @@ const JOBS_PER_KILL = 40;
 const PATIENCE_MS = 4 * 60_000;
 
 /** Kills workers under load, then lets the others finish and compares what was started with what was saved. */
-export async function runJobCrashLoop({ url, workers, kills, restarts = 0, restart }: JobCrashOptions): Promise<JobReconciliation> {
+export async function runJobCrashLoop({ url, workers, ...random }: JobCrashOptions): Promise<JobReconciliation> {
   const db = await openDatabase(url);
   await migrateJobs(db);
   await db.query('create table effects (job_id text not null, kind text not null)');
   useJobs(db, { jobs: [crashJob] });
-  const running: ChildProcess[] = [];
+  const processes = new Processes({ worker: { script: new URL('./crash-worker-process.ts', import.meta.url), args: [url] } });
+  const inputs = Array.from({ length: JOBS_PER_KILL }, (_, n) => ({ n }));
   let started = 0;
-  const add = async (): Promise<void> => {
-    const inputs = Array.from({ length: JOBS_PER_KILL }, (_, n) => ({ n }));
+  const beforeKill = async (): Promise<void> => {
     started += await patiently(() => db.transaction(async (tx) => (await startJobs(tx, crashJob, inputs)).ids.length));
   };
   try {
-    for (let n = 0; n < workers; n++) running.push(await startWorker(url));
-    const restartEvery = restarts === 0 ? Infinity : Math.max(1, Math.floor(kills / (restarts + 1)));
-    for (let n = 1; n <= kills; n++) {
-      await add();
-      await pause(50 + Math.random() * 250);
-      const [victim] = running.splice(Math.floor(Math.random() * running.length), 1);
-      victim?.kill('SIGKILL');
-      running.push(await startWorker(url));
-      if (n % restartEvery === 0) await restart?.();
-    }
+    for (let n = 0; n < workers; n++) await processes.start('worker');
+    await killAtRandom(processes, 'worker', { ...random, beforeKill });
     await finished(db);
-    return { kills, started, ...(await reconcile(db)) };
+    return { kills: random.kills, restarts: random.restarts ?? 0, started, ...(await reconcile(db)) };
   } finally {
-    for (const child of running) child.kill('SIGKILL');
+    await processes.killAll();
     unbindJobs(db);
     await db.close();
   }
-}
-
-async function startWorker(url: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--conditions=source', join(import.meta.dirname, 'crash-worker-process.ts'), url], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  if (child.stdout !== null) await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
-  return child;
 }
 
 /** The database may be restarting. */
@@ -92,7 +72,7 @@ async function finished(db: Database): Promise<void> {
   }
 }
 
-async function reconcile(db: Database): Promise<Omit<JobReconciliation, 'kills' | 'started'>> {
+async function reconcile(db: Database): Promise<Omit<JobReconciliation, 'kills' | 'restarts' | 'started'>> {
   const jobs = await db.query<{ id: string; status: string }>('select id, status from jobs');
   const effects = await db.query<{ job_id: string; kind: string }>('select job_id, kind from effects');
   const byJob = Map.groupBy(effects, ({ job_id: id }) => id);

@@ -2,22 +2,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
+import type { DeliverySummary } from '../../src/contrib/webhooks/delivery/result-writer.ts';
 import { openDatabase, type Database } from '../../src/db/index.ts';
+import { killAtRandom, type RandomKills } from '../crash/kill-at-random.ts';
+import { Processes } from '../crash/processes.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';
-import { Processes } from './processes.ts';
 import { startReceiver, type Receiver } from './receiver.ts';
 
-export interface CrashLoopOptions {
+export interface CrashLoopOptions extends RandomKills {
   readonly url: string;
   readonly workers: number;
   readonly publishers: number;
-  /** How often a random worker or publisher is killed with SIGKILL. */
-  readonly kills: number;
-  /** Called a few times in between: restarts the database server. */
-  readonly restart?: (() => Promise<void>) | undefined;
-  readonly restarts?: number;
-  /** Told the number of kills so far. */
-  readonly onKill?: (kills: number) => void;
 }
 
 /** What was promised against what happened. */
@@ -58,7 +53,7 @@ interface Accepted {
 
 /** Kills workers and publishers under load, then lets one worker finish and compares what was committed with what arrived. */
 export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconciliation> {
-  const { url, kills, restart, restarts = 0 } = options;
+  const { url, kills, restarts = 0 } = options;
   const receiver = await startReceiver();
   const accepted: Accepted[] = [];
   for (const path of PATHS) {
@@ -71,17 +66,14 @@ export async function runCrashLoop(options: CrashLoopOptions): Promise<Reconcili
     });
   }
   await prepare(url, receiver);
-  const processes = new Processes({ worker: [url, String(TIMEOUT_MS)], publisher: [url, OWNER] });
+  const processes = new Processes<'worker' | 'publisher', DeliverySummary>({
+    worker: { script: new URL('./worker-process.ts', import.meta.url), args: [url, String(TIMEOUT_MS)] },
+    publisher: { script: new URL('./publisher-process.ts', import.meta.url), args: [url, OWNER] },
+  });
   try {
     for (let n = 0; n < options.workers; n++) await processes.start('worker');
     for (let n = 0; n < options.publishers; n++) await processes.start('publisher');
-    const restartEvery = restarts === 0 ? Infinity : Math.floor(kills / (restarts + 1));
-    for (let n = 1; n <= kills; n++) {
-      await pause(50 + Math.random() * 250);
-      await processes.killOne();
-      options.onKill?.(n);
-      if (restart !== undefined && n % restartEvery === 0 && n / restartEvery <= restarts) await restart();
-    }
+    await killAtRandom(processes, 'worker', options);
     await pause(300);
     await processes.end('publisher');
     await pause(500);
@@ -116,7 +108,11 @@ async function using<R>(url: string, offsetMs: number, work: (database: Database
 
 type Comparison = Omit<Reconciliation, 'kills' | 'restarts'>;
 
-async function reconcile(url: string, accepted: readonly Accepted[], { summaries, killed }: Processes): Promise<Comparison> {
+async function reconcile(
+  url: string,
+  accepted: readonly Accepted[],
+  { summaries, killed }: Pick<Processes<string, DeliverySummary>, 'summaries' | 'killed'>,
+): Promise<Comparison> {
   return using(url, AFTER_LEASES_MS, async (database) => {
     const last = await deliverDue(database, { name: LAST });
     const [pending] = await database.query<{ count: number }>(`select count(*) as count from webhook_deliveries where status = 'pending'`);

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { DeliverySummary } from '../../src/contrib/webhooks/delivery/result-writer.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
 import { publish } from '../../src/contrib/webhooks/publishing/publish.ts';
 import { unbindWebhooks, useWebhooks } from '../../src/contrib/webhooks/webhooks.ts';
 import type { Database } from '../../src/db/index.ts';
+import { Processes } from '../crash/processes.ts';
 import { LOOPBACK, migrateWebhooks } from './outbox.ts';
-import { Processes } from './processes.ts';
 import { startReceiver } from './receiver.ts';
 
 export interface Sent {
@@ -42,7 +43,9 @@ export async function sendWithWorkers(options: {
   const receiver = await startReceiver();
   await migrateWebhooks(database);
   useWebhooks(database, { urlPolicy: LOOPBACK });
-  const processes = new Processes({ worker: [url, String(TIMEOUT_MS)], publisher: [] });
+  const processes = new Processes<'worker', DeliverySummary>({
+    worker: { script: new URL('./worker-process.ts', import.meta.url), args: [url, String(TIMEOUT_MS)] },
+  });
   try {
     await database.transaction(async (tx) => {
       for (let n = 0; n < ENDPOINTS; n++) await createEndpoint(tx, { owner: OWNER, url: receiver.url(`/${n}`), events: ['*'] });

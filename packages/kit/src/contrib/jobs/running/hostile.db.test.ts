@@ -10,9 +10,10 @@ const input = z.object({ n: z.int() });
 let handle: (context: JobContext<{ n: number }>) => unknown = () => undefined;
 
 const shared = job('shared', { input, concurrency: 2, timeoutMs: 3_600_000, run: async (context) => void (await handle(context)) });
+const verbose = job('verbose', { input, result: z.string(), run: (context) => handle(context) as string });
 const endless = job('endless', { input, timeoutMs: 20, retry: { attempts: 1 }, run: () => new Promise<void>(() => undefined) });
 
-describeJobs('hostile jobs and clocks', { jobs: [shared, endless] }, (bench) => {
+describeJobs('hostile jobs and clocks', { jobs: [shared, verbose, endless] }, (bench) => {
   const { clock, start, read, run } = bench;
 
   test('a handler that never returns ends as failed, and the jobs behind it run', async () => {
@@ -67,6 +68,79 @@ describeJobs('hostile jobs and clocks', { jobs: [shared, endless] }, (bench) => 
     expect((await read(id)).status).toBe('succeeded');
     // Leases are counted on PostgreSQL's own clock, so no step of this host's takes the job away.
     expect(runs).toBe(bench.database.dialect === 'postgres' ? 1 : 2);
+  });
+
+  test('a handler that blocks the event loop past its lease: no job of that process saves anything late, and each commits once elsewhere', async () => {
+    await bench.db.query('create table if not exists effects (n integer not null)');
+    await bench.db.query('delete from effects');
+    const late: unknown[] = [];
+    const bothRun = Promise.withResolvers<void>();
+    const unblocked = Promise.withResolvers<void>();
+    const save = ({ input: { n }, commit }: JobContext<{ n: number }>): Promise<void> =>
+      commit(async (tx) => void (await tx.query('insert into effects (n) values ($1)', [n])));
+    handle = async (context) => {
+      if (context.input.n === 2) {
+        bothRun.resolve();
+        await unblocked.promise;
+      } else {
+        await bothRun.promise;
+        const until = performance.now() + 1100;
+        while (performance.now() < until);
+        unblocked.resolve();
+      }
+      await save(context).catch((error: unknown) => late.push(error));
+    };
+    const ids = [await start(shared, { n: 1 }), await start(shared, { n: 2 })].map(({ id }) => id);
+    const blocked = new JobWorker({ ...bench.jobs, settings: { ...bench.jobs.settings, leaseMs: 1000 } });
+    await blocked.runOnce();
+    await blocked.stop();
+    expect(late).toMatchObject([{ name: 'ClaimLost' }, { name: 'ClaimLost' }]);
+    expect(await bench.db.query('select n from effects')).toEqual([]);
+    handle = save;
+    await bench.expireLeases();
+    await run();
+    expect(await bench.db.query('select n from effects order by n')).toEqual([{ n: 1 }, { n: 2 }]);
+    for (const id of ids) expect(await read(id)).toMatchObject({ status: 'succeeded', attempts: 2 });
+  });
+
+  test('a result that outgrows 256 KiB fails for good, returned or committed, and its effects are rolled back', async () => {
+    await bench.db.query('create table if not exists effects (n integer not null)');
+    await bench.db.query('delete from effects');
+    const large = 'x'.repeat(256 * 1024);
+    for (const run_ of [
+      () => large,
+      ({ commit }: JobContext) =>
+        commit(async (tx) => {
+          await tx.query('insert into effects (n) values (1)');
+          return large;
+        }),
+    ]) {
+      handle = run_;
+      const { id } = await start(verbose, { n: 1 });
+      await run();
+      expect(await read(id)).toMatchObject({ status: 'failed', attempts: 1, error_code: 'payload_too_large', result: null });
+    }
+    expect(await bench.db.query('select n from effects')).toEqual([]);
+  });
+
+  test('a cancel that no message announces reaches the handler with the next renewal of its lease', async () => {
+    const reached = Promise.withResolvers<void>();
+    const told = Promise.withResolvers<unknown>();
+    handle = async ({ signal }) => {
+      reached.resolve();
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      told.resolve(signal.reason);
+    };
+    const { id } = await start(shared, { n: 1 });
+    const worker = new JobWorker({ ...bench.jobs, settings: { ...bench.jobs.settings, leaseMs: 2000 } });
+    const running = worker.runOnce();
+    await reached.promise;
+    // What cancelJob writes, without its message.
+    await bench.db.query(`update jobs set status = 'cancelled', claim_token = null, finished_at = $2 where id = $1`, [id, clock.now()]);
+    expect(await told.promise).toMatchObject({ name: 'AbortError' });
+    await running;
+    await worker.stop();
+    expect(await read(id)).toMatchObject({ status: 'cancelled', result: null });
   });
 
   test('of ten retries at once exactly one queues the job', async () => {

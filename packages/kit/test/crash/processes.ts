@@ -1,30 +1,33 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { DeliverySummary } from '../../src/contrib/webhooks/delivery/result-writer.ts';
 
-export type Kind = 'worker' | 'publisher';
+/** A script that says `{ ready: true }` to its parent, and may say `{ summary }` when it is told to stop. */
+export interface ProcessScript {
+  readonly script: URL;
+  readonly args: readonly string[];
+}
 
-/** Workers and publishers in processes of their own. */
-export class Processes {
-  /** What workers that were stopped, not killed, have counted; by their name, which is the process id. */
-  readonly summaries = new Map<string, DeliverySummary>();
+/** Several processes of each kind, to be killed while they work. */
+export class Processes<Kind extends string, Summary = unknown> {
+  /** What processes that were stopped, not killed, have counted; by process id. */
+  readonly summaries = new Map<string, Summary>();
   readonly killed = new Set<string>();
-  readonly #argsOf: Readonly<Record<Kind, readonly string[]>>;
+  readonly #scripts: Readonly<Record<Kind, ProcessScript>>;
   readonly #running = new Map<ChildProcess, Kind>();
 
-  constructor(argsOf: Readonly<Record<Kind, readonly string[]>>) {
-    this.#argsOf = argsOf;
+  constructor(scripts: Readonly<Record<Kind, ProcessScript>>) {
+    this.#scripts = scripts;
   }
 
   async start(kind: Kind): Promise<void> {
-    const script = fileURLToPath(new URL(`./${kind}-process.ts`, import.meta.url));
-    const child = fork(script, [...this.#argsOf[kind]], {
+    const { script, args } = this.#scripts[kind];
+    const child = fork(fileURLToPath(script), [...args], {
       execArgv: ['--conditions=source'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     this.#running.set(child, kind);
     child.on('exit', () => this.#running.delete(child));
-    child.on('message', (message: { summary?: DeliverySummary }) => {
+    child.on('message', (message: { summary?: Summary }) => {
       if (message.summary !== undefined) this.summaries.set(String(child.pid), message.summary);
     });
     await new Promise<void>((resolve) => {
@@ -33,11 +36,11 @@ export class Processes {
     });
   }
 
-  /** Kills any of them, wherever it is, and starts another in its place. */
-  async killOne(): Promise<void> {
+  /** Kills any of them, wherever it is, and starts another in its place. `fallback` is started when none is left. */
+  async killOne(fallback: Kind): Promise<void> {
     const all = [...this.#running];
     const chosen = all[Math.floor(Math.random() * all.length)];
-    if (chosen === undefined) return this.start('worker');
+    if (chosen === undefined) return this.start(fallback);
     const [child, kind] = chosen;
     await this.#kill(child);
     await this.start(kind);

@@ -1,0 +1,57 @@
+// Works on one job and ends itself with SIGKILL at a moment: node mortal-process.ts <database url> <moment>
+import { cancelJob } from '../../src/contrib/jobs/cancel.ts';
+import { useJobs } from '../../src/contrib/jobs/jobs.ts';
+import { runSchedules } from '../../src/contrib/jobs/running/run-schedules.ts';
+import { startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
+import { openDatabase } from '../../src/db/index.ts';
+import { fakeClock } from '../../src/testing/index.ts';
+import { mortalJob, RECURRING_TICK, recurringJob, TICK_MOMENTS, type Moment, type TickMoment } from './mortal-job.ts';
+
+const [url = '', name = ''] = process.argv.slice(2);
+const moment = name as Moment;
+const isTick = (TICK_MOMENTS as readonly string[]).includes(name);
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** The statement after which the process ends; on SQLite some of them are inside a transaction that is then rolled back. */
+const STATEMENTS: Readonly<Record<string, RegExp>> = {
+  claimed: /update jobs (as )?w set status = 'running'/,
+  fenced: /^update jobs as w set status = 'succeeded'[^]* where w\.id = [$?]1 /,
+  'result-stored': /^update jobs (as )?w set status = 'succeeded'[^]* where w\.id = r\.id /,
+  'retry-written': /insert into job_attempts/,
+  'cancel-written': /^update jobs set status = 'cancelled'/,
+  'given-back': /set status = 'queued'[^]*attempts = w\.attempts - 1/,
+  'tick-moved': /^update job_schedules/,
+};
+let hasFailed = false;
+function onQuery({ sql }: { readonly sql: string }): void {
+  // The statement after it comes when the transaction of the failure has ended.
+  if (moment === 'retry-stored' && hasFailed) die();
+  hasFailed ||= sql.includes('insert into job_attempts');
+  if (STATEMENTS[name]?.test(sql) === true) die();
+}
+
+const clock = fakeClock(RECURRING_TICK);
+const db = await openDatabase(url, { clock, onQuery });
+const waits = Promise.withResolvers<string>();
+const around = {
+  at(reached: Moment) {
+    if (reached === moment) die();
+  },
+  waiting: waits.resolve,
+};
+const definition = isTick ? recurringJob(name as TickMoment) : mortalJob(moment, around);
+const jobs = useJobs(db, { jobs: [definition], stopTimeoutMs: 10 });
+if (isTick) {
+  await runSchedules(jobs);
+  die();
+}
+const worker = await startJobWorker(db, { queues: [moment], pollIntervalMs: 50 });
+const id = await waits.promise;
+if (moment.startsWith('cancel')) {
+  await db.transaction((tx) => cancelJob(tx, id));
+  die();
+}
+await worker.stop();
