@@ -11,6 +11,12 @@ const [url = '', name = ''] = process.argv.slice(2);
 const moment = name as Moment;
 const isTick = (TICK_MOMENTS as readonly string[]).includes(name);
 
+/** A moment that never comes is a fault of the test, which hears of it. */
+setTimeout(() => {
+  console.error(`the moment "${name}" did not come`);
+  process.exit(1);
+}, 120_000);
+
 function die(): void {
   process.kill(process.pid, 'SIGKILL');
 }
@@ -18,7 +24,7 @@ function die(): void {
 /** The statement after which the process ends; on SQLite some of them are inside a transaction that is then rolled back. */
 const STATEMENTS: Readonly<Record<string, RegExp>> = {
   claimed: /update jobs (as )?w set status = 'running'/,
-  fenced: /^update jobs as w set status = 'succeeded'[^]* where w\.id = [$?]1 /,
+  fenced: /^update jobs as w set status = 'succeeded'[^]* where w\.id = [$?]\d* /,
   'result-stored': /^update jobs (as )?w set status = 'succeeded'[^]* where w\.id = r\.id /,
   'retry-written': /insert into job_attempts/,
   'cancel-written': /^update jobs set status = 'cancelled'/,
