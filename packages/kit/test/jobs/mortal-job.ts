@@ -33,7 +33,7 @@ const WAITS: readonly Moment[] = ['cancel-written', 'cancelled', 'stopping', 'gi
 export interface Around {
   /** Called at every moment inside the handler. */
   readonly at: (moment: Moment) => void;
-  /** The first attempt of a job that waits has begun. */
+  /** A job that waits has begun. */
   readonly waiting: (id: string) => void;
 }
 
@@ -48,12 +48,14 @@ async function effect(db: Db, id: string, kind: string): Promise<void> {
 }
 
 /** One job that goes through every moment, on a queue of its own: a plain step, a committed step, and effects together with its success. */
-export function mortalJob(moment: Moment, { at, waiting }: Around = NOTHING): JobDefinition<object> {
+export function mortalJob(moment: Moment, around: Around = NOTHING): JobDefinition<object> {
+  const { at, waiting } = around;
+  const isMortal = around !== NOTHING;
   return job(`mortal.${moment}`, {
     input: z.object({}),
     queue: moment,
     retry: { attempts: 5, backoff: 'fixed', firstDelaySeconds: 1 },
-    async run({ id, attempt, db, step, commit, signal }) {
+    async run({ id, db, step, commit, signal }) {
       at('running');
       await step('render', async () => {
         await effect(db, id, 'render');
@@ -65,8 +67,8 @@ export function mortalJob(moment: Moment, { at, waiting }: Around = NOTHING): Jo
         at('in-step-commit');
       });
       at('step-committed');
-      if (FAILS.includes(moment) && attempt === 1) throw new Error('the first attempt fails');
-      if (WAITS.includes(moment) && attempt === 1) {
+      if (isMortal && FAILS.includes(moment)) throw new Error('the attempt fails');
+      if (isMortal && WAITS.includes(moment)) {
         waiting(id);
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
         at('stopping');

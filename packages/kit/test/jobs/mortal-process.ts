@@ -21,12 +21,14 @@ function die(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
+/** Not the one that ends leases, which also writes attempts. */
+const FAILED_ATTEMPT = /insert into job_attempts[^]*r\.attempt_id/;
 /** The statement after which the process ends; on SQLite some of them are inside a transaction that is then rolled back. */
 const STATEMENTS: Readonly<Record<string, RegExp>> = {
   claimed: /update jobs (as )?w set status = 'running'/,
   fenced: /^update jobs as w set status = 'succeeded'[^]* where w\.id = [$?]\d* /,
   'result-stored': /^update jobs (as )?w set status = 'succeeded'[^]* where w\.id = r\.id /,
-  'retry-written': /insert into job_attempts/,
+  'retry-written': FAILED_ATTEMPT,
   'cancel-written': /^update jobs set status = 'cancelled'/,
   'given-back': /set status = 'queued'[^]*attempts = w\.attempts - 1/,
   'tick-moved': /^update job_schedules/,
@@ -35,7 +37,7 @@ let hasFailed = false;
 function onQuery({ sql }: { readonly sql: string }): void {
   // The statement after it comes when the transaction of the failure has ended.
   if (moment === 'retry-stored' && hasFailed) die();
-  hasFailed ||= sql.includes('insert into job_attempts');
+  hasFailed ||= FAILED_ATTEMPT.test(sql);
   if (STATEMENTS[name]?.test(sql) === true) die();
 }
 

@@ -16,6 +16,8 @@ import {
 import { runSchedules } from './run-schedules.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../../test/jobs/mortal-process.ts', import.meta.url));
+/** Processes that work, and die, at the same time. */
+const AT_ONCE = 4;
 const mortal = new Map(MOMENTS.map((moment) => [moment, mortalJob(moment)]));
 
 interface Outcome {
@@ -52,7 +54,17 @@ describeJobs('a worker that is killed', { jobs: [...mortal.values(), ...TICK_MOM
   const rows = new Map<string, { readonly status: string; readonly attempts: number; readonly kinds: readonly string[] }>();
   let ticks: readonly string[] = [];
 
-  // All of them at once, then one worker finishes what they left: the tests look at the result.
+  const endOf = async (moment: string): Promise<string> => {
+    const child = spawn(process.execPath, ['--conditions=source', SCRIPT, bench.database.url, moment], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const [, signal] = (await once(child, 'close')) as [number | null, string | null];
+    return signal ?? said;
+  };
+
+  // Several at once, then one worker finishes what they left: the tests look at the result.
   beforeAll(async () => {
     bench.clock.set(RECURRING_TICK);
     await createEffects(bench.db);
@@ -63,17 +75,11 @@ describeJobs('a worker that is killed', { jobs: [...mortal.values(), ...TICK_MOM
       ]);
     const ids = new Map<string, string>();
     for (const [moment, definition] of mortal) ids.set(moment, (await bench.start(definition, {})).id);
-    await Promise.all(
-      [...MOMENTS, ...TICK_MOMENTS].map(async (moment) => {
-        const child = spawn(process.execPath, ['--conditions=source', SCRIPT, bench.database.url, moment], {
-          stdio: ['ignore', 'ignore', 'pipe'],
-        });
-        let said = '';
-        child.stderr.on('data', (text: Buffer) => (said += text.toString()));
-        const [, signal] = (await once(child, 'close')) as [number | null, string | null];
-        ended.set(moment, signal ?? said);
-      }),
-    );
+    const waiting: string[] = [...MOMENTS, ...TICK_MOMENTS];
+    const work = async (): Promise<void> => {
+      for (let moment = waiting.shift(); moment !== undefined; moment = waiting.shift()) ended.set(moment, await endOf(moment));
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
     await bench.expireLeases();
     for (let n = 0; n < 3; n++) {
       await bench.run();
