@@ -6,5 +6,6 @@ const MIB = 1024 * 1024;
 test('1 GiB goes through the disk store in memory as flat as a quarter of it', async () => {
   const { state, size, peakBytes } = await sendLargeFile(1024);
   expect({ state, size }).toEqual({ state: 'complete', size: 1024 * MIB });
-  expect(peakBytes).toBeLessThan(128 * MIB);
+  console.info(`peak above the start: ${(peakBytes / MIB).toFixed(1)} MiB`);
+  expect(peakBytes).toBeLessThan(64 * MIB);
 });
