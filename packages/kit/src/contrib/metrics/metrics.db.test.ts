@@ -40,6 +40,14 @@ class ThingController extends Controller {
     await db.query('select * from nowhere').catch(() => undefined);
     return { ok: true };
   });
+  pay = route.post(
+    '/pay',
+    { body: Ok, permission: isAuthenticated, response: Ok, status: 201, atomic: true, idempotent: true },
+    ({ body }) => {
+      if (!body.ok) throw coreErrors.conflict();
+      return { ok: true };
+    },
+  );
   slow = route.query('/slow', { body: Ok, permission: allowAny, response: Ok }, async () => {
     entered.resolve();
     await leave.promise;
@@ -126,6 +134,25 @@ describeDatabases('metrics of an application', (database) => {
     expect(value(exposition, 'kit_throttle_decisions_total{policy="client",decision="allowed"}')).toBe(4);
     expect(value(exposition, 'kit_throttle_decisions_total{policy="client",decision="refused"}')).toBe(1);
     expect(exposition).not.toContain('bad-1');
+  });
+
+  test('requests with an idempotency key are counted by what they came to, and no key becomes a label', async () => {
+    await using app = await testApp({ ...inside(), database: database.db });
+    const pay = async (key: string, ok = true) =>
+      (
+        await app.inject({
+          method: 'POST',
+          url: '/v1/things/pay',
+          payload: { ok },
+          headers: { 'x-key': 'good', 'idempotency-key': key },
+        })
+      ).statusCode;
+    for (let index = 0; index < 30; index += 1) await pay(`hostile-key-${index}`);
+    expect([await pay('hostile-key-0'), await pay('hostile-key-0', false)]).toEqual([201, 422]);
+    const exposition = await scrape(app);
+    const outcome = (name: string) => value(exposition, `kit_idempotency_requests_total{outcome="${name}"}`);
+    expect([outcome('completed'), outcome('replayed'), outcome('reused')]).toEqual([30, 1, 1]);
+    expect(exposition).not.toContain('hostile-key');
   });
 
   test('statements are timed by operation and outcome, and the pool is shown', async () => {
