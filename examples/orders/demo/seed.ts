@@ -23,7 +23,7 @@ type Owner = { readonly id: string };
 const USERNAME = 'demo';
 const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
-const SCOPES = ['orders:read', 'orders:write', 'webhooks:read', 'jobs:read'];
+const SCOPES = ['orders:read', 'orders:write', 'webhooks:read', 'jobs:read', 'uploads:read', 'uploads:write'];
 
 /** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Created once; secrets that must be shown are created again. */
 export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {
@@ -87,8 +87,10 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
   });
   if (known) return;
   const inDays = (days: number): Date => new Date(app.clock.now().getTime() + days * 86_400_000);
+  const shop = await app.db.transaction((tx) =>
+    createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*', 'uploads:*'], rateLimit: '100/min' }),
+  );
   await app.db.transaction(async (tx) => {
-    await createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*'], rateLimit: '100/min' });
     await createApiKey(tx, { user, name: 'Monthly report', scopes: ['orders:read'], expiresAt: inDays(5) });
     const old = await createApiKey(tx, { user, name: 'Old integration', scopes: ['orders:write'] });
     await revokeApiKey(tx, old.apiKey.id, { reason: 'replaced by Shop front' });
@@ -99,8 +101,26 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
     // The resource's hook adds price and currency.
     const { id } = await own.write().create({ item, quantity: Math.min(1 + (index % 4), quantity_max) } as never);
     if (index % 3 !== 2) await own.write().transition(id, index % 3 === 0 ? 'pay' : 'cancel');
+    if (index === 0) await own.write().update(id, { invoice_id: await sendInvoice(app, shop.raw) } as never);
   }
 }
+
+/** As a client does it: announced, sent to the signed address, completed. Returns the id of the upload. */
+async function sendInvoice(app: App, key: string): Promise<string> {
+  const headers = { 'x-api-key': key };
+  const payload = { filename: 'Invoice 1.png', content_type: 'image/png', size: INVOICE.length };
+  const announced = await app.inject({ method: 'POST', url: '/v1/invoices', headers, payload });
+  const { id, url, headers: signed } = announced.json<{ id: string; url: string; headers: Record<string, string> }>();
+  await app.inject({ method: 'PUT', url, headers: signed, payload: INVOICE });
+  await app.inject({ method: 'POST', url: `/v1/invoices/${id}/complete`, headers });
+  return id;
+}
+
+/** A small picture of a receipt. */
+const INVOICE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAADAAAABACAAAAAB5S6uaAAAARklEQVR42mOoIBEwVPwnCYxqIE2DBlZATQ2j8TA4NPRgAFRxyjWMhtJoKI2G0mgojYbSaCgNhtbMfwxRyjWMtjWoq4FEAAAQ5acnuzvO3AAAAABJRU5ErkJggg==',
+  'base64',
+);
 
 const ITEMS = [
   'Espresso beans',

@@ -27,7 +27,7 @@ const modulesWith = (folder: string) => [
   orders(),
 ];
 
-describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
+describe.each(Object.entries(forms))('%s', (_form, Orders) => {
   describeDatabases('orders', (database) => {
     let test_: TestApp;
     const keys = new Map<string, string>();
@@ -112,23 +112,23 @@ describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
       const created = await invoices('ada', 'POST', '', { filename: 'Rechnung.pdf', content_type: 'application/pdf', size: pdf.length });
       const { id, url, headers } = created.body as { id: string; url: string; headers: Record<string, string> };
       await test_.inject({ method: 'PUT', url, headers, payload: pdf });
-      const order = await place('ada');
-      const attach = async (who: string) => {
-        const response = await test_.inject({
-          method: 'PUT',
-          url: `/v1/orders/${order}/invoice`,
-          headers: { 'x-api-key': keys.get(who) ?? '' },
-          payload: { upload_id: id },
-        });
+      const orderOf = { ada: await place('ada'), bob: await place('bob') };
+      await call('ada', 'POST', `/${orderOf.ada}/pay`);
+      const attach = async (who: 'ada' | 'bob') => {
+        const request =
+          Orders === ByHand
+            ? ({ method: 'PUT', url: `/v1/orders/${orderOf[who]}/invoice`, payload: { upload_id: id } } as const)
+            : ({ method: 'PATCH', url: `/v1/orders/${orderOf[who]}`, payload: { invoice_id: id } } as const);
+        const version = Orders === ByHand ? {} : { 'if-match': '*' };
+        const response = await test_.inject({ ...request, headers: { 'x-api-key': keys.get(who) ?? '', ...version } });
         return { status: response.statusCode, body: response.json<Record<string, unknown>>() };
       };
-      expect(await attach('ada')).toMatchObject({ status: 422, body: { errors: [{ code: 'not_ready' }] } });
+      const field = Orders === ByHand ? 'upload_id' : 'invoice_id';
+      const refused = (code: string) => ({ status: 422, body: { errors: [{ location: ['body', field], code }] } });
+      expect(await attach('ada')).toMatchObject(refused(Orders === ByHand ? 'not_ready' : 'unknown_reference'));
       expect(await invoices('ada', 'POST', `/${id}/complete`)).toMatchObject({ status: 200, body: { state: 'complete' } });
-      expect(await attach('bob')).toMatchObject({
-        status: 422,
-        body: { errors: [{ location: ['body', 'upload_id'], code: 'unknown_upload' }] },
-      });
-      expect(await attach('ada')).toMatchObject({ status: 200, body: { invoice_id: id } });
+      expect(await attach('bob')).toMatchObject(refused(Orders === ByHand ? 'unknown_upload' : 'unknown_reference'));
+      expect(await attach('ada')).toMatchObject({ status: 200, body: { invoice_id: id, status: 'paid' } });
       expect(await invoices('ada', 'DELETE', `/${id}`)).toMatchObject({ status: 409, body: { code: 'upload_in_use' } });
     });
 

@@ -1,15 +1,11 @@
-import { all, coreErrors, hasScopes, isStaff, route } from 'kit';
+import { all, hasScopes, isStaff, route } from 'kit';
 import { sharing } from 'kit/contrib/grants';
 import { accepted, acceptsJob, startJob } from 'kit/contrib/jobs';
-import { requireUpload } from 'kit/contrib/uploads';
 import { CrudController } from 'kit/crud';
-import { z } from 'zod';
 import { orderErrors } from './errors.ts';
 import { exportOrders } from './export-orders.ts';
-import { orders } from './models.ts';
 import { orderResource } from './resource.ts';
 
-const Invoice = z.object({ upload_id: z.uuid() });
 /** People come with a session, machines with a key that has the scope. */
 const permission = hasScopes({ allowUnscoped: true });
 
@@ -25,7 +21,10 @@ class Orders extends CrudController(orderResource, {
     list: { summary: 'Your orders, newest first' },
     create: { summary: 'Place an order', raises: [orderErrors.quantity_too_large] },
     retrieve: { summary: 'One of your orders' },
-    partialUpdate: { summary: 'Change an open order', raises: [orderErrors.quantity_too_large, orderErrors.order_closed] },
+    partialUpdate: {
+      summary: 'Change an open order, or attach an invoice you uploaded',
+      raises: [orderErrors.quantity_too_large, orderErrors.order_closed],
+    },
     update: false,
     destroy: false,
   },
@@ -39,24 +38,5 @@ export class OrderController extends sharing(Orders) {
     '/export',
     { ...acceptsJob, permission: all(permission, isStaff), scope: 'orders:read', summary: 'Make a CSV file of all orders, by a job' },
     (context) => context.db.transaction(async (tx) => accepted(context, await startJob(tx, exportOrders, {}, { owner: context.user.id }))),
-  );
-
-  invoice = route.put(
-    '/:id/invoice',
-    {
-      params: this.keyParams,
-      body: Invoice,
-      response: orders.output,
-      permission,
-      scope: 'orders:write',
-      raises: [coreErrors.not_found],
-      summary: 'Attach an invoice you uploaded to one of your orders',
-    },
-    async (context) => {
-      const { params, body, db, user, caller } = context;
-      const { tenant } = await caller();
-      await requireUpload(db, { owner: user.id, tenantKey: tenant ?? '' }, body.upload_id, ['body', 'upload_id']);
-      return db.transaction((tx) => this.write(context, tx).update(params.id, { invoice_id: body.upload_id }));
-    },
   );
 }

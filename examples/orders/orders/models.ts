@@ -12,8 +12,8 @@ export const orders = model(
     total: t.decimal(12, 2),
     currency: t.text(3),
     status: t.enum(['open', 'paid', 'cancelled']).dbDefault('open'),
-    /** Set by `PUT /{id}/invoice` alone, which looks at the upload first. */
-    invoice_id: uploadRef().nullable().readOnly(),
+    /** A complete upload of the caller: every other id is refused. */
+    invoice_id: uploadRef().nullable(),
     ...timestamps(),
     ...versioned(),
   },

@@ -23,7 +23,7 @@ export const orderResource = resource(orders, {
   access: grants(orders),
   version: 'version',
   relations: { invoice: uploadRelation('invoice_id') },
-  input: ['item', 'quantity'],
+  input: ['item', 'quantity', 'invoice_id'],
   state: 'status',
   transitions: {
     pay: { from: ['open'], to: 'paid', summary: 'Pay an open order' },
@@ -36,9 +36,10 @@ export const orderResource = resource(orders, {
       if (input.quantity > quantity_max) throw orderErrors.quantity_too_large({ extensions: { quantity_max } });
       return next({ ...input, currency, total: totalOf(unit_price, input.quantity) });
     },
-    /** An open order may still change, at the price of the day. */
+    /** An open order may still change, at the price of the day. An invoice may also come later. */
     async update({ input, before, services }, next) {
-      if (before.status !== 'open') throw orderErrors.order_closed();
+      const isOrderChanged = input.item !== undefined || input.quantity !== undefined;
+      if (before.status !== 'open' && isOrderChanged) throw orderErrors.order_closed();
       if (input.quantity === undefined) return next(input);
       const { unit_price, quantity_max } = (await services.get(settings)).current;
       if (input.quantity > quantity_max) throw orderErrors.quantity_too_large({ extensions: { quantity_max } });
