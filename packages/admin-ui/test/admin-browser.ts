@@ -83,7 +83,8 @@ export class AdminBrowser {
     });
     page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith(this.shop.address) && !url.startsWith('data:') && !url.startsWith('blob:')) this.complaints.push(`asked ${url}`);
+      const allowed = [this.shop.address, ...this.shop.asked, 'data:', 'blob:'];
+      if (!allowed.some((address) => url.startsWith(address))) this.complaints.push(`asked ${url}`);
     });
     page.on('response', (response) => {
       if (!response.url().includes('/api/')) return;

@@ -25,6 +25,11 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** For requests to the application that do not go through here. */
+export function requestHeaders(): Record<string, string> {
+  return csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
+}
+
 async function send(path: string, { method = 'GET', query = {}, body, ifMatch, signal }: RequestOptions): Promise<Response> {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);

@@ -6,6 +6,7 @@ export type {
   AdminColumn,
   AdminField,
   AdminFieldChange,
+  AdminFileTarget,
   AdminFilter,
   AdminLink,
   AdminNotice,

@@ -2,6 +2,7 @@ import { Checkbox, NativeSelect, PasswordInput, TagsInput, Textarea, TextInput }
 import type { ReactNode } from 'react';
 import type { AdminField } from '../api/shapes.ts';
 import { Prose } from '../values/prose.tsx';
+import { FileField } from './file-field.tsx';
 import type { InputValue } from './form-values.ts';
 
 interface FieldProps {
@@ -9,12 +10,16 @@ interface FieldProps {
   readonly value: InputValue;
   readonly error: string | undefined;
   readonly onChange: (value: InputValue) => void;
+  /** Of a file: what the record's present one is called. */
+  readonly title?: string | undefined;
+  /** Whether a file is on its way. */
+  readonly onBusy?: (busy: boolean) => void;
 }
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** One input, by the kind of its field. */
-export function Field({ field, value, error, onChange }: FieldProps) {
+export function Field({ field, value, error, onChange, title, onBusy = () => {} }: FieldProps) {
   const text = typeof value === 'string' ? value : '';
   const base = {
     id: fieldId(field.name),
@@ -93,6 +98,21 @@ export function Field({ field, value, error, onChange }: FieldProps) {
           onChange={(event) => onChange(event.currentTarget.value)}
         />
       );
+    case 'file':
+      if (field.file === undefined) break;
+      return (
+        <FileField
+          id={fieldId(field.name)}
+          field={field}
+          target={field.file}
+          description={describe(field)}
+          value={text}
+          title={title}
+          error={error}
+          onChange={onChange}
+          onBusy={onBusy}
+        />
+      );
     case 'password':
       return (
         <PasswordInput
@@ -110,8 +130,8 @@ export function Field({ field, value, error, onChange }: FieldProps) {
     case 'number':
       return <TextInput {...base} inputMode="decimal" value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
     default:
-      return <TextInput {...base} {...limited} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
   }
+  return <TextInput {...base} {...limited} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
 }
 
 /** One form at a time is open, so the name is enough. */

@@ -12,27 +12,29 @@ interface RecordFormProps {
   readonly fields: readonly AdminField[];
   /** Absent: a new record. */
   readonly values?: Readonly<Record<string, unknown>>;
+  /** What the records are called that the values refer to, by the name of the field. */
+  readonly titles?: Readonly<Record<string, string>>;
   readonly submitLabel: string;
   readonly onSubmit: (values: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly onCancel: () => void;
 }
 
 /** A form whose faults stand at their fields, wherever they were found: here or by the server. */
-export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: RecordFormProps) {
+export function RecordForm({ fields, values, titles = {}, submitLabel, onSubmit, onCancel }: RecordFormProps) {
   const [before] = useState(() => toInputs(fields, values ?? {}));
   const [inputs, setInputs] = useState(before);
   const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
   const [general, setGeneral] = useState<unknown>(null);
   const [unchanged, setUnchanged] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [sending, setSending] = useState<readonly string[]>([]);
 
   useLeaveGuard(JSON.stringify(inputs) !== JSON.stringify(before));
 
   const change = (name: string, value: InputValue): void => {
-    setInputs({ ...inputs, [name]: value });
+    setInputs((current) => ({ ...current, [name]: value }));
     setUnchanged(false);
-    const { [name]: _, ...others } = faults;
-    setFaults(others);
+    setFaults(({ [name]: _, ...others }) => others);
   };
 
   const show = (found: Readonly<Record<string, string>>): void => {
@@ -74,13 +76,17 @@ export function RecordForm({ fields, values, submitLabel, onSubmit, onCancel }: 
             value={inputs[field.name] ?? ''}
             error={faults[field.name]}
             onChange={(value) => change(field.name, value)}
+            title={titles[field.name]}
+            onBusy={(isBusy) =>
+              setSending((current) => [...current.filter((name) => name !== field.name), ...(isBusy ? [field.name] : [])])
+            }
           />
         ))}
         <Group justify="flex-end" gap="sm" mt="xs">
           <Button variant="default" onClick={onCancel} disabled={busy}>
             Cancel
           </Button>
-          <Button type="submit" loading={busy}>
+          <Button type="submit" loading={busy} disabled={sending.length > 0}>
             {submitLabel}
           </Button>
         </Group>

@@ -2,7 +2,7 @@ import { Skeleton, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useShowSecret } from '../actions/secret-dialog.tsx';
 import { readRecord, updateRecord } from '../api/client.ts';
-import type { AdminResourceShape } from '../api/shapes.ts';
+import type { AdminRecord, AdminResourceShape } from '../api/shapes.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone } from '../feedback/toast.ts';
@@ -12,6 +12,15 @@ import { navigate } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Card } from './card.tsx';
 import { Way } from './record-page.tsx';
+
+/** The record's links, by the name of their field. */
+function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null && 'resource' in value && 'text' in value ? [[name, String(value.text)]] : [],
+    ),
+  );
+}
 
 export function EditPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
   const client = useQueryClient();
@@ -50,6 +59,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
               <RecordForm
                 fields={query.data.form.fields}
                 values={query.data.form.values}
+                titles={titlesIn(query.data)}
                 submitLabel="Save"
                 onSubmit={save}
                 onCancel={() => navigate(record)}

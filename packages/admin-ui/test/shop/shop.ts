@@ -1,3 +1,4 @@
+import type { Module } from '../../../kit/src/app/index.ts';
 import { accounts, accountsOf, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { admin } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
@@ -17,10 +18,14 @@ export class Shop implements AsyncDisposable {
   readonly clock: FakeClock;
   readonly address: string;
 
-  private constructor(test: TestApp, clock: FakeClock, address: string) {
+  /** Addresses outside the site that its pages may ask. */
+  readonly asked: readonly string[];
+
+  private constructor(test: TestApp, clock: FakeClock, address: string, asked: readonly string[]) {
     this.test = test;
     this.clock = clock;
     this.address = address;
+    this.asked = asked;
   }
 
   static async open(options: {
@@ -28,16 +33,23 @@ export class Shop implements AsyncDisposable {
     readonly transport?: Transport;
     readonly database?: NonNullable<TestAppOptions['database']>;
     readonly prefix?: `/${string}`;
+    /** Besides those of every shop. */
+    readonly modules?: readonly Module[];
+    readonly mount?: NonNullable<TestAppOptions['mount']>;
+    readonly resources?: NonNullable<TestAppOptions['resources']>;
+    /** Paths outside the admin site that its pages may ask. */
+    readonly asked?: readonly string[];
   }): Promise<Shop> {
     const clock = fakeClock(options.now);
-    const { prefix = '/admin', transport, database } = options;
+    const { prefix = '/admin', transport, database, modules = [], mount = {}, resources = [], asked = [] } = options;
     const test = await testApp({
       ...(database === undefined ? {} : { database }),
       title: 'Bean & Leaf',
       version: '2.4.0',
       clock,
       throttleStorage: memoryStorage(),
-      mount: {},
+      mount,
+      resources,
       modules: [
         accounts({ secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }),
         audit(),
@@ -48,10 +60,17 @@ export class Shop implements AsyncDisposable {
         }),
         apiKeys(),
         products(),
+        ...modules,
         admin({ prefix }),
       ],
     });
-    const shop = new Shop(test, clock, `${await test.listen()}${prefix}/`);
+    const origin = await test.listen();
+    const shop = new Shop(
+      test,
+      clock,
+      `${origin}${prefix}/`,
+      asked.map((path) => `${origin}${path}`),
+    );
     await shop.newUser({ username: STAFF, email: 'olivia@beanleaf.example', is_staff: true });
     return shop;
   }

@@ -1,10 +1,11 @@
-import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminUploads } from '../app/admin/declaration.ts';
 import type { AdminActionShape, AdminField, AdminResourceShape } from '../app/admin/shapes.ts';
 import { StartUpError, type App } from '../app/index.ts';
 import type { HandlerContext } from '../http/index.ts';
 import type { Principal } from '../auth/index.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
+import { FileFields } from './file-fields.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
 import { refusalOf, type StaffOperation } from './staff-roles.ts';
@@ -32,6 +33,7 @@ export class AdminSite {
   #resources: ReadonlyMap<string, AdminResource> = new Map();
   #files: ReadonlyMap<string, SiteFile> = new Map();
   #page = '';
+  #fileFields = new FileFields(undefined, {});
 
   constructor(settings: AdminSettings) {
     this.settings = settings;
@@ -41,7 +43,8 @@ export class AdminSite {
     this.#app = app;
     this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
     const resources = this.#declarations.flatMap((each) => each.resources ?? []);
-    const faults = [...resourceFaults(resources), ...sourceFaults(resources, app)];
+    this.#fileFields = new FileFields(this.uploads, app);
+    const faults = [...resourceFaults(resources), ...sourceFaults(resources, app), ...this.#fileFields.faults(resources)];
     if (faults.length > 0) throw new StartUpError(faults);
     this.#resources = new Map(resources.map((resource) => [resource.name, resource]));
   }
@@ -56,6 +59,15 @@ export class AdminSite {
     }
     this.#files = files;
     this.#page = files.get('index.html')?.content.toString('utf8') ?? '';
+  }
+
+  get uploads(): AdminUploads | undefined {
+    return this.#declarations.find(({ uploads }) => uploads !== undefined)?.uploads;
+  }
+
+  /** The fields as the browser draws them: those that refer to uploads take files. */
+  drawn(resource: AdminResource, fields: readonly AdminField[]): readonly AdminField[] {
+    return this.#fileFields.drawn(resource, fields);
   }
 
   get files(): ReadonlyMap<string, SiteFile> {
@@ -79,7 +91,11 @@ export class AdminSite {
   shapesFor(role: AdminRole): readonly AdminResourceShape[] {
     return [...this.#resources.values()]
       .filter((resource) => refusalOf(this.settings, role, resource, 'read') === null)
-      .map((resource) => shapeOf(resource, (operation) => refusalOf(this.settings, role, resource, operation)));
+      .map((resource) => {
+        const { creation } = resource;
+        const drawn = 'refused' in creation ? creation : { fields: this.drawn(resource, creation.fields) };
+        return shapeOf({ ...resource, creation: drawn }, (operation) => refusalOf(this.settings, role, resource, operation));
+      });
   }
 
   get resources(): Iterable<AdminResource> {
@@ -118,6 +134,7 @@ export class AdminSite {
       linkTo,
       titlesOf,
       refersTo,
+      uploads: this.uploads,
     };
     return context;
   }

@@ -126,7 +126,7 @@ function isTexts({ kind, of }: ColumnSettings): boolean {
 /** The text column that people call a record by. */
 export function titleColumn(columns: readonly ModelColumn[]): string | undefined {
   const texts = columns.filter(({ settings }) => settings.kind === 'text');
-  const named = texts.find(({ name }) => /^(name|title|label|username|slug)$/.test(name));
+  const named = texts.find(({ name }) => /^(name|title|label|username|filename|slug)$/.test(name));
   return (named ?? texts.find(({ settings }) => settings.unique) ?? texts[0])?.name;
 }
 

@@ -4,7 +4,7 @@ import { type AnyResource, isResource } from '../crud/resource.ts';
 import type { Key, Model } from '../db/index.ts';
 import { didYouMean } from '../http/index.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { filledText, flag, listOf, objectWith, text } from '../options/value-rule.ts';
+import { filledText, flag, listOf, objectWith, rule, text } from '../options/value-rule.ts';
 import { adminColumn, labelOf, type ModelColumn, shownColumns, titleColumn, writableColumns } from './model-columns.ts';
 
 export interface ModelResourceOptions {
@@ -27,6 +27,8 @@ export interface ModelResourceOptions {
   readonly filters?: readonly string[];
   /** Columns that may be edited; all that are writable unless given. */
   readonly edit?: readonly string[];
+  /** By the name of an `uploadRef()` column: the path of the UploadController its files are sent to. The first one mounted unless given. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly actions?: readonly AdminAction[];
   /** Nothing can be created, edited or removed. */
   readonly readOnly?: boolean;
@@ -47,11 +49,18 @@ const rules: OptionRules<ModelResourceOptions> = {
   search: listOf(filledText),
   filters: listOf(filledText),
   edit: listOf(filledText),
+  files: rule('paths of mounted UploadControllers by column: { invoice_id: "/v1/invoices" }', isPathByColumn),
   actions: listOf(objectWith('an action: { name, label, run }', 'run')),
   readOnly: flag,
   auditReading: flag,
   using: filledText,
 };
+
+function isPathByColumn(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).every((path) => typeof path === 'string' && path.startsWith('/'))
+  );
+}
 
 const LISTED_COLUMNS = 8;
 const MAIN_COLUMNS = 4;
@@ -122,6 +131,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const filtered = [...chosen, ...references];
   const title =
     named(options.title === undefined ? undefined : [options.title], shown, 'title')?.[0]?.name ?? titleColumn(shown) ?? keyName;
+  named(Object.keys(options.files ?? {}), accepted, 'files');
   if (faults.length > 0) throw new TypeError(`${where}: ${faults.join(' ')}`);
   const label = options.label ?? labelOf(model.name);
   const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns && resource?.options.softDelete !== false;

@@ -30,6 +30,7 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
     table: model.name,
     shows: source,
     refers: refersOf(plan),
+    ...(options.files === undefined ? {} : { files: options.files }),
     related: Object.entries(refersOf(plan)).map(([filter, to]) => ({ to, filter })),
     ...(options.auditReading === true ? { auditsReading: true } : {}),
     creation,

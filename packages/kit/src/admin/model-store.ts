@@ -1,6 +1,7 @@
 import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
 import { type Db, find, insert, remove, update, uuidv7 } from '../db/index.ts';
+import { attachFiles } from './attach-files.ts';
 import { adminErrors } from './errors.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';
 import { checked, isDeleted, keyOf, outputOf, type RowView } from './model-rows.ts';
@@ -46,6 +47,7 @@ export function modelStore(plan: Plan): RowStore {
       const values = checked(model.input['~standard'].validate({ ...fields }));
       return databaseOf(plan, context).transaction(async (tx) => {
         const made: Row = await insert(tx, model, values as never);
+        await attachFiles(tx, plan, context, fields, made);
         await record(context, tx, 'created', keyOf(plan, made), null, outputOf(model, made));
         return made;
       });
@@ -57,6 +59,7 @@ export function modelStore(plan: Plan): RowStore {
         if (isDeleted(plan, before)) throw adminErrors.not_editable();
         const after: Row | undefined = await update(tx, model, plan.key(id), values as never);
         if (after === undefined) throw adminErrors.record_not_found();
+        await attachFiles(tx, plan, context, fields, after);
         await record(context, tx, 'updated', keyOf(plan, before), outputOf(model, before), outputOf(model, after));
         return after;
       });

@@ -62,6 +62,7 @@ const checks: Readonly<Record<AdminField['kind'], Check>> = {
   text,
   long_text: text,
   password: text,
+  file: text,
   number: (value) => (typeof value === 'number' && Number.isFinite(value) ? null : { code: 'invalid_type', message: 'Give a number.' }),
   bool: (value) => (typeof value === 'boolean' ? null : { code: 'invalid_type', message: 'Give true or false.' }),
   time: (value) =>

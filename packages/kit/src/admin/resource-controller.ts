@@ -167,7 +167,7 @@ function allowed(site: AdminSite, role: AdminRole, resource: AdminResource, { fo
   const may = (operation: StaffOperation): boolean => refusalOf(site.settings, role, resource, operation) === null;
   return {
     ...record,
-    ...(form === undefined || !may('update') ? {} : { form }),
+    ...(form === undefined || !may('update') ? {} : { form: { ...form, fields: site.drawn(resource, form.fields) } }),
     removable: record.removable && may('remove'),
   };
 }

@@ -8,10 +8,11 @@ import type { Columns } from '../db/index.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import { isKitError } from '../errors/index.ts';
 import { jsonSchemaOf } from '../http/schema.ts';
+import { writeWithFiles } from './attach-files.ts';
 import { labelOf } from './model-columns.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { checked } from './model-rows.ts';
-import type { RowStore } from './model-store.ts';
+import { databaseOf, type RowStore } from './model-store.ts';
 
 /** The resource as this member of staff reaches it. */
 export async function accessOf(resource: AnyResource, context: AdminContext): Promise<AdminAccess> {
@@ -42,12 +43,20 @@ export function resourceStore(plan: Plan, resource: AnyResource): RowStore {
     },
     async create(context, fields) {
       const values = checked(creation['~standard'].validate({ ...fields })) as Row;
-      return (await accessOf(resource, context)).create(values, { sent: sentBy(plan, fields) });
+      const access = await accessOf(resource, context);
+      const sent = sentBy(plan, fields);
+      return writeWithFiles(databaseOf(plan, context), plan, context, fields, (transaction) =>
+        access.create(values, { sent, ...transaction }),
+      );
     },
     async update(context, id, fields, version) {
       const values = checked(edit['~standard'].validate({ ...fields })) as Row;
       const expected = version === null || versionColumn === undefined ? {} : { version };
-      return (await accessOf(resource, context)).update(id, values, { sent: sentBy(plan, fields), ...expected });
+      const access = await accessOf(resource, context);
+      const write = { sent: sentBy(plan, fields), ...expected };
+      return writeWithFiles(databaseOf(plan, context), plan, context, fields, (transaction) =>
+        access.update(id, values, { ...write, ...transaction }),
+      );
     },
     async remove(context, id) {
       const access = await accessOf(resource, context);

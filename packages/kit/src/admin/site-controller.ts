@@ -10,9 +10,10 @@ const YEAR_SECONDS = 31_536_000;
 /** Links are passed through programs that add parameters of their own. */
 const AnyQuery = jsonSchema<object>({ type: 'object', additionalProperties: true });
 
-/** Scripts and styles are the build's own files; the nonce is for the style elements the component library makes. */
-function policy(nonce: string): string {
-  const own = "script-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; manifest-src 'self'";
+/** Scripts and styles are the build's own files; the nonce is for the style elements the component library makes. `files`: see AdminUploads. */
+function policy(nonce: string, files: string | null): string {
+  const connect = files === null ? "'self'" : `'self' ${files}`;
+  const own = `script-src 'self'; connect-src ${connect}; img-src 'self' data:; font-src 'self'; manifest-src 'self'`;
   return `default-src 'none'; ${own}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 }
 
@@ -50,7 +51,11 @@ export function siteController(site: AdminSite): Controller {
 
 function page({ reply }: Context, site: AdminSite): string {
   const nonce = randomBytes(16).toString('base64url');
-  void reply.headers({ 'content-security-policy': policy(nonce), 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+  void reply.headers({
+    'content-security-policy': policy(nonce, site.uploads?.origin() ?? null),
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+  });
   return site.page.replaceAll(ADMIN_STYLE_NONCE, nonce);
 }
 

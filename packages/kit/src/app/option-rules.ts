@@ -58,6 +58,7 @@ const declaration = implementationOf<AdminDeclaration>('what the admin site show
   sections: aFunction,
   history: aFunction,
   overview: aFunction,
+  uploads: objectWith('{ table, targets, origin, attach }', 'targets', 'attach'),
 });
 
 export const aModule = implementationOf<Module>('a module, such as accounts()', {

@@ -1,11 +1,12 @@
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Clock } from '../../db/clock.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database, Db } from '../../db/db.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
 import type {
   AdminActionShape,
+  AdminFileTarget,
   AdminOverview,
   AdminPage,
   AdminPreview,
@@ -38,6 +39,30 @@ export interface AdminContext {
   readonly titlesOf: (targetType: string, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   /** What a field of such a record refers to, as `linkTo` takes it: `owner_id` → `user`. Null: it is a plain value. */
   readonly refersTo: (targetType: string, field: string) => string | null;
+  /** How forms take files; absent when no module stores them. */
+  readonly uploads?: AdminUploads | undefined;
+}
+
+/** Columns that refer to `table` are file fields in forms. */
+export interface AdminUploads {
+  readonly table: string;
+  /** Every place that takes files, by its path. */
+  targets(app: object): ReadonlyMap<string, AdminFileTarget>;
+  /** Where the page sends files, besides the application itself; null: nowhere else. */
+  origin(): string | null;
+  /** A file of this member of staff becomes part of a record, and so its owner's. A 422 at `location` unless it is complete. */
+  attach(tx: Db, context: AdminContext, file: AttachedFile): Promise<void>;
+}
+
+export interface AttachedFile {
+  readonly id: string;
+  readonly location: readonly string[];
+  /** Of the record that refers to it; null: the file stays with whoever sent it. */
+  readonly owner: {
+    readonly id: string;
+    /** Null: rows of this table belong to no tenant, and the file stays in its own. */
+    readonly tenantKey: string | null;
+  } | null;
 }
 
 export interface AdminListQuery {
@@ -74,6 +99,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly auditsReading?: boolean;
   /** Fields of its records that hold ids of others, and of which kind: `{ endpoint_id: 'webhook_endpoint' }`. */
   readonly refers?: Readonly<Record<string, string>>;
+  /** By the name of a field that takes a file: the path of the controller that takes it. The first one mounted unless given. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The model or the CRUD resource that it shows. */
   readonly shows?: object;
   readonly actions: readonly AdminAction[];
@@ -96,4 +123,5 @@ export interface AdminDeclaration {
   /** The newest audit entries about something, as a part of its page. */
   history?(context: AdminContext, target: { readonly type: string; readonly id: string }): Promise<AdminSection>;
   overview?(context: AdminContext, range: AdminRange): Promise<AdminOverview>;
+  readonly uploads?: AdminUploads;
 }

@@ -77,7 +77,7 @@ export interface AdminWords {
 export interface AdminField {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'text' | 'long_text' | 'number' | 'bool' | 'time' | 'date' | 'select' | 'strings' | 'json' | 'password';
+  readonly kind: 'text' | 'long_text' | 'number' | 'bool' | 'time' | 'date' | 'select' | 'strings' | 'json' | 'password' | 'file';
   readonly required?: boolean;
   readonly nullable?: boolean;
   readonly help?: string;
@@ -86,6 +86,16 @@ export interface AdminField {
   /** Of `strings`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
   readonly maxLength?: number;
+  /** Of `file`: where the page sends it. The value is the id of the upload. */
+  readonly file?: AdminFileTarget;
+}
+
+/** Where a form sends files, and what is accepted there. */
+export interface AdminFileTarget {
+  /** The path of a mounted controller that takes uploads. */
+  readonly endpoint: string;
+  readonly contentTypes: readonly string[];
+  readonly bytesMax: number;
 }
 
 export interface AdminActionShape {

@@ -4,6 +4,7 @@ import { uploadApp } from '../../../test/uploads/upload-app.ts';
 import type { AdminContext, AdminListQuery } from '../../app/index.ts';
 import { describeDatabases } from '../../testing/index.ts';
 import { uploadsAdmin } from './admin.ts';
+import { diskStore } from './stores/disk-store.ts';
 
 const png = Buffer.concat([Buffer.from('\u0089PNG\r\n\u001a\n\0\0\0\rIHDR', 'latin1'), Buffer.alloc(40, 1)]);
 const text = Buffer.from('hello, world');
@@ -30,9 +31,8 @@ describeDatabases('uploads in the admin site', (database) => {
       titlesOf: () => Promise.resolve(new Map()),
       refersTo: () => null,
     };
-    const [resource] = uploadsAdmin.resources ?? [];
-    if (resource === undefined) throw new Error('The module declares a resource.');
-    return { ...app, context, resource };
+    const { resources, overview } = uploadsAdmin(diskStore({ folder: app.folder }));
+    return { ...app, context, resource: resources[0], overview };
   }
   const query: AdminListQuery = { search: null, filters: {}, sort: null, limit: 50, cursor: null, cursors, bound: 'uploads' };
 
@@ -68,7 +68,7 @@ describeDatabases('uploads in the admin site', (database) => {
     await app.upload(text);
     const over = await app.announce(text);
     await app.announce(text, {}, { 'x-user': 'bob' });
-    const overview = await uploadsAdmin.overview?.(app.context, '24h');
+    const overview = await app.overview?.(app.context, '24h');
     expect(overview?.tables[0]?.rows).toMatchObject([
       { id: 'ann', values: { bytes: 24, count: 2 } },
       { id: 'bob', values: { bytes: 12, count: 1 } },

@@ -12,6 +12,7 @@ import {
 } from '../../app/index.ts';
 import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
+import { adminUploads } from './admin-uploads.ts';
 import { processUploads } from './clean.ts';
 import { removeUpload } from './delete.ts';
 import { downloadAddress } from './download.ts';
@@ -20,6 +21,7 @@ import { isRasterImage } from './media-type.ts';
 import { countRemovals, findUpload } from './store.ts';
 import type { Upload } from './upload.ts';
 import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
+import type { UploadStore } from './upload-store.ts';
 
 const columns: readonly AdminColumn[] = [
   { name: 'filename', label: 'File', kind: 'text' },
@@ -120,8 +122,10 @@ const resource: AdminResource = {
   },
 };
 
-/** The admin site's list of uploads, and who uses how much. */
-export const uploadsAdmin: AdminDeclaration = { resources: [resource], overview };
+/** The admin site's list of uploads, who uses how much, and file fields in forms. */
+export function uploadsAdmin(store: UploadStore): AdminDeclaration & { readonly resources: readonly [AdminResource] } {
+  return { resources: [resource], overview, uploads: adminUploads(store) };
+}
 
 /** The file itself: images as pictures, everything else as a link. A store that cannot be reached hides neither the record nor its actions. */
 async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<readonly AdminSection[]> {

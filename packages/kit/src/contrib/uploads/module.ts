@@ -33,7 +33,7 @@ export function uploads(options: UploadOptions): Module {
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],
     resources: [uploadResource(() => database as Database)],
-    admin: uploadsAdmin,
+    admin: uploadsAdmin(store),
     ...(store instanceof DiskStore ? { mount: { [store.path]: FileController } } : {}),
     async setup(app) {
       const urlKeys = store instanceof DiskStore ? await keysFor(app, settings.urlKeys) : [];

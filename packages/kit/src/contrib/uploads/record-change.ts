@@ -3,7 +3,7 @@ import type { Db } from '../../db/db.ts';
 import { uploadsOf } from './in-use.ts';
 import { uploadFacts, type Upload } from './upload.ts';
 
-export type UploadChange = 'created' | 'quarantined' | 'completed' | 'rejected' | 'expired' | 'deleted';
+export type UploadChange = 'created' | 'quarantined' | 'completed' | 'rejected' | 'expired' | 'deleted' | 'owner_changed';
 
 /** Who changes an upload, and in which request: for the audit entry. */
 export interface ChangeContext {

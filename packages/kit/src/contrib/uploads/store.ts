@@ -73,6 +73,12 @@ export async function changeState(
   return row ?? null;
 }
 
+export async function changeOwner(tx: Db, id: string, { owner, tenantKey }: UploadScope): Promise<Upload | null> {
+  const text = `update uploads set owner_id = $1, tenant_key = $2 where id = $3 returning ${COLUMNS}`;
+  const [row] = await tx.query<Upload>(text, [owner, tenantKey, id]);
+  return row ?? null;
+}
+
 export async function deleteUpload(tx: Db, id: string): Promise<boolean> {
   return (await tx.execute('delete from uploads where id = $1', [id])).count > 0;
 }

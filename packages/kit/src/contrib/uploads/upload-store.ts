@@ -76,6 +76,8 @@ export interface UploadStore {
   readonly name: string;
   /** In front of every key: empty, or `a/b`. */
   readonly prefix: string;
+  /** Where its addresses lead, when that is not the application itself: `https://bucket.s3.example.com`. */
+  readonly origin?: string | undefined;
   /** Called once, before anything else. */
   attach(host: StoreHost): void;
   presign(request: PresignRequest): Promise<SignedRequest>;

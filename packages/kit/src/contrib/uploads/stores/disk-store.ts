@@ -52,6 +52,7 @@ export class DiskStore implements UploadStore {
   readonly name = 'disk';
   readonly prefix = '';
   readonly path: string;
+  readonly origin: string | undefined;
   readonly #folder: string;
   readonly #baseUrl: string;
   #root: Promise<string> | undefined;
@@ -61,6 +62,7 @@ export class DiskStore implements UploadStore {
     this.#folder = folder;
     this.path = path;
     this.#baseUrl = baseUrl;
+    this.origin = baseUrl === '' ? undefined : new URL(baseUrl).origin;
   }
 
   attach(host: StoreHost): void {

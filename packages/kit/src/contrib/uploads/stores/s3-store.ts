@@ -92,6 +92,7 @@ const SECONDS_7_DAYS = 604_800;
 class S3Store implements UploadStore {
   readonly name = 's3';
   readonly prefix: string;
+  readonly origin: string;
   readonly #place: S3Place;
   readonly #credentials: () => Promise<S3Credentials>;
   readonly #agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: 60_000, bodyTimeout: 60_000 });
@@ -100,6 +101,7 @@ class S3Store implements UploadStore {
   constructor(place: S3Place, credentials: () => Promise<S3Credentials>) {
     this.#place = place;
     this.prefix = place.prefix;
+    this.origin = place.origin;
     this.#credentials = credentials;
   }
 
