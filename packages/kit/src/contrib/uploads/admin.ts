@@ -18,6 +18,7 @@ import { removeUpload } from './delete.ts';
 import { downloadAddress } from './download.ts';
 import { uploadErrors } from './errors.ts';
 import { isRasterImage } from './media-type.ts';
+import { uploads } from './models.ts';
 import { countRemovals, findUpload } from './store.ts';
 import type { Upload } from './upload.ts';
 import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
@@ -47,6 +48,7 @@ const resource: AdminResource = {
   group: 'Content',
   icon: 'table',
   auditedAs: 'upload',
+  table: uploads.name,
   columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
