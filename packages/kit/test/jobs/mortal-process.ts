@@ -4,7 +4,7 @@ import { useJobs } from '../../src/contrib/jobs/jobs.ts';
 import { runSchedules } from '../../src/contrib/jobs/running/run-schedules.ts';
 import { startJobWorker } from '../../src/contrib/jobs/work-jobs.ts';
 import { openDatabase } from '../../src/db/index.ts';
-import { fakeClock } from '../../src/testing/index.ts';
+import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { mortalJob, RECURRING_TICK, recurringJob, TICK_MOMENTS, type Moment, type TickMoment } from './mortal-job.ts';
 
 const [url = '', name = ''] = process.argv.slice(2);
