@@ -23,7 +23,7 @@ type Owner = { readonly id: string };
 const USERNAME = 'demo';
 const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
-const SCOPES = ['orders:read', 'orders:write', 'webhooks:read', 'jobs:read', 'uploads:read', 'uploads:write'];
+const SCOPES = ['orders:read', 'orders:write', 'webhooks:read', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
 
 /** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Created once; secrets that must be shown are created again. */
 export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {

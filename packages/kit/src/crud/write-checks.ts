@@ -80,5 +80,5 @@ async function unknownReferences(tx: Db, { target, scope, references }: Referenc
   const found = await new RowStatements(target).visibleKeys(tx, scope, values);
   return references
     .filter(({ value }) => !found.has(stored(value)))
-    .map(({ location }) => ({ location, code: 'unknown_reference', message: 'There is no such row.' }));
+    .map(({ location }) => ({ location, code: 'unknown_reference', message: 'There is no such row, or you may not refer to it.' }));
 }
