@@ -101,7 +101,7 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
     // The resource's hook adds price and currency.
     const { id } = await own.write().create({ item, quantity: Math.min(1 + (index % 4), quantity_max) } as never);
     if (index % 3 !== 2) await own.write().transition(id, index % 3 === 0 ? 'pay' : 'cancel');
-    if (index === 0) await own.write().update(id, { invoice_id: await sendInvoice(app, shop.raw) } as never);
+    if (index === 0) await own.write().update(id, { invoice_id: await sendInvoice(app, shop.raw) });
   }
 }
 

@@ -34,7 +34,7 @@ export function RecordForm({ fields, values, titles = {}, submitLabel, onSubmit,
   const change = (name: string, value: InputValue): void => {
     setInputs((current) => ({ ...current, [name]: value }));
     setUnchanged(false);
-    setFaults(({ [name]: _, ...others }) => others);
+    setFaults((current) => Object.fromEntries(Object.entries(current).filter(([field]) => field !== name)));
   };
 
   const show = (found: Readonly<Record<string, string>>): void => {

@@ -17,7 +17,7 @@ import { Way } from './record-page.tsx';
 function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
-      typeof value === 'object' && value !== null && 'resource' in value && 'text' in value ? [[name, String(value.text)]] : [],
+      typeof value === 'object' && value !== null && 'resource' in value && 'text' in value ? [[name, value.text]] : [],
     ),
   );
 }

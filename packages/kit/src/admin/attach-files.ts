@@ -40,7 +40,9 @@ async function ownerOf(tx: Db, plan: Plan, row: Row): Promise<AttachedFile['owne
   const column = (typeof owner === 'string' ? owner : owner?.column) as string | undefined;
   if (column === undefined) return null;
   const stored: Row | undefined = await find(tx, plan.model, plan.key(keyOf(plan, row)));
-  const id = stored?.[column] ?? null;
+  // Keys are texts or numbers.
+  const value = (name: string) => stored?.[name] as string | number | bigint | null | undefined;
+  const id = value(column) ?? null;
   if (id === null) return null;
-  return { id: String(id), tenantKey: tenant === undefined ? null : String(stored?.[tenant as string] ?? '') };
+  return { id: String(id), tenantKey: tenant === undefined ? null : String(value(tenant as string) ?? '') };
 }

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 8 * 60_000 + kills * 30_000;
 
 /** A crash loop on SQLite, and on a PostgreSQL server of its own that is restarted meanwhile. */
 export function describeCrashes(name: string, guarantee: string, run: (place: CrashPlace) => Promise<void>): void {
-  describe(name, () => {
+  describe(`${name}`, () => {
     test(
       `on SQLite ${guarantee}`,
       async () => {
@@ -39,7 +39,7 @@ export function describeCrashes(name: string, guarantee: string, run: (place: Cr
       afterAll(() => server?.stop());
 
       test(
-        guarantee,
+        `${guarantee}`,
         async () => {
           const running = server;
           if (running === undefined) throw new Error('the server was not started');

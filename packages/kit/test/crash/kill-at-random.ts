@@ -23,7 +23,7 @@ export async function killAtRandom<Kind extends string>(
     await pause(50 + Math.random() * 250);
     await processes.killOne(fallback);
     // A long run shows that it is alive.
-    if (n % 10 === 0) console.info(`crash loop: ${n} of ${kills} kills`);
+    if (n % 10 === 0) process.stdout.write(`crash loop: ${n} of ${kills} kills\n`);
     if (restart !== undefined && n % restartEvery === 0 && n / restartEvery <= restarts) await restart();
   }
 }

@@ -26,8 +26,8 @@ export type Moment = (typeof MOMENTS)[number];
 export const TICK_MOMENTS = ['tick-moved', 'tick-started'] as const;
 export type TickMoment = (typeof TICK_MOMENTS)[number];
 
-const FAILS: readonly Moment[] = ['retry-written', 'retry-stored'];
-const WAITS: readonly Moment[] = ['cancel-written', 'cancelled', 'stopping', 'given-back'];
+const FAILS: ReadonlySet<Moment> = new Set(['retry-written', 'retry-stored']);
+const WAITS: ReadonlySet<Moment> = new Set(['cancel-written', 'cancelled', 'stopping', 'given-back']);
 
 /** What the process around a job does to it. */
 export interface Around {
@@ -67,8 +67,8 @@ export function mortalJob(moment: Moment, around: Around = NOTHING): JobDefiniti
         at('in-step-commit');
       });
       at('step-committed');
-      if (isMortal && FAILS.includes(moment)) throw new Error('the attempt fails');
-      if (isMortal && WAITS.includes(moment)) {
+      if (isMortal && FAILS.has(moment)) throw new Error('the attempt fails');
+      if (isMortal && WAITS.has(moment)) {
         waiting(id);
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
         at('stopping');

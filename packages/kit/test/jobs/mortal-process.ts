@@ -13,7 +13,7 @@ const isTick = (TICK_MOMENTS as readonly string[]).includes(name);
 
 /** A moment that never comes is a fault of the test, which hears of it. */
 setTimeout(() => {
-  console.error(`the moment "${name}" did not come`);
+  process.stderr.write(`the moment "${name}" did not come\n`);
   process.exit(1);
 }, 120_000);
 

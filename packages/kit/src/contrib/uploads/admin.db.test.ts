@@ -31,8 +31,8 @@ describeDatabases('uploads in the admin site', (database) => {
       titlesOf: () => Promise.resolve(new Map()),
       refersTo: () => null,
     };
-    const { resources, overview } = uploadsAdmin(diskStore({ folder: app.folder }));
-    return { ...app, context, resource: resources[0], overview };
+    const declaration = uploadsAdmin(diskStore({ folder: app.folder }));
+    return { ...app, context, declaration, resource: declaration.resources[0] };
   }
   const query: AdminListQuery = { search: null, filters: {}, sort: null, limit: 50, cursor: null, cursors, bound: 'uploads' };
 
@@ -68,7 +68,7 @@ describeDatabases('uploads in the admin site', (database) => {
     await app.upload(text);
     const over = await app.announce(text);
     await app.announce(text, {}, { 'x-user': 'bob' });
-    const overview = await app.overview?.(app.context, '24h');
+    const overview = await app.declaration.overview?.(app.context, '24h');
     expect(overview?.tables[0]?.rows).toMatchObject([
       { id: 'ann', values: { bytes: 24, count: 2 } },
       { id: 'bob', values: { bytes: 12, count: 1 } },

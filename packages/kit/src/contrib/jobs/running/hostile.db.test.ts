@@ -4,6 +4,8 @@ import { describeJobs } from '../../../../test/jobs/describe-jobs.ts';
 import { job, type JobContext } from '../job.ts';
 import { permanent } from '../failure.ts';
 import { retryJob } from '../retry.ts';
+import { claimOne } from './claim-store.ts';
+import { Runs } from './runs.ts';
 import { JobWorker } from './worker.ts';
 
 const input = z.object({ n: z.int() });
@@ -132,14 +134,22 @@ describeJobs('hostile jobs and clocks', { jobs: [shared, verbose, endless] }, (b
       told.resolve(signal.reason);
     };
     const { id } = await start(shared, { n: 1 });
-    const worker = new JobWorker({ ...bench.jobs, settings: { ...bench.jobs.settings, leaseMs: 2000 } });
-    const running = worker.runOnce();
+    // So long that the end of the lease cannot be what the handler hears of.
+    const leaseMs = 3_600_000;
+    const claim = await claimOne(bench.db, id, { now: clock.now(), leaseMs, worker: 'first' });
+    if (claim === undefined) throw new Error('the job is ready');
+    const runs = new Runs(
+      { ...bench.jobs, settings: { ...bench.jobs.settings, leaseMs } },
+      () => [claim],
+      () => undefined,
+    );
+    const running = runs.run(claim);
     await reached.promise;
     // What cancelJob writes, without its message.
     await bench.db.query(`update jobs set status = 'cancelled', claim_token = null, finished_at = $2 where id = $1`, [id, clock.now()]);
+    runs.renewNow();
     expect(await told.promise).toMatchObject({ name: 'AbortError' });
-    await running;
-    await worker.stop();
+    expect((await running).end).toMatchObject({ kind: 'lost' });
     expect(await read(id)).toMatchObject({ status: 'cancelled', result: null });
   });
 

@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
 import { modelResource } from '../../kit/src/admin/index.ts';
 import type { Module } from '../../kit/src/app/index.ts';
+import { job, jobs, runDueJobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
 import { diskStore, UploadController, uploadRef, uploadRelation, uploads } from '../../kit/src/contrib/uploads/index.ts';
 import { resource } from '../../kit/src/crud/index.ts';
 import { createTable, insert, migration, model, t } from '../../kit/src/db/index.ts';
@@ -25,6 +27,16 @@ const post: Module = {
   migrations: [migration('0001_initial', [createTable('letters', columns)])],
   admin: { resources: [modelResource(letterResource, { singular: 'Letter', files: { photo_id: '/v1/photos' } })] },
 };
+const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+const exported = job('letters.export', {
+  input: z.object({}),
+  async run({ progress }) {
+    await progress(10, 'ten of them');
+    await steps[0].promise;
+    await progress(60);
+    await steps[1].promise;
+  },
+});
 class Documents extends UploadController {}
 class Photos extends UploadController {
   static override readonly policy = { contentTypes: ['image/*'], bytesMax: 1_000_000 };
@@ -42,7 +54,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kit-admin-uploads-'));
   shop = await Shop.open({
     now: '2026-03-12T14:32:00.000Z',
-    modules: [uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }), post],
+    modules: [uploads({ store: diskStore({ folder }), cleanEverySeconds: 0 }), jobs({ jobs: [exported] }), post],
     mount: { '/v1': { '/documents': Documents, '/photos': Photos } },
     resources: [letterResource],
     asked: ['/v1/photos', '/uploads/files/'],
@@ -111,7 +123,7 @@ test('only a complete file of the member of staff itself can be attached', async
       async ([token, record, id]) => {
         const headers = { 'content-type': 'application/json', 'x-csrf-token': token };
         const answer = await fetch(`api/resources/letters/${record}`, { method: 'PATCH', headers, body: JSON.stringify({ photo_id: id }) });
-        return { status: answer.status, body: (await answer.json()) as unknown };
+        return { status: answer.status, body: await answer.json() };
       },
       [session.csrf_token, letter, photo_id] as const,
     );
@@ -124,5 +136,19 @@ test('only a complete file of the member of staff itself can be attached', async
   for (const id of [foreign, '01900000-0000-7000-8000-00000000000b'])
     expect(await patch(id)).toMatchObject({ status: 422, body: { errors: [{ location: ['body', 'photo_id'] }] } });
   expect(await photoOf()).toBeNull();
+  await page.context().close();
+});
+
+test('the progress bar of a job moves by itself while the list is open', async () => {
+  await shop.db.transaction((tx) => startJob(tx, exported, {}));
+  const page = await admin.at('#/jobs');
+  const bar = page.getByRole('row').filter({ hasText: 'letters.export' }).getByRole('progressbar');
+  const running = runDueJobs(shop.db, { queues: ['default'] });
+  await soon(() => bar.getAttribute('value')).toBe('10');
+  steps[0].resolve();
+  await soon(() => bar.getAttribute('value')).toBe('60');
+  steps[1].resolve();
+  await running;
+  await soon(() => bar.getAttribute('value')).toBe('100');
   await page.context().close();
 });
