@@ -17,37 +17,35 @@ const TIMEOUT_MS = 8 * 60_000 + kills * 30_000;
 
 /** A crash loop on SQLite, and on a PostgreSQL server of its own that is restarted meanwhile. */
 export function describeCrashes(name: string, guarantee: string, run: (place: CrashPlace) => Promise<void>): void {
-  describe(`${name}`, () => {
+  test(
+    `${name}: on SQLite ${guarantee}`,
+    async () => {
+      const place = await createSqliteDatabase();
+      try {
+        await run({ url: place.url, dialect: 'sqlite', kills });
+      } finally {
+        await place.remove();
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  describe('on a server of its own', () => {
+    let server: PostgresServer | undefined;
+    beforeAll(async () => {
+      server = await startPostgresServer();
+    });
+    afterAll(() => server?.stop());
+
     test(
-      `on SQLite ${guarantee}`,
+      `${name}, and PostgreSQL restarted: ${guarantee}`,
       async () => {
-        const place = await createSqliteDatabase();
-        try {
-          await run({ url: place.url, dialect: 'sqlite', kills });
-        } finally {
-          await place.remove();
-        }
+        const running = server;
+        if (running === undefined) throw new Error('the server was not started');
+        const { url } = await createPostgresDatabase(running.url);
+        await run({ url, dialect: 'postgres', kills, restarts, restart: () => running.restart() });
       },
       TIMEOUT_MS,
     );
-
-    describe('and PostgreSQL restarted', () => {
-      let server: PostgresServer | undefined;
-      beforeAll(async () => {
-        server = await startPostgresServer();
-      });
-      afterAll(() => server?.stop());
-
-      test(
-        `${guarantee}`,
-        async () => {
-          const running = server;
-          if (running === undefined) throw new Error('the server was not started');
-          const { url } = await createPostgresDatabase(running.url);
-          await run({ url, dialect: 'postgres', kills, restarts, restart: () => running.restart() });
-        },
-        TIMEOUT_MS,
-      );
-    });
   });
 }

@@ -145,6 +145,8 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
 }
 
 async function checksum(bytes: Blob): Promise<string> {
+  // Browsers have it on secure pages only.
+  if (!crypto.subtle) throw new Error('Uploads need HTTPS, or localhost.');
   const hash = await crypto.subtle.digest('SHA-256', await bytes.arrayBuffer());
   return btoa(String.fromCharCode(...new Uint8Array(hash)));
 }
