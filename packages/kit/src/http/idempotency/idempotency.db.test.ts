@@ -9,6 +9,7 @@ import type { StartUpError } from '../../app/start-up-error.ts';
 import { idempotencyCommand } from '../../cli/commands/idempotency.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { describeDatabases } from '../../testing/databases.ts';
+import { uuidv7 } from '../../db/uuidv7.ts';
 import { allowAny, isAuthenticated } from '../../permissions/index.ts';
 import { Controller } from '../controller.ts';
 import { raw } from '../raw.ts';
@@ -69,6 +70,22 @@ describeDatabases(
       expect((await pay(key, { account: key, amount: 5 }, 'ann', 'payments/required')).headers['idempotent-replayed']).toBeUndefined();
       expect(await rows(key)).toHaveLength(3);
     });
+
+    test.runIf(database.dialect === 'postgres')(
+      'only the commit of a claim does not wait for the disk: the change after it does',
+      async () => {
+        const seen: unknown[] = [];
+        steps.after = async (tx) => void seen.push(...(await tx.query('show synchronous_commit')));
+        expect((await pay(newKey())).status).toBe(201);
+        expect(seen).toEqual([{ synchronous_commit: 'on' }]);
+        // On one connection: the claim and what is asked after it follow one another.
+        await database.db.transaction(async (tx) => {
+          const claim: Claim = { scopeHash: newKey(), key: 'k', caller: 'c', operation: 'o', fingerprint: 'f', token: uuidv7() };
+          expect(await claimKey(tx, claim)).toBe(true);
+          expect(await tx.query('show synchronous_commit')).toEqual([{ synchronous_commit: 'off' }]);
+        });
+      },
+    );
 
     test('a repeated DELETE gets its 204 again', async () => {
       const { id } = (await pay(newKey())).body;

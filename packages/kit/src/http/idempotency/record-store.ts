@@ -1,5 +1,6 @@
 import { idempotency } from '../../db/core/models.ts';
 import type { Db } from '../../db/db.ts';
+import type { Dialect } from '../../db/dialect.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
 
@@ -36,7 +37,7 @@ const encoded = (name: string, value: unknown) => column(name).encode(value);
 
 /** Claims a key that nobody has. A key that somebody has costs no write: nothing is locked and nothing waits for the disk. */
 export async function claimNewKey(db: Db, claim: Claim): Promise<boolean> {
-  return (await db.query(`${CLAIM} do nothing returning token`, claimValues(db, claim))).length > 0;
+  return (await db.query(`${CLAIM} do nothing returning ${CLAIMED[db.dialect]}`, claimValues(db, claim))).length > 0;
 }
 
 /**
@@ -49,13 +50,19 @@ export async function claimKey(db: Db, claim: Claim): Promise<boolean> {
     `fingerprint = excluded.fingerprint, token = excluded.token, state = 'running', lease_until = excluded.lease_until, ` +
     `created_at = excluded.created_at, expires_at = excluded.expires_at, status = null, headers = null, body = null, audience = null ` +
     `where kit_idempotency.expires_at <= $8 or (kit_idempotency.state = 'running' and kit_idempotency.lease_until <= $8 ` +
-    `and kit_idempotency.fingerprint = excluded.fingerprint) returning token`;
+    `and kit_idempotency.fingerprint = excluded.fingerprint) returning ${CLAIMED[db.dialect]}`;
   return (await db.query(text, claimValues(db, claim))).length > 0;
 }
 
 const CLAIM =
   `insert into kit_idempotency (scope_hash, key, caller, operation, fingerprint, token, state, lease_until, created_at, expires_at) ` +
   `values ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9) on conflict (scope_hash)`;
+
+/**
+ * On PostgreSQL the commit of a claim does not wait for the disk. The change and its outcome are committed after it, in the same log: whenever
+ * they are on disk, so is the claim. After a loss of power without them the key is free, and nothing was done under it.
+ */
+const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
 
 function claimValues({ clock }: Db, claim: Claim): unknown[] {
   const now = clock.now();
