@@ -30,9 +30,10 @@ export class Processes<Kind extends string, Summary = unknown> {
     child.on('message', (message: { summary?: Summary }) => {
       if (message.summary !== undefined) this.summaries.set(String(child.pid), message.summary);
     });
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
       child.once('exit', () => resolve());
+      child.once('error', reject);
     });
   }
 
