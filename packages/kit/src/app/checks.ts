@@ -119,6 +119,12 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
       'A resource deletes softly and its model lacks the columns, its cascade leads to rows that cannot be deleted softly, or a unique value stays taken by deleted rows.',
     remedy: 'Add `...softDelete()` to the models; declare unique values with `softDeleteUnique()`.',
   },
+  E021: {
+    title: 'Search structures are missing',
+    explanation:
+      'A list searches by full text, and the database lacks the generated column, index, table or trigger that keeps its words, or has another. Searches would fail, or miss rows.',
+    remedy: 'Run `kit migrate`; when the structures were changed by hand, write a migration with `dropFullText` and `createFullText`.',
+  },
   E022: {
     title: 'Visibility cannot be decided',
     explanation:

@@ -257,7 +257,9 @@ class Application implements App {
 
   async #runChecks(): Promise<void> {
     const checks = this.#plan.modules.flatMap((module) => module.checks ?? []);
-    const faults = (await Promise.all(checks.map(async (check) => check.run(this)))).flat();
+    const ofModules = checks.map(async (check) => check.run(this));
+    const ofControllers = this.controllers.map(async (controller) => controller.databaseFaults?.(this) ?? []);
+    const faults = (await Promise.all([...ofModules, ...ofControllers])).flat();
     for (const { id, message, hint } of faults.filter((fault) => !isError(fault)))
       this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
     const fatal = faults.filter(isError);

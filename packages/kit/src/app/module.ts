@@ -102,6 +102,8 @@ export interface MountedController extends ControllerBase {
   prepare?(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void;
   /** Faults of the declaration. Called when everything is mounted and no database is open. */
   faults?(app: App): readonly Fault[];
+  /** Faults of what the declaration needs in the databases, which are open now. */
+  databaseFaults?(app: App): Promise<readonly Fault[]>;
   /** Wiring while the app is created. */
   install?(app: App): void;
 }

@@ -134,9 +134,9 @@ class ControllerFaults {
   }
 
   #columns(): void {
-    const { policy, options } = this.#operations;
+    const { policy, options, list } = this.#operations;
     for (const [option, given] of [
-      ['search', options.search],
+      ['search', list.search?.columns],
       ['input', options.input],
       ['output', options.output],
     ] as const) {
@@ -145,11 +145,10 @@ class ControllerFaults {
           this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
       }
     }
-    for (const column of options.search ?? []) {
+    for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
+    for (const column of list.search?.columns ?? []) {
       const shown = policy.shown.get(column);
       const declared = policy.statements.byName.get(column);
-      if (declared !== undefined && declared.definition.kind !== 'text')
-        this.#add('E012', `search looks into "${column}", which is not text.`);
       if (declared !== undefined && (shown === undefined || shown.rule?.visibleTo !== undefined))
         this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
     }
@@ -332,7 +331,7 @@ class ControllerFaults {
 
 /** Operations that an option declares. */
 const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
-const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'install'];
+const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install'];
 
 /** Deleted rows may share a value that is unique among the others. */
 function isUnique({ model, softDelete }: Policy, column: string): boolean {

@@ -135,6 +135,14 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       return controllerFaults(this.constructor.name, this, this.#operations, app);
     }
 
+    async databaseFaults(app: App): Promise<readonly Fault[]> {
+      const { policy, list } = this.#operations;
+      const db = app.databases[policy.using];
+      if (list.search?.check === undefined || db === undefined) return [];
+      const found = await list.search.check({ model: policy.model, db });
+      return found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }));
+    }
+
     install(app: App): void {
       this.#operations.install(app);
     }

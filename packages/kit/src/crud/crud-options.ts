@@ -18,6 +18,7 @@ import type { PageOptions } from './page-options.ts';
 import type { StatsOptions } from './stats.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { Resource } from './resource.ts';
+import type { SearchBackend } from './search.ts';
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
@@ -84,8 +85,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   /** Columns shown; narrower than the resource's. */
   readonly output?: readonly Name<C>[];
   readonly filters?: { readonly [K in keyof F]: FilterOf<C, R, K> };
-  /** Columns that `search` looks into. */
-  readonly search?: readonly Name<C>[];
+  /** Columns that `search` looks into, or how it finds rows: `fullText({ columns: ['title'] })`. */
+  readonly search?: readonly Name<C>[] | SearchBackend<Name<C>>;
   readonly ordering?: { readonly by: readonly Name<C>[]; readonly default?: readonly (Name<C> | `-${Name<C>}`)[] };
   /** `false` offers no `?fields=`. */
   readonly sparse?: false;
@@ -119,7 +120,7 @@ export interface AnyCrudOptions extends Omit<
   'filters' | 'operations' | 'search' | 'expand' | 'parent'
 > {
   readonly filters?: Readonly<Record<string, unknown>>;
-  readonly search?: readonly string[];
+  readonly search?: readonly string[] | SearchBackend;
   readonly expand?: readonly string[];
   readonly parent?: { readonly relation: string; readonly param?: string };
   readonly operations?: Readonly<Record<string, false | OperationOptions | undefined>>;

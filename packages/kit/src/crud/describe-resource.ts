@@ -20,6 +20,8 @@ export interface ResourceDescription {
     readonly scope: string | null;
     readonly statements: string;
   }[];
+  /** How `?search=` finds rows; null where lists have no search. */
+  readonly search: { readonly backend: string; readonly columns: readonly string[] } | null;
   readonly unindexed: readonly UnindexedColumn[];
 }
 
@@ -50,6 +52,7 @@ function describe(app: App, controller: MountedController, operations: Operation
         scope: route.scope ?? null,
         statements: statementsOf(operations, route.field, app),
       })),
+    search: operations.list.search === undefined ? null : { backend: operations.list.search.name, columns: operations.list.search.columns },
     unindexed: unindexedColumns(operations),
   };
 }

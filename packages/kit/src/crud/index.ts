@@ -23,4 +23,5 @@ export {
   type Via,
   type WriteContext,
 } from './resource.ts';
+export { fullText, type FullTextOptions, type SearchBackend, type SearchContext } from './search.ts';
 export type { AccessContext, AccessNarrowing, AccessPage, AccessWrite, RowAccess } from './row-access.ts';

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../db/canonical-json.ts';
+import { isStorableText } from '../db/storable-text.ts';
 import type { Where } from '../db/where/where.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -10,6 +11,7 @@ import { limits } from './limits.ts';
 import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
+import { blankSeparated, type SearchBackend } from './search.ts';
 import { ShapeMaker } from './shape.ts';
 import { WhereBody } from './where-body.ts';
 
@@ -17,7 +19,7 @@ import { WhereBody } from './where-body.ts';
 export interface ListDeclaration {
   readonly policy: Policy;
   readonly filters: FilterParameters;
-  readonly search: readonly string[];
+  readonly search: SearchBackend | undefined;
   readonly ordering: OrderingOptions | undefined;
   readonly page: PageOptions;
   /** Whether `fields` is offered. */
@@ -157,6 +159,11 @@ export class ListQueryReader {
         if (parameter !== undefined || !known.includes(name)) this.#refuseName(name, known);
       }
     }
+    const search = this.#search(given['search'], ['query', 'search']);
+    if (search !== undefined) {
+      conditions.push(search);
+      bound.push(['search', given['search']]);
+    }
     const isPending = conditions.some((condition) => condition instanceof Promise);
     return isPending
       ? Promise.all(conditions.map(async (condition) => condition)).then((settled) => this.#listRequest(given, isOffered, settled, bound))
@@ -170,16 +177,11 @@ export class ListQueryReader {
     bound: [string, unknown][],
   ): ListRequest {
     const where = conditions.filter((condition) => condition !== undefined);
-    const search = this.#search(given['search'], ['query', 'search']);
     const ordering = this.#ordering(given['ordering']);
     const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
     const isDeleted = this.#deleted(given['deleted']);
     this.#finish(shape);
-    if (search !== undefined) {
-      where.push(search);
-      bound.push(['search', given['search']]);
-    }
     if (isDeleted) bound.push(['deleted', 'only']);
     bound.sort(([a], [b]) => (a < b ? -1 : 1));
     return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted };
@@ -193,7 +195,7 @@ export class ListQueryReader {
     const where: Where[] = [];
     if (body['where'] !== undefined)
       where.push(await new WhereBody(filters, this.#visibilityOf, () => callerOf(this.#request), this.#faults).read(body['where']));
-    const search = this.#search(body['search'] as string | undefined, ['body', 'search']);
+    const search = await this.#search(body['search'] as string | undefined, ['body', 'search']);
     if (search !== undefined) where.push(search);
     const ordering = this.#ordering(body['ordering'] as string[] | undefined, ['body', 'ordering']);
     const shape = this.#shape({ fields: body['fields'], expand: body['expand'] } as QueryValues);
@@ -260,16 +262,17 @@ export class ListQueryReader {
     return named.slice(0, MEMBERS_MAX);
   }
 
-  #search(given: string | string[] | undefined, location: readonly (string | number)[]): Where | undefined {
-    if (given === undefined || this.#list.search.length === 0) return undefined;
+  #search(given: string | string[] | undefined, location: readonly (string | number)[]): Where | undefined | Promise<Where> {
+    const { search, policy } = this.#list;
+    if (given === undefined || search === undefined) return undefined;
     if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
     if (given.length > limits.searchLength) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
-    const words = given.split(/\s+/u).filter((word) => word !== '');
+    if (!isStorableText(given)) return this.#refuse(location, 'invalid', 'Text must not contain U+0000 or half of a surrogate pair.');
+    const words = blankSeparated(given);
     if (words.length > limits.searchWords) return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
     if (words.length === 0) return undefined;
-    return {
-      and: words.map((word) => ({ or: this.#list.search.map((column) => ({ [column]: { contains: word } })) })),
-    };
+    const { dialect } = policy.database(this.#request);
+    return search.where(given, { caller: callerOf(this.#request), model: policy.model, dialect });
   }
 
   #ordering(
@@ -355,7 +358,7 @@ function namesBesideFilters(list: ListDeclaration): ReadonlySet<string> {
   if (names === undefined) {
     const { search, ordering, isSparse, expand } = list;
     names = new Set([
-      ...(search.length > 0 ? ['search'] : []),
+      ...(search === undefined ? [] : ['search']),
       ...(ordering === undefined ? [] : ['ordering']),
       ...pagingNames(list),
       ...(isSparse ? ['fields'] : []),

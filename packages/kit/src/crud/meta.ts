@@ -46,7 +46,7 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     output: outputSchema(access, shown, computed),
     filters: Object.fromEntries([...list.filters.usable(visibilityOf)].map((each) => [each.name, filterJsonSchema(each)])),
     ordering: { by: orderable, default: usual },
-    search: list.search.length === 0 ? null : { columns: list.search },
+    search: list.search === undefined ? null : { columns: list.search.columns },
     fields: list.isSparse ? [...shown, ...computed] : null,
     expand: reader.expandable(),
     transitions: Object.entries(access.transitionRules)

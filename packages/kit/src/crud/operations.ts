@@ -42,6 +42,7 @@ import { matchesNone, readIfMatch } from './precondition.ts';
 import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
+import { containsSearch, type SearchBackend } from './search.ts';
 import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
 import type { RowForm, RowKey } from './row-statements.ts';
 import type { TransitionRule } from './transition-rule.ts';
@@ -93,13 +94,17 @@ export class Operations {
   prepare(declared: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
     const policies = policiesOf(declared);
     const policy = policies.of(this.resource);
-    const { filters = {}, search = [], ordering, expand = [], page, sparse, queryMethod } = this.options;
+    const { filters = {}, search, ordering, expand = [], page, sparse, queryMethod } = this.options;
     this.#policies = policies;
     this.#policy = policy;
     this.#list = {
       policy,
       filters: new FilterParameters(policy, filters),
-      search,
+      search: Array.isArray(search)
+        ? search.length === 0
+          ? undefined
+          : containsSearch(search as string[])
+        : (search as SearchBackend | undefined),
       ordering,
       page: pageOptions(page),
       isSparse: sparse !== false,
@@ -216,7 +221,9 @@ export class Operations {
     const given = context.query as QueryValues;
     const offersDeleted = given['deleted'] !== undefined && (await this.#mayRestore(context));
     const list = await new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given);
-    const isFreeForm = list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX;
+    // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
+    const isFreeForm =
+      list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
     return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
   };
 

@@ -1,4 +1,4 @@
-import { InvalidOptions, objectOf, unknownNames, valueFaults } from '../options/read-options.ts';
+import { implementationOf, InvalidOptions, objectOf, unknownNames, valueFaults } from '../options/read-options.ts';
 import {
   aFunction,
   anything,
@@ -20,6 +20,7 @@ import {
 import { Permission } from '../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
 import { isMetric } from './metric.ts';
+import type { SearchBackend } from './search.ts';
 
 type Rules = Readonly<Record<string, ValueRule>>;
 
@@ -89,7 +90,18 @@ export const controllerRules: Rules = {
   input: names,
   output: names,
   filters: recordOf(aFilter),
-  search: names,
+  search: either(
+    'a list of columns, or a search backend such as fullText({ columns })',
+    names,
+    implementationOf<SearchBackend>('a search backend: { name, columns, where }', {
+      name: required(filledText),
+      columns: required(names),
+      description: filledText,
+      where: required(aFunction),
+      faults: aFunction,
+      check: aFunction,
+    }),
+  ),
   ordering: objectOf({ by: required(names), default: names }),
   sparse: oneOf(false),
   expand: names,

@@ -259,12 +259,12 @@ function leadsToOne(policy: Policy, path: string): boolean {
 function rowProperties({ filters, search, ordering }: ListDeclaration): Record<string, JsonSchema> {
   return {
     ...filterProperties(filters),
-    ...(search.length > 0
+    ...(search !== undefined
       ? {
           search: {
             type: 'string',
             maxLength: limits.searchLength,
-            description: `Words that ${search.join(' or ')} must contain, all of them.`,
+            description: search.description ?? `Finds rows by ${search.columns.join(', ')}.`,
           },
         }
       : {}),
@@ -326,7 +326,7 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
     type: 'object',
     properties: {
       where: tree,
-      ...(search.length > 0 ? { search: { type: 'string', maxLength: limits.searchLength } } : {}),
+      ...(search !== undefined ? { search: { type: 'string', maxLength: limits.searchLength } } : {}),
       ...(ordering === undefined ? {} : { ordering: strings }),
       ...(list.isSparse ? { fields: strings } : {}),
       ...(list.expand.size > 0 ? { expand: strings } : {}),

@@ -1,5 +1,6 @@
 import { parseDecimal } from './decimal.ts';
 import type { Dialect } from './dialect.ts';
+import { createFullTextSql } from './full-text.ts';
 import { derivedName, quoteName, quoteText } from './names.ts';
 import { encodePostgres } from './postgres/codec.ts';
 import { type ColumnDefinition, type ColumnKind, columnOf, type IndexDefinition, type TableDefinition } from './table-definition.ts';
@@ -141,5 +142,9 @@ function indexColumnSql(table: TableDefinition, column: string, dialect: Dialect
 
 /** Everything that makes a table, in order. */
 export function tableStatements(table: TableDefinition, dialect: Dialect): string[] {
-  return [createTableSql(table, dialect), ...table.indexes.map((index) => createIndexSql(table, index, dialect))];
+  return [
+    createTableSql(table, dialect),
+    ...table.indexes.map((index) => createIndexSql(table, index, dialect)),
+    ...(table.fullText ?? []).flatMap((each) => createFullTextSql(table, each, dialect)),
+  ];
 }

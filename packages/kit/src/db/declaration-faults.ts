@@ -1,8 +1,9 @@
 import { Column } from './column.ts';
 import { columnNameFault, tableNameFault } from './names.ts';
 import type { Columns } from './rows.ts';
-import { suggestion } from './table-definition.ts';
-import { indexDefinition, type ModelIndex, type ModelOptions } from './table-from-columns.ts';
+import { type ColumnKind, suggestion } from './table-definition.ts';
+import { fullTextDefinition, indexDefinition, type ModelIndex, type ModelOptions } from './table-from-columns.ts';
+import { fullTextFaults } from './full-text.ts';
 
 export function declarationFaults(name: string, columns: Columns, primaryKey: readonly string[], options: ModelOptions): string[] {
   const faults: string[] = [];
@@ -19,6 +20,13 @@ export function declarationFaults(name: string, columns: Columns, primaryKey: re
     else if (columns[key].settings.nullable) faults.push(`column "${key}" is part of the primary key and cannot be nullable`);
   }
   faults.push(...indexFaults(name, known, options.indexes ?? []));
+  const kinds = new Map(known.map((key) => [key, (columns[key] as Partial<Column<unknown>> | undefined)?.settings?.kind]));
+  faults.push(
+    ...fullTextFaults(
+      (options.fullText ?? []).map((each) => fullTextDefinition(name, each)),
+      kinds as ReadonlyMap<string, ColumnKind>,
+    ),
+  );
   for (const key of Object.keys(options.checks ?? {}))
     if (columnNameFault(key) !== undefined) faults.push(`check "${key}" needs a snake_case name`);
   return faults;

@@ -22,10 +22,12 @@ export {
   addColumn,
   alterColumn,
   code,
+  createFullText,
   createIndex,
   createTable,
   dropCheck,
   dropColumn,
+  dropFullText,
   dropIndex,
   dropTable,
   renameColumn,
@@ -58,8 +60,8 @@ export type { Columns, Input, Insert, Patch, Row, Tables, Update } from './rows.
 export { installationId, secretOf } from './secrets.ts';
 export { softDelete, softDeleteUnique, timestamps, userStamps, versioned } from './standard-columns.ts';
 export type { SqlText } from './sql-text.ts';
-export type { ColumnDefinition, ColumnKind, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
-export type { ModelIndex, ModelOptions } from './table-from-columns.ts';
+export type { ColumnDefinition, ColumnKind, FullTextDefinition, IndexDefinition, OnDelete, TableDefinition } from './table-definition.ts';
+export type { ModelFullText, ModelIndex, ModelOptions } from './table-from-columns.ts';
 export { uuidv7 } from './uuidv7.ts';
 export { compileWhere, type CompiledWhere } from './where/compile-where.ts';
 export { operatorsOf, type WhereOperator } from './where/operators.ts';

@@ -49,6 +49,15 @@ export interface IndexDefinition {
   readonly where?: string;
 }
 
+/** Words of some columns that can be searched for: full text of PostgreSQL, FTS5 of SQLite. */
+export interface FullTextDefinition {
+  /** The generated column on PostgreSQL, the FTS5 table on SQLite. */
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** The text search configuration of PostgreSQL: `simple` knows no language. */
+  readonly config: string;
+}
+
 /** A table as the database knows it. */
 export interface TableDefinition {
   readonly name: string;
@@ -57,6 +66,8 @@ export interface TableDefinition {
   readonly indexes: readonly IndexDefinition[];
   /** Conditions every row satisfies, by constraint name, in SQL that both databases read. */
   readonly checks: Readonly<Record<string, string>>;
+  /** Absent where there is none: checksums of migrations from before it existed stay as they are. */
+  readonly fullText?: readonly FullTextDefinition[];
 }
 
 export function columnOf(table: TableDefinition, name: string): ColumnDefinition {

@@ -1,9 +1,9 @@
 import { type AnyColumn, columnDefinition } from './column.ts';
 import { derivedName } from './names.ts';
 import type { Columns } from './rows.ts';
-import type { ColumnDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
+import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from './table-definition.ts';
 import { objectOf, type OptionRules } from '../options/read-options.ts';
-import { filledText, flag, listOf, recordOf, required } from '../options/value-rule.ts';
+import { filledText, flag, listOf, recordOf, required, rule } from '../options/value-rule.ts';
 
 export interface ModelIndex {
   /** Column names; a leading minus means descending. */
@@ -14,12 +14,22 @@ export interface ModelIndex {
   readonly name?: string;
 }
 
+/** Text columns whose words can be searched for. */
+export interface ModelFullText {
+  readonly columns: readonly string[];
+  /** The text search configuration of PostgreSQL; `simple` unless given, which is the only one that SQLite matches alike. */
+  readonly config?: string;
+  readonly name?: string;
+}
+
 export interface ModelOptions {
   readonly indexes?: readonly ModelIndex[];
   /** For keys of several columns; `.pk()` on each of them says the same. */
   readonly primaryKey?: readonly string[];
   /** Conditions every row satisfies, by short name, in SQL that both databases read. */
   readonly checks?: Readonly<Record<string, string>>;
+  /** Full-text search: a generated column and an index on PostgreSQL, an FTS5 table and triggers on SQLite, written by migrations. */
+  readonly fullText?: readonly ModelFullText[];
 }
 
 export const indexRules: OptionRules<ModelIndex> = {
@@ -29,10 +39,19 @@ export const indexRules: OptionRules<ModelIndex> = {
   name: filledText,
 };
 
+const CONFIG = /^[a-z_][a-z0-9_]{0,62}$/;
+
+export const fullTextRules: OptionRules<ModelFullText> = {
+  columns: required(listOf(filledText, { min: 1 })),
+  config: rule("the name of a text search configuration, such as 'simple' or 'english'", (value) => CONFIG.test(String(value))),
+  name: filledText,
+};
+
 export const modelRules: OptionRules<ModelOptions> = {
   indexes: listOf(objectOf<ModelIndex>(indexRules)),
   primaryKey: listOf(filledText),
   checks: recordOf(filledText),
+  fullText: listOf(objectOf<ModelFullText>(fullTextRules)),
 };
 
 export function primaryKeyOf(columns: Columns, options: ModelOptions): readonly string[] {
@@ -56,7 +75,14 @@ export function tableDefinition(name: string, columns: Columns, options: ModelOp
       ...(options.indexes ?? []).map((index) => indexDefinition(name, index)),
     ],
     checks: Object.fromEntries(Object.entries(options.checks ?? {}).map(([key, sql]) => [derivedName(name, key, 'check'), sql])),
+    ...(options.fullText === undefined || options.fullText.length === 0
+      ? {}
+      : { fullText: options.fullText.map((each) => fullTextDefinition(name, each)) }),
   };
+}
+
+export function fullTextDefinition(table: string, { name, columns, config = 'simple' }: ModelFullText): FullTextDefinition {
+  return { name: name ?? derivedName(table, ...columns, 'search'), columns: [...columns], config };
 }
 
 export function indexDefinition(table: string, index: ModelIndex): IndexDefinition {

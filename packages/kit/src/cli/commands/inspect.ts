@@ -33,7 +33,7 @@ export const inspectCommand: CoreCommand = {
 
 /** Policy, fields by role, operations and what they cost. */
 function printResource(context: CliContext, described: ResourceDescription): void {
-  const { resource, table: name, controller, rows, fields, operations, unindexed } = described;
+  const { resource, table: name, controller, rows, fields, operations, search, unindexed } = described;
   const print = ([head = '', ...lines]: readonly string[]) => {
     context.print(context.paint('bold', head));
     for (const line of lines) context.print(line);
@@ -53,6 +53,7 @@ function printResource(context: CliContext, described: ResourceDescription): voi
       operations.map((each) => [each.name, each.method, each.path, each.permission, each.scope ?? '-', each.statements]),
     ),
   );
+  if (search !== null) context.print(`search: ${search.backend} of ${search.columns.join(', ')}.`);
   for (const { table: owner, column, usedBy } of unindexed) context.print(`W008 no index begins with ${owner}.${column} (${usedBy}).`);
 }
 

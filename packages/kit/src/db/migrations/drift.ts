@@ -3,6 +3,7 @@ import { columnCheck, columnCheckName, columnType } from '../ddl.ts';
 import type { Dialect } from '../dialect.ts';
 import { columnOf, type IndexDefinition, type TableDefinition } from '../table-definition.ts';
 import { findTable, type FoundTable } from './found-schema.ts';
+import { fullTextDrift } from './full-text-drift.ts';
 import { compareHistory, readHistory } from './history.ts';
 import type { Operation } from './operation.ts';
 import { type MigrationModule, planMigrations } from './plan.ts';
@@ -55,6 +56,10 @@ function sentence(operation: Operation): string {
       return `Check "${operation.name}" of "${operation.table}" is in the model but in no migration.`;
     case 'drop_check':
       return `Check "${operation.name}" of "${operation.table}" is in the migrations but not (so) in the model.`;
+    case 'create_full_text':
+      return `Full text "${operation.fullText.name}" of "${operation.table}" is in the model but in no migration.`;
+    case 'drop_full_text':
+      return `Full text "${operation.name}" of "${operation.table}" is in the migrations but not (so) in the model.`;
     default:
       return `Operation ${operation.op} is missing from the migrations.`;
   }
@@ -65,7 +70,10 @@ async function databaseDrift(modules: readonly MigrationModule[], database: Data
   for (const table of (await appliedState(modules, database)).values()) {
     const found = await findTable(database, table.name);
     if (found === undefined) faults.push(`Table "${table.name}" is missing from the database.`);
-    else faults.push(...tableFaults(table, found, database.dialect));
+    else {
+      faults.push(...tableFaults(table, found, database.dialect));
+      for (const fullText of table.fullText ?? []) faults.push(...(await fullTextDrift(database, table, fullText)));
+    }
   }
   return faults;
 }
@@ -91,7 +99,8 @@ function tableFaults(table: TableDefinition, found: FoundTable, dialect: Dialect
   }
   for (const name of Object.keys(table.columns)) faults.push(...columnFaults(table, name, found, dialect));
   for (const name of found.columns.keys()) {
-    if (!Object.hasOwn(table.columns, name)) faults.push(`Column "${table.name}.${name}" is in the database but in no migration.`);
+    if (!Object.hasOwn(table.columns, name) && table.fullText?.some((each) => each.name === name) !== true)
+      faults.push(`Column "${table.name}.${name}" is in the database but in no migration.`);
   }
   faults.push(...indexFaults(table, found));
   for (const name of Object.keys(table.checks))

@@ -170,7 +170,7 @@ function dryStatements(step: PlannedMigration, dialect: Db['dialect']): string[]
     if (dialect === 'postgres') return postgresStatements(operation, before);
     const { statements, rebuild } = sqliteSteps(operation, before);
     if (rebuild === undefined) return statements;
-    const { create, fill, drop, rename, indexes } = rebuildStatements(rebuild);
-    return statements.concat(create, fill, drop, rename, indexes);
+    const { create, fill, drop, rename, indexes, fullText } = rebuildStatements(rebuild);
+    return statements.concat(create, fill, drop, rename, indexes, fullText);
   });
 }

@@ -5,11 +5,14 @@ import { declarationFaults } from '../declaration-faults.ts';
 import { derivedName } from '../names.ts';
 import type { Columns } from '../rows.ts';
 import type { SqlText } from '../sql-text.ts';
-import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
+import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
 import {
+  fullTextDefinition,
+  fullTextRules,
   indexDefinition,
   indexRules,
   modelRules,
+  type ModelFullText,
   type ModelIndex,
   type ModelOptions,
   primaryKeyOf,
@@ -44,6 +47,8 @@ export type Operation =
   | { readonly op: 'drop_index'; readonly table: string; readonly name: string }
   | { readonly op: 'add_check'; readonly table: string; readonly name: string; readonly sql: string }
   | { readonly op: 'drop_check'; readonly table: string; readonly name: string }
+  | { readonly op: 'create_full_text'; readonly table: string; readonly fullText: FullTextDefinition }
+  | { readonly op: 'drop_full_text'; readonly table: string; readonly name: string }
   | { readonly op: 'sql'; readonly sqlite: readonly string[]; readonly postgres: readonly string[] }
   | { readonly op: 'code'; readonly label: string; readonly run: (tx: Db) => Promise<void> };
 
@@ -109,6 +114,16 @@ export function createIndex(table: string, index: ModelIndex): Operation {
 
 export function dropIndex(table: string, name: string): Operation {
   return { op: 'drop_index', table, name };
+}
+
+/** Makes words of text columns searchable. On PostgreSQL the table is written anew once, and is locked meanwhile. */
+export function createFullText(table: string, fullText: ModelFullText): Operation {
+  readOptions(`createFullText("${table}")`, fullText, fullTextRules);
+  return { op: 'create_full_text', table, fullText: fullTextDefinition(table, fullText) };
+}
+
+export function dropFullText(table: string, name: string): Operation {
+  return { op: 'drop_full_text', table, name };
 }
 
 export function addCheck(table: string, name: string, sql: string): Operation {

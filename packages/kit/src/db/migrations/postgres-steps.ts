@@ -1,9 +1,10 @@
 import { columnCheck, columnCheckName, columnSql, columnType, createIndexSql, defaultSql, referenceSql, tableStatements } from '../ddl.ts';
+import { createFullTextSql, dropFullTextSql } from '../full-text.ts';
 import { derivedName, quoteName as q } from '../names.ts';
 import { columnOf, type ColumnDefinition, type TableDefinition } from '../table-definition.ts';
 import type { SqlText } from '../sql-text.ts';
 import type { Operation } from './operation.ts';
-import { type SchemaState, tableIn } from './schema-state.ts';
+import { fullTextOf, type SchemaState, tableIn } from './schema-state.ts';
 
 /** The statements of one operation on PostgreSQL, where ALTER TABLE can do it all. */
 export function postgresStatements(operation: Exclude<Operation, { op: 'code' }>, before: SchemaState): readonly string[] {
@@ -30,6 +31,12 @@ export function postgresStatements(operation: Exclude<Operation, { op: 'code' }>
       return [`alter table ${q(operation.table)} add constraint ${q(operation.name)} check (${operation.sql})`];
     case 'drop_check':
       return [`alter table ${q(operation.table)} drop constraint ${q(operation.name)}`];
+    case 'create_full_text':
+      return createFullTextSql(tableIn(before, operation.table), operation.fullText, 'postgres');
+    case 'drop_full_text': {
+      const table = tableIn(before, operation.table);
+      return dropFullTextSql(table, fullTextOf(table, operation.name), 'postgres');
+    }
     default:
       return operation.postgres;
   }
@@ -53,11 +60,14 @@ function alterColumn(operation: Extract<Operation, { op: 'alter_column' }>, befo
   const old = columnOf(before, column);
   const alter = `alter table ${q(table)}`;
   const statements: string[] = [];
+  const searched = (before.fullText ?? []).filter(({ columns }) => columns.includes(column));
   const [oldCheck, newCheck] = [columnCheck(column, old, 'postgres'), columnCheck(column, definition, 'postgres')];
   const [oldReference, newReference] = [referenceSql(old), referenceSql(definition)];
   const [oldDefault, newDefault] = [defaultSql(old, 'postgres'), defaultSql(definition, 'postgres')];
   const typeChanges = columnType(old, 'postgres') !== columnType(definition, 'postgres');
 
+  // The type of a column that a generated one reads cannot change.
+  if (typeChanges) statements.push(...searched.flatMap((each) => dropFullTextSql(before, each, 'postgres')));
   if (oldReference !== undefined && oldReference !== newReference)
     statements.push(`${alter} drop constraint ${q(foreignKeyName(table, column))}`);
   if (oldCheck !== undefined && oldCheck !== newCheck) statements.push(`${alter} drop constraint ${q(columnCheckName(table, column))}`);
@@ -83,6 +93,7 @@ function alterColumn(operation: Extract<Operation, { op: 'alter_column' }>, befo
     statements.push(`${alter} add constraint ${q(foreignKeyName(table, column))} foreign key (${q(column)}) ${newReference}`);
   }
   if (old.nullable !== definition.nullable) statements.push(...rebuildDescending(before, column, definition));
+  if (typeChanges) statements.push(...searched.flatMap((each) => createFullTextSql(before, each, 'postgres')));
   return statements;
 }
 

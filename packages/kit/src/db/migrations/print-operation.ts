@@ -1,5 +1,5 @@
 import { derivedName } from '../names.ts';
-import type { ColumnDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
+import type { ColumnDefinition, FullTextDefinition, IndexDefinition, TableDefinition } from '../table-definition.ts';
 import type { SqlText } from '../sql-text.ts';
 import type { Operation } from './operation.ts';
 
@@ -28,6 +28,10 @@ export function printOperation(operation: Operation): string {
       return `addCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))}, ${text(operation.sql)})`;
     case 'drop_check':
       return `dropCheck(${text(operation.table)}, ${text(shortCheckName(operation.table, operation.name))})`;
+    case 'create_full_text':
+      return `createFullText(${text(operation.table)}, ${printFullText(operation.table, operation.fullText)})`;
+    case 'drop_full_text':
+      return `dropFullText(${text(operation.table)}, ${text(operation.name)})`;
     default:
       throw new TypeError(`A ${operation.op} operation is written by hand.`);
   }
@@ -48,6 +52,7 @@ function printTable(table: TableDefinition): string {
           .map(([name, sql]) => `${shortCheckName(table.name, name)}: ${text(sql)}`)
           .join(', ')} }`
       : undefined,
+    table.fullText === undefined ? undefined : `fullText: [${table.fullText.map((each) => printFullText(table.name, each)).join(', ')}]`,
   ].filter((part) => part !== undefined);
   const tail = more.length === 0 ? '' : `, {\n${more.map((part) => `    ${part},`).join('\n')}\n  }`;
   return `createTable(${text(table.name)}, {\n${columns.join('\n')}\n  }${tail})`;
@@ -99,6 +104,15 @@ function printIndex(table: string, index: IndexDefinition): string {
     index.unique ? 'unique: true' : undefined,
     index.where === undefined ? undefined : `where: ${text(index.where)}`,
     index.name === derived ? undefined : `name: ${text(index.name)}`,
+  ].filter((part) => part !== undefined);
+  return `{ ${parts.join(', ')} }`;
+}
+
+function printFullText(table: string, { name, columns, config }: FullTextDefinition): string {
+  const parts = [
+    `columns: [${columns.map(text).join(', ')}]`,
+    config === 'simple' ? undefined : `config: ${text(config)}`,
+    name === derivedName(table, ...columns, 'search') ? undefined : `name: ${text(name)}`,
   ].filter((part) => part !== undefined);
   return `{ ${parts.join(', ')} }`;
 }

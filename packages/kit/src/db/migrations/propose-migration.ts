@@ -47,6 +47,8 @@ function noteOn(operation: Operation): string[] {
   if (operation.op === 'drop_column') {
     return [`dropColumn deletes the values of "${operation.table}.${operation.column}"; if it was renamed, write renameColumn instead`];
   }
+  if (operation.op === 'create_full_text')
+    return [`createFullText writes "${operation.table}" anew on PostgreSQL and locks it meanwhile: plan for that when it is large`];
   if ((operation.op === 'add_column' || operation.op === 'alter_column') && operation.backfill !== undefined) {
     return [`the backfill of "${operation.table}.${operation.column}" is a guess: say what existing rows get`];
   }
@@ -63,6 +65,8 @@ const BUILDERS: Readonly<Partial<Record<Operation['op'], string>>> = {
   drop_index: 'dropIndex',
   add_check: 'addCheck',
   drop_check: 'dropCheck',
+  create_full_text: 'createFullText',
+  drop_full_text: 'dropFullText',
 };
 
 function printMigration(name: string, operations: readonly Operation[], notes: readonly string[]): string {

@@ -27,14 +27,18 @@ function diffTables(old: TableDefinition, wanted: TableDefinition): Operation[] 
   const [oldIndexes, newIndexes] = [byName(old), byName(wanted)];
   const dropsIndex = old.indexes.filter((index) => !same(index, newIndexes.get(index.name)));
   const addsIndex = wanted.indexes.filter((index) => !same(index, oldIndexes.get(index.name)));
+  const dropsText = (old.fullText ?? []).filter((each) => !same(each, textByName(wanted).get(each.name)));
+  const addsText = (wanted.fullText ?? []).filter((each) => !same(each, textByName(old).get(each.name)));
   const oldChecks = Object.entries(old.checks).filter(([name, sql]) => wanted.checks[name] !== sql);
   const newChecks = Object.entries(wanted.checks).filter(([name, sql]) => old.checks[name] !== sql);
   return [
+    ...dropsText.map(({ name }): Operation => ({ op: 'drop_full_text', table, name })),
     ...dropsIndex.map(({ name }): Operation => ({ op: 'drop_index', table, name })),
     ...oldChecks.map(([name]): Operation => ({ op: 'drop_check', table, name })),
     ...diffColumns(old, wanted),
     ...newChecks.map(([name, sql]): Operation => ({ op: 'add_check', table, name, sql })),
     ...addsIndex.map((index): Operation => ({ op: 'create_index', table, index })),
+    ...addsText.map((fullText): Operation => ({ op: 'create_full_text', table, fullText })),
   ];
 }
 
@@ -106,6 +110,10 @@ function inReferenceOrder(tables: readonly TableDefinition[]): TableDefinition[]
 
 function byName(table: TableDefinition): Map<string, TableDefinition['indexes'][number]> {
   return new Map(table.indexes.map((index) => [index.name, index]));
+}
+
+function textByName({ fullText = [] }: TableDefinition): Map<string, NonNullable<TableDefinition['fullText']>[number]> {
+  return new Map(fullText.map((each) => [each.name, each]));
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -1,5 +1,13 @@
 import { columnNameFault, tableNameFault } from '../names.ts';
-import { columnOf, type ColumnDefinition, type IndexDefinition, suggestion, type TableDefinition } from '../table-definition.ts';
+import { fullTextFaults } from '../full-text.ts';
+import {
+  columnOf,
+  type ColumnDefinition,
+  type FullTextDefinition,
+  type IndexDefinition,
+  suggestion,
+  type TableDefinition,
+} from '../table-definition.ts';
 import type { Operation } from './operation.ts';
 
 /** The tables as the migrations so far have left them. */
@@ -34,7 +42,18 @@ export function tableIn(state: SchemaState, name: string): TableDefinition {
 
 type TableChange = Extract<
   Operation,
-  { op: 'add_column' | 'alter_column' | 'drop_column' | 'create_index' | 'drop_index' | 'add_check' | 'drop_check' }
+  {
+    op:
+      | 'add_column'
+      | 'alter_column'
+      | 'drop_column'
+      | 'create_index'
+      | 'drop_index'
+      | 'add_check'
+      | 'drop_check'
+      | 'create_full_text'
+      | 'drop_full_text';
+  }
 >;
 
 function changed(state: SchemaState, table: TableDefinition, operation: TableChange): TableDefinition {
@@ -48,7 +67,7 @@ function changed(state: SchemaState, table: TableDefinition, operation: TableCha
     case 'alter_column':
       columnOf(table, operation.column);
       checkReference(state, table, operation.column, operation.definition);
-      return { ...table, columns: { ...table.columns, [operation.column]: operation.definition } };
+      return withFullText({ ...table, columns: { ...table.columns, [operation.column]: operation.definition } }, table.fullText ?? []);
     case 'drop_column':
       return withoutColumn(table, operation.column);
     case 'create_index':
@@ -65,6 +84,15 @@ function changed(state: SchemaState, table: TableDefinition, operation: TableCha
         );
       }
       return { ...table, indexes: table.indexes.filter((index) => index.name !== operation.name) };
+    case 'create_full_text':
+      if (fullTextNames(state).has(operation.fullText.name)) throw new Error(`there already is a full text "${operation.fullText.name}"`);
+      return withFullText(table, [...(table.fullText ?? []), operation.fullText]);
+    case 'drop_full_text':
+      fullTextOf(table, operation.name);
+      return withFullText(
+        table,
+        (table.fullText ?? []).filter((each) => each.name !== operation.name),
+      );
     case 'add_check':
       if (Object.hasOwn(table.checks, operation.name)) throw new Error(`table "${table.name}" already has a check "${operation.name}"`);
       return { ...table, checks: { ...table.checks, [operation.name]: operation.sql } };
@@ -76,10 +104,36 @@ function changed(state: SchemaState, table: TableDefinition, operation: TableCha
   }
 }
 
+/** Absent where there is none, as in a table that never had any. */
+function withFullText({ fullText: _before, ...table }: TableDefinition, fullText: readonly FullTextDefinition[]): TableDefinition {
+  const kinds = new Map(Object.entries(table.columns).map(([name, { kind }]) => [name, kind]));
+  const [fault] = fullTextFaults(fullText, kinds);
+  if (fault !== undefined) throw new Error(fault);
+  return fullText.length === 0 ? table : { ...table, fullText };
+}
+
+/** The full text of a table by its name; throws when there is none. */
+export function fullTextOf(table: TableDefinition, name: string): FullTextDefinition {
+  const declared = table.fullText ?? [];
+  const found = declared.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const hint = suggestion(
+    name,
+    declared.map((each) => each.name),
+  );
+  throw new Error(`table "${table.name}" has no full text "${name}"${hint}`);
+}
+
+function fullTextNames(state: SchemaState): Set<string> {
+  return new Set([...state.values()].flatMap(({ fullText = [] }) => fullText.map(({ name }) => name)));
+}
+
 function createIn(state: SchemaState, table: TableDefinition): SchemaState {
   if (state.has(table.name)) throw new Error(`there already is a table "${table.name}"`);
   const taken = indexNames(state);
   for (const index of table.indexes) if (taken.has(index.name)) throw new Error(`there already is an index "${index.name}"`);
+  const searched = fullTextNames(state);
+  for (const { name } of table.fullText ?? []) if (searched.has(name)) throw new Error(`there already is a full text "${name}"`);
   const next = new Map(state).set(table.name, table);
   for (const [name, column] of Object.entries(table.columns)) checkReference(next, table, name, column);
   return next;
@@ -100,6 +154,8 @@ function withoutColumn(table: TableDefinition, name: string): TableDefinition {
     (index) => index.columns.some((column) => column.replace(/^-/, '') === name) || mentions(index.where, name),
   );
   if (used !== undefined) throw new Error(`"${table.name}.${name}" is used by index "${used.name}": drop the index first`);
+  const searched = table.fullText?.find((each) => each.columns.includes(name));
+  if (searched !== undefined) throw new Error(`"${table.name}.${name}" is used by full text "${searched.name}": drop the full text first`);
   const { [name]: _dropped, ...columns } = table.columns;
   return { ...table, columns };
 }
@@ -133,6 +189,7 @@ function renameColumnIn(state: SchemaState, table: TableDefinition, from: string
     columns: Object.fromEntries(Object.entries(renamed.columns).map(([name, column]) => [swap(name), column])),
     primaryKey: renamed.primaryKey.map(swap),
     indexes: renamed.indexes.map((index) => renameInIndex(index, from, to)),
+    ...(renamed.fullText === undefined ? {} : { fullText: renamed.fullText.map((each) => ({ ...each, columns: each.columns.map(swap) })) }),
     checks: Object.fromEntries(Object.entries(renamed.checks).map(([name, sql]) => [name, sql.replaceAll(word(from), to)])),
   });
   return next;

@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts';
+import { fullTextTriggers } from '../full-text.ts';
 import { quoteName as q } from '../names.ts';
 import { type Rebuild, rebuildStatements } from './sqlite-steps.ts';
 
@@ -13,7 +14,10 @@ export async function rebuildTable(tx: Db, rebuild: Rebuild): Promise<void> {
     `select name, sql from sqlite_master where tbl_name = $1 and type in ('index', 'trigger') and sql is not null`,
     [before.name],
   );
-  const declared = new Set(before.indexes.map((index) => index.name));
+  const declared = new Set([
+    ...before.indexes.map((index) => index.name),
+    ...(before.fullText ?? []).flatMap((each) => Object.keys(fullTextTriggers(before, each))),
+  ]);
   await tx.query(steps.create);
   await tx.query(steps.fill);
   const [counts] = await tx.query<{ old_rows: number; new_rows: number }>(
@@ -27,7 +31,7 @@ export async function rebuildTable(tx: Db, rebuild: Rebuild): Promise<void> {
   await tx.query('pragma legacy_alter_table = on');
   await tx.query(steps.rename);
   await tx.query('pragma legacy_alter_table = off');
-  for (const statement of steps.indexes) await tx.query(statement);
+  for (const statement of [...steps.indexes, ...steps.fullText]) await tx.query(statement);
   for (const { name, sql } of attached) if (!declared.has(name) && !after.indexes.some((index) => index.name === name)) await tx.query(sql);
 }
 

@@ -1,10 +1,18 @@
 import { columnSql, createIndexSql, createTableSql, tableStatements } from '../ddl.ts';
+import {
+  createFullTextSql,
+  dropFullTextSql,
+  dropFullTextTablesSql,
+  dropFullTextTriggersSql,
+  fillFullTextSql,
+  fullTextTriggers,
+} from '../full-text.ts';
 import { derivedName, quoteName as q } from '../names.ts';
 import type { ColumnDefinition, TableDefinition } from '../table-definition.ts';
 import { columnOf } from '../table-definition.ts';
 import type { Operation } from './operation.ts';
 import { textFor } from './postgres-steps.ts';
-import { applyOperation, type SchemaState, tableIn } from './schema-state.ts';
+import { applyOperation, fullTextOf, type SchemaState, tableIn } from './schema-state.ts';
 
 /** A table that is rebuilt: SQLite's ALTER TABLE cannot change columns. */
 export interface Rebuild {
@@ -25,11 +33,31 @@ export function sqliteSteps(operation: Exclude<Operation, { op: 'code' }>, befor
     case 'create_table':
       return { statements: tableStatements(operation.definition, 'sqlite') };
     case 'drop_table':
-      return { statements: [`drop table ${q(operation.table)}`] };
+      return {
+        statements: [
+          `drop table ${q(operation.table)}`,
+          ...(tableIn(before, operation.table).fullText ?? []).flatMap((each) => dropFullTextTablesSql(each)),
+        ],
+      };
     case 'rename_table':
-      return { statements: [`alter table ${q(operation.table)} rename to ${q(operation.to)}`] };
+      return aroundTriggers(operation, before, operation.to, `alter table ${q(operation.table)} rename to ${q(operation.to)}`);
     case 'rename_column':
-      return { statements: [`alter table ${q(operation.table)} rename column ${q(operation.column)} to ${q(operation.to)}`] };
+      return aroundTriggers(
+        operation,
+        before,
+        operation.table,
+        `alter table ${q(operation.table)} rename column ${q(operation.column)} to ${q(operation.to)}`,
+      );
+    case 'create_full_text': {
+      const table = tableIn(before, operation.table);
+      return {
+        statements: [...createFullTextSql(table, operation.fullText, 'sqlite'), ...fillFullTextSql(table, operation.fullText, 'sqlite')],
+      };
+    }
+    case 'drop_full_text': {
+      const table = tableIn(before, operation.table);
+      return { statements: dropFullTextSql(table, fullTextOf(table, operation.name), 'sqlite') };
+    }
     case 'create_index':
       return { statements: [createIndexSql(tableIn(before, operation.table), operation.index, 'sqlite')] };
     case 'drop_index':
@@ -48,6 +76,19 @@ export function sqliteSteps(operation: Exclude<Operation, { op: 'code' }>, befor
     default:
       return rebuildFor(operation, before);
   }
+}
+
+/** Triggers of full text are written again under the new name: SQLite would rewrite them in its own way, and drift compares their text. */
+function aroundTriggers(operation: Operation, state: SchemaState, to: string, statement: string): SqliteSteps {
+  const before = tableIn(state, 'table' in operation ? operation.table : to);
+  const after = tableIn(applyOperation(state, operation), to);
+  return {
+    statements: [
+      ...(before.fullText ?? []).flatMap((each) => dropFullTextTriggersSql(before, each)),
+      statement,
+      ...(after.fullText ?? []).flatMap((each) => Object.values(fullTextTriggers(after, each))),
+    ],
+  };
 }
 
 /** Whether an operation drops a table on the way; foreign keys must be off then, or its children's rows would go with it. */
@@ -91,12 +132,14 @@ function castTo(definition: ColumnDefinition, value: string): string {
  * The statements of a rebuild, in order, with the foreign keys off around the transaction and `legacy_alter_table` on
  * around the last one: otherwise the rename would rewrite the references of other tables to the temporary name.
  */
-export function rebuildStatements({ after, copy }: Rebuild): {
+export function rebuildStatements({ before, after, copy }: Rebuild): {
   readonly create: string;
   readonly fill: string;
   readonly drop: string;
   readonly rename: string;
   readonly indexes: readonly string[];
+  /** Full text is made anew from the rows as they are now. */
+  readonly fullText: readonly string[];
   readonly temporary: string;
 } {
   const temporary = derivedName('kit_new', after.name);
@@ -108,5 +151,9 @@ export function rebuildStatements({ after, copy }: Rebuild): {
     drop: `drop table ${q(after.name)}`,
     rename: `alter table ${q(temporary)} rename to ${q(after.name)}`,
     indexes: after.indexes.map((index) => createIndexSql(after, index, 'sqlite')),
+    fullText: [
+      ...(before.fullText ?? []).flatMap((each) => dropFullTextTablesSql(each)),
+      ...(after.fullText ?? []).flatMap((each) => createFullTextSql(after, each, 'sqlite').concat(fillFullTextSql(after, each, 'sqlite'))),
+    ],
   };
 }

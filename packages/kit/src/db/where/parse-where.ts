@@ -153,7 +153,7 @@ function parseSql(condition: SqlCondition, place: Place): WhereNode {
     if (placeholders > condition.values.length)
       throw refuse(place, `has a placeholder $${placeholders} and ${condition.values.length} values`);
     for (const name of columns)
-      if (!byName.has(name))
+      if (!byName.has(name) && place.model.table.fullText?.some((each) => each.name === name) !== true)
         throw refuse(place, `names no column "this.${name}" of "${place.model.name}"${suggestion(name, [...byName.keys()])}`);
   }
   if (condition.values.includes(undefined)) throw refuse(place, 'has an undefined value');
