@@ -41,6 +41,39 @@ test('a full disk is a 503, and the connection that met it works on', async () =
   expect(await db.query('select id from notes where id = 900')).toEqual([]);
 });
 
+test(
+  'whoever sends ever new statements fills neither the server nor takes the names of statements in use',
+  { timeout: 120_000 },
+  async () => {
+    const own = await openDatabase(place.url, { poolMax: 1 });
+    try {
+      const used = 'select id, value from notes where id = $1';
+      const isNamed = async (text: string) =>
+        (await own.query('select name from pg_prepared_statements where statement = $1', [text])).length === 1;
+      const held = async () => (await own.query<{ count: number }>('select count(*) as count from pg_prepared_statements'))[0]?.count ?? 0;
+      await Promise.all([own.query(used, [1]), own.query(used, [1])]);
+      await own.query(used, [1]);
+      let most = 0;
+      for (let number = 0; number < 2000; number += 1) {
+        const text = `select ${number} as number`;
+        await own.query(text);
+        await own.query(text);
+        if (number % 100 === 0) {
+          await own.query(used, [1]);
+          most = Math.max(most, await held());
+        }
+      }
+      expect(await isNamed(used)).toBe(true);
+      expect(await isNamed('select 1999 as number')).toBe(true);
+      expect(await isNamed('select 0 as number')).toBe(false);
+      expect(most).toBeGreaterThan(1000);
+      expect(most).toBeLessThanOrEqual(1500);
+    } finally {
+      await own.close();
+    }
+  },
+);
+
 describe('lost connections', () => {
   test('a transaction whose connection dies half way rejects, saves nothing and leaves a healthy pool', async () => {
     for (let round = 0; round < 6; round++) {

@@ -39,6 +39,8 @@ export class PostgresEngine implements Engine {
   readonly #pool: pg.Pool;
   readonly #clients = new Set<pg.ClientBase>();
   readonly #names: StatementNames | undefined;
+  /** How many names had been given when a connection was last rid of old statements. */
+  readonly #lookedAt = new WeakMap<pg.PoolClient, number>();
   readonly #settings: QuerySettings;
   readonly #listener: PostgresListener;
   /** Undefined with a pooler that may hand every statement another connection. */
@@ -66,6 +68,10 @@ export class PostgresEngine implements Engine {
       if (this.#clients.size === 0) this.#emptied?.();
     });
     this.#names = options.prepare ? new StatementNames() : undefined;
+    // A connection that comes back is in no transaction, and nobody else writes to it yet.
+    this.#pool.on('release', (error, client) => {
+      if (!error) this.#removeStaleStatements(client);
+    });
     this.#settings = { names: this.#names };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
     this.#listener = new PostgresListener(url, options.log);
@@ -98,6 +104,18 @@ export class PostgresEngine implements Engine {
     } finally {
       release(client, failure);
     }
+  }
+
+  /** Statements whose names were taken back would stay on the server until the connection closes. */
+  #removeStaleStatements(client: pg.PoolClient): void {
+    const names = this.#names;
+    if (names === undefined || !names.isWorthLooking(this.#lookedAt.get(client) ?? 0)) return;
+    this.#lookedAt.set(client, names.given);
+    const { parsedStatements } = client.connection as unknown as { readonly parsedStatements: Record<string, string> };
+    const stale = names.staleOf(Object.keys(parsedStatements));
+    if (stale.length === 0) return;
+    for (const name of stale) delete parsedStatements[name];
+    client.query(stale.map((name) => `deallocate ${name}`).join('; ')).catch(() => undefined); // a lost connection takes them along
   }
 
   async *stream(

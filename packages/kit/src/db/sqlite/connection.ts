@@ -90,7 +90,14 @@ export class SqliteConnection {
 
   #prepare(text: string): Prepared {
     const known = this.#cache.get(text);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      // The order of a Map is the order of use, so that ever new texts do not push out those in use.
+      if (this.#cache.size > STATEMENTS_MAX / 2) {
+        this.#cache.delete(text);
+        this.#cache.set(text, known);
+      }
+      return known;
+    }
     const prepared = compile(this.database, text);
     if (this.#cache.size >= STATEMENTS_MAX) {
       const oldest = this.#cache.keys().next();
