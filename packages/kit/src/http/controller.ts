@@ -2,7 +2,7 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
-import { isRoute, wrapRoute, type Deprecation, type Route, type WrapOptions } from './route.ts';
+import { isRoute, routeAround, type Deprecation, type Route, type WrapOptions } from './route.ts';
 
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- subclasses add the route fields
@@ -28,7 +28,7 @@ export abstract class Controller extends ControllerBase {
    */
   protected wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
     const inherited: unknown = (this as Readonly<Record<string, unknown>>)[field];
-    if (isRoute(inherited)) return wrapRoute(inherited, facts, handler);
+    if (isRoute(inherited)) return routeAround(inherited, facts, handler);
     throw new TypeError(`wrap("${field}"): no base class of ${this.constructor.name} has a route of this name`);
   }
 }

@@ -6,7 +6,7 @@ import { allowAny, hasScopes, isAuthenticated } from '../permissions/built-ins.t
 import { all, any } from '../permissions/permission.ts';
 import { page } from './page.ts';
 import { raw } from './raw.ts';
-import { route, wrapRoute } from './route.ts';
+import { route, routeAround } from './route.ts';
 
 const Order = z.object({ id: z.string(), total: z.number() });
 
@@ -103,7 +103,7 @@ describe('closed by default', () => {
 
 test('a wrapped route keeps what it inherits, adds the permission, takes over other facts and runs around the handler', async () => {
   const inherited = route.get('/', { response: Order, permission: allowAny, summary: 'One' }, () => ({ id: 'x', total: 1 }));
-  const wrapped = wrapRoute(inherited, { permission: isAuthenticated, tags: ['mine'] }, async (_, next) => ({
+  const wrapped = routeAround(inherited, { permission: isAuthenticated, tags: ['mine'] }, async (_, next) => ({
     ...((await next()) as object),
     total: 2,
   }));

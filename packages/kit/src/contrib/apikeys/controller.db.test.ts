@@ -5,7 +5,7 @@ import { deactivateUser } from '../accounts/manage-users.ts';
 import type { User } from '../../auth/principal.ts';
 import { countQueries } from '../../db/query-observer.ts';
 import { Controller } from '../../http/controller.ts';
-import { wrapRoute } from '../../http/route.ts';
+import { routeAround } from '../../http/route.ts';
 import { allowAny, isStaff } from '../../permissions/built-ins.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { ApiKeyController } from './controller.ts';
@@ -461,7 +461,7 @@ describeDatabases(
     class OpenKeys extends ApiKeyController {
       static override readonly permission = allowAny;
       override list = this.wrap('list', { permission: allowAny });
-      override create = wrapRoute(new ApiKeyController().create, { permission: allowAny });
+      override create = routeAround(new ApiKeyController().create, { permission: allowAny });
     }
     class Loose extends Controller {
       read = new ApiKeyController().read;
