@@ -2,6 +2,9 @@ import { openApiWebhooks } from '../../app/plan-app.ts';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openApiDocument, openApiText } from '../../openapi/index.ts';
+import { diffDocuments } from '../../openapi/diff/diff-documents.ts';
+import { renderChanges } from '../../openapi/diff/render-changes.ts';
+import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 
 interface OpenApiCommandOptions {
@@ -52,8 +55,52 @@ export const openapiCommand: CoreCommand = {
           context.print(`${out} written: ${Object.keys(document.paths).length} paths.`);
         } else context.stdout.write(text);
       });
+    command
+      .command('diff')
+      .argument('<base>', 'the older document, as kit openapi --out wrote it')
+      .argument('[revision]', 'the newer one; the current document of the app unless given')
+      .description('say what changed for callers, and fail when it breaks them')
+      .option('--format <format>', 'text, json or markdown', 'text')
+      .option('--fail-on <level>', 'breaking, or warning too', 'breaking')
+      .addHelpText('after', '\nExit code 1 when there is such a change. Each rule is explained in docs/reference/openapi-diff.md.')
+      .action(async (base: string, revision: string | undefined, { format, failOn }: { format: string; failOn: string }) => {
+        if (!['text', 'json', 'markdown'].includes(format))
+          return context.fail(`--format is text, json or markdown, not ${JSON.stringify(format)}.`);
+        if (failOn !== 'breaking' && failOn !== 'warning')
+          return context.fail(`--fail-on is breaking or warning, not ${JSON.stringify(failOn)}.`);
+        const older = await readDocument(base, context);
+        const changes = diffDocuments(
+          older,
+          revision === undefined ? await currentDocument(context, older) : await readDocument(revision, context),
+        );
+        context.print(renderChanges(changes, format as 'text'));
+        const failing = changes.filter(({ level }) => level === 'breaking' || level === failOn);
+        if (failing.length > 0) context.fail(`${failing.length} of ${changes.length} changes break callers, or may.`);
+      });
   },
 };
+
+async function readDocument(file: string, context: CliContext): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return JSON.parse(await readFile(resolve(file), 'utf8')) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    return context.fail(`${file} is no OpenAPI document in JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Of the same version of OpenAPI as the older one: 3.1 has no QUERY. */
+async function currentDocument(
+  context: CliContext,
+  { openapi }: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const app = await context.bareApp();
+  return openApiDocument(app.routes, {
+    title: app.title,
+    version: app.version,
+    errorFormat: app.settings.errorFormat,
+    spec: String(openapi).startsWith('3.1') ? '3.1' : '3.2',
+  });
+}
 
 function isSpec(text: string): text is '3.1' | '3.2' {
   return text === '3.1' || text === '3.2';
