@@ -187,6 +187,76 @@ export default createApp({
     expect(await run(['openapi', '--spec', '4'], { cwd: place })).toMatchObject({ code: 1, stdout: '' });
   });
 
+  test('crud purge removes what was deleted long ago and says how much; a wrong age or model is named', async () => {
+    const place = join(folder, 'purge');
+    const database = `sqlite:${join(place, 'app.db')}`;
+    await mkdir(place, { recursive: true });
+    await writeFile(
+      join(place, 'kit.config.ts'),
+      `import { createApp, isStaff } from ${JSON.stringify(kit)};
+import { CrudController } from ${JSON.stringify(crud)};
+import { createTable, migration, model, softDelete, t } from ${JSON.stringify(db)};
+const notes = model('notes', { id: t.int().pk(), title: t.text(200), ...softDelete() });
+const refs = model('refs', { id: t.int().pk(), note_id: t.ref(() => notes) });
+const migrations = [migration('0001_initial', [createTable('notes', notes.columns), createTable('refs', { ...refs.columns, note_id: t.ref('notes') })])];
+class NoteController extends CrudController(notes, { unscoped: true, permission: isStaff }) {}
+export default createApp({
+  database: ${JSON.stringify(database)},
+  modules: [{ name: 'notes', models: [notes, refs], migrations }],
+  mount: { '/v1': { '/notes': NoteController } },
+});
+`,
+    );
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    const rows = await openDatabase(database);
+    const day = (days: number) => new Date(Date.now() - days * 86_400_000);
+    for (const [id, deleted] of [
+      [1, day(100)],
+      [2, day(100)],
+      [3, day(10)],
+      [4, null],
+    ] as const)
+      await rows.execute('insert into notes (id, title, deleted_at) values ($1, $2, $3)', [id, 'x', deleted]);
+    await rows.execute('insert into refs (id, note_id) values (1, 2)');
+    const purged = await run(['crud', 'purge', '--older-than', '90d', 'notes'], { cwd: place });
+    expect([purged.code, purged.stdout.trim()]).toEqual([
+      0,
+      '1 deleted rows of notes removed, and 0 that went with them. 1 kept, because other rows refer to them.',
+    ]);
+    expect(await rows.query('select id from notes order by id')).toEqual([{ id: 2 }, { id: 3 }, { id: 4 }]);
+    const json = await run(['crud', 'purge', '--older-than', '48h', 'notes', '--json'], { cwd: place });
+    expect(JSON.parse(json.stdout)).toEqual({ removed: 1, related: 0, kept: 1 });
+    await rows.close();
+    const [age, unknown, missing] = await Promise.all([
+      run(['crud', 'purge', '--older-than', '3 weeks', 'notes'], { cwd: place }),
+      run(['crud', 'purge', '--older-than', '90d', 'note'], { cwd: place }),
+      run(['crud', 'purge', 'notes'], { cwd: place }),
+    ]);
+    expect([age?.code, age?.stderr]).toEqual([1, expect.stringContaining('--older-than takes days or hours')]);
+    expect([unknown?.code, unknown?.stderr]).toEqual([1, expect.stringContaining('Did you mean "notes"?')]);
+    expect(missing?.code).toBe(2);
+  });
+
+  test('openapi diff says what changed since a document was kept, and fails when it breaks callers', async () => {
+    const place = await project('diff');
+    const base = join(place, 'base.json');
+    expect((await run(['openapi', '--out', base], { cwd: place })).code).toBe(0);
+    const same = await run(['openapi', 'diff', base], { cwd: place });
+    expect([same.code, same.stdout.trim()]).toEqual([0, 'Nothing changed for callers.']);
+    const document = JSON.parse(await readFile(base, 'utf8')) as { paths: Record<string, object> };
+    const older = join(place, 'older.json');
+    await writeFile(older, JSON.stringify({ ...document, paths: { ...document.paths, '/v1/gone': { get: { responses: {} } } } }));
+    const [broken, wrong] = await Promise.all([
+      run(['openapi', 'diff', older, base, '--format', 'json'], { cwd: place }),
+      run(['openapi', 'diff', join(place, 'missing.json')], { cwd: place }),
+    ]);
+    expect([broken?.code, JSON.parse(broken?.stdout ?? '')]).toMatchObject([
+      1,
+      { bump: 'major', changes: [{ id: 'operation-removed', operation: 'GET /v1/gone' }] },
+    ]);
+    expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('is no OpenAPI document in JSON')]);
+  });
+
   test('becomes an OpenAPI file that --check holds against the code', async () => {
     const place = await project('openapi');
     expect((await run(['openapi', '--check', 'api.json'], { cwd: place })).code).toBe(1);

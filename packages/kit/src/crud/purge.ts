@@ -38,7 +38,7 @@ export async function purgeDeleted(db: Database, policy: Policy, before: Date): 
     const keys = (await db.query<{ key: unknown }>(text, parameters)).map((row) => row.key);
     if (keys.length === 0) return report;
     last = keys.at(-1);
-    await purgeKeys(db, policy, keys, report);
+    await purgeKeys(db, policy, keys, before, report);
   }
 }
 
@@ -46,16 +46,31 @@ async function purgeKeys(
   db: Database,
   policy: Policy,
   keys: readonly unknown[],
+  before: Date,
   report: { removed: number; related: number; kept: number },
 ): Promise<void> {
   try {
-    report.related += await db.transaction((tx) => removeRows(tx, policy, keys));
-    report.removed += keys.length;
+    const done = await db.transaction(async (tx) => {
+      const still = await lockDeleted(tx, policy, keys, before);
+      return { removed: still.length, related: still.length === 0 ? 0 : await removeRows(tx, policy, still) };
+    });
+    report.related += done.related;
+    report.removed += done.removed;
   } catch (error) {
     if (constraintViolation(error) === undefined) throw error;
     if (keys.length === 1) report.kept += 1;
-    else for (const key of keys) await purgeKeys(db, policy, [key], report);
+    else for (const key of keys) await purgeKeys(db, policy, [key], before, report);
   }
+}
+
+/** Rows that were restored since they were found are left alone; the others cannot be restored until the transaction ends. */
+async function lockDeleted(tx: Db, { statements, key, softDelete }: Policy, keys: readonly unknown[], before: Date): Promise<unknown[]> {
+  const deletedAt = statements.column((softDelete as SoftDelete).deletedAt);
+  const parameters: unknown[] = [deletedAt.encode(before)];
+  const those = inList(tx, quoteName(key.name), key, keys, parameters);
+  const lock = tx.dialect === 'postgres' ? ' for update' : '';
+  const text = `select ${quoteName(key.name)} as key from ${statements.table} where ${quoteName(deletedAt.name)} < $1 and ${those} order by ${quoteName(key.name)}${lock}`;
+  return (await tx.query<{ key: unknown }>(text, parameters, { replanned: true })).map((row) => row.key);
 }
 
 /** The rows below first. Returns how many of those there were. */

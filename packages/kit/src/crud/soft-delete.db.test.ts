@@ -234,4 +234,37 @@ describeDatabases('soft deletion', (database) => {
       expect([boardIds.includes(id), cardIds.includes(first), commentIds.includes(notes[0])]).toEqual([true, true, true]);
     expect((await restore(`boards/${recent.id}`)).status).toBe(200);
   });
+
+  test('a row that is restored while it is being purged stays', async () => {
+    const { id, first } = await tree();
+    await destroy(`boards/${id}`);
+    clock.advance(91 * DAY_MS);
+    const policy = softDeletedModels(board.app).get('boards')!;
+    const gate = Promise.withResolvers<void>();
+    const isRestored = Promise.withResolvers<void>();
+    const restoring = database.db.transaction(async (tx) => {
+      await tx.execute('update boards set deleted_at = null, deletion_id = null where id = $1', [id]);
+      isRestored.resolve();
+      await gate.promise;
+    });
+    await isRestored.promise;
+    // The restore is committed after the purge has found the row, and before it removes it.
+    const watched = new Proxy(database.db, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name === 'query')
+          return async (...given: Parameters<typeof target.query>) => {
+            const rows = await target.query(...given);
+            gate.resolve();
+            return rows;
+          };
+        return typeof member === 'function' ? (member as () => unknown).bind(target) : member;
+      },
+    });
+    await purgeDeleted(watched, policy, clock.now());
+    await restoring;
+    expect((await stored('boards', id)).deleted_at).toBeNull();
+    // What was deleted with it and not restored is still there for whoever restores it.
+    expect((await stored('cards', first)).deleted_at).not.toBeNull();
+  });
 });
