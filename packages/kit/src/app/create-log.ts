@@ -3,12 +3,21 @@ import { loggedError } from '../errors/logged-error.ts';
 import { activeTracing } from '../observe/tracing.ts';
 import type { Settings } from './config.ts';
 import { prettyLine } from './pretty-log.ts';
+import { maskedRecord } from './sensitive-names.ts';
 
 type LogSettings = Pick<Settings, 'logLevel' | 'logDestination' | 'logFormat'>;
 
+/** The names of members whose values are masked in every record. Asked when a record is written: by then all declarations are known. */
+type SensitiveNames = () => ReadonlySet<string>;
+const NONE: ReadonlySet<string> = new Set();
+
 /** A pino logger from options, or the caller's own. Every record inside a trace has its `trace_id` and `span_id`. */
-export function createLog(given: LoggerOptions | Logger | undefined, settings: LogSettings): Logger {
-  if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withKitFields(given as Logger);
+export function createLog(
+  given: LoggerOptions | Logger | undefined,
+  settings: LogSettings,
+  sensitive: SensitiveNames = () => NONE,
+): Logger {
+  if (given !== undefined && typeof (given as Partial<Logger>).child === 'function') return withKitFields(given as Logger, sensitive);
   // An unknown level is reported with the other start-up faults, so it must not throw here.
   const level = settings.logLevel in levels.values || settings.logLevel === 'silent' ? settings.logLevel : 'info';
   const wanted = given as LoggerOptions | undefined;
@@ -17,6 +26,7 @@ export function createLog(given: LoggerOptions | Logger | undefined, settings: L
     ...wanted,
     serializers: { err: (error: unknown) => loggedError(error), ...wanted?.serializers },
     mixin: withTraceIds(wanted?.mixin),
+    formatters: { ...wanted?.formatters, log: masking(wanted?.formatters?.log, sensitive) },
   };
   // With a transport the caller decides where records go.
   return wanted?.transport === undefined ? pino(options, streamOf(settings)) : pino(options);
@@ -28,6 +38,12 @@ function streamOf({ logDestination, logFormat }: LogSettings): DestinationStream
   const lines = destination({ dest, sync: true });
   const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && stream.isTTY);
   return isPretty ? { write: (record) => void lines.write(prettyLine(record)) } : lines;
+}
+
+type LogFormatter = NonNullable<NonNullable<LoggerOptions['formatters']>['log']>;
+
+function masking(own: LogFormatter | undefined, sensitive: SensitiveNames): LogFormatter {
+  return (record) => maskedRecord(own === undefined ? record : own(record), sensitive());
 }
 
 type Mixin = NonNullable<LoggerOptions['mixin']>;
@@ -44,12 +60,14 @@ function withTraceIds(own: Mixin | undefined): Mixin {
  * Pino's default error serializer copies every member, including the row in PostgreSQL's `detail`. A logger with a serializer of its own keeps
  * it. Made from the given logger, not as its child, so that its owner can still change the level.
  */
-function withKitFields(given: Logger): Logger {
+function withKitFields(given: Logger, sensitive: SensitiveNames): Logger {
   const own = given as unknown as Readonly<Record<symbol, unknown>>;
   const serializers = own[symbols.serializersSym] as Readonly<Record<string, unknown>> | undefined;
   const logger = Object.create(given) as Logger & Record<symbol, unknown>;
   if (serializers !== undefined && serializers['err'] === stdSerializers.err)
     logger[symbols.serializersSym] = { ...serializers, err: (error: unknown) => loggedError(error) };
+  const formatters = own[symbols.formattersSym] as { readonly log?: LogFormatter } | undefined;
+  logger[symbols.formattersSym] = { ...formatters, log: masking(formatters?.log, sensitive) };
   logger[symbols.mixinSym] = withTraceIds(own[symbols.mixinSym] as Mixin | undefined);
   return logger;
 }

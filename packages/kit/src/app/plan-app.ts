@@ -23,6 +23,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import { readSettings, type Settings } from './config.ts';
 import { createLog } from './create-log.ts';
+import { sensitiveNamesOf } from './sensitive-names.ts';
 import { databaseSources, Databases } from './databases.ts';
 import { databasesOf } from './migration-modules.ts';
 import type { Module } from './module.ts';
@@ -82,10 +83,11 @@ export function planApp(options: AppOptions): AppPlan {
   faults.push(...compiled.faults, ...routeListenerFaults(ordered, compiled.routes));
   const sources = databaseSources(options.database, settings.databaseUrl, faults);
   faults.push(...unknownDatabases(ordered, [...sources.keys()]));
+  let sensitive: ReadonlySet<string> | undefined;
   return {
     settings,
     clock: options.clock ?? systemClock,
-    log: createLog(options.log, settings),
+    log: createLog(options.log, settings, () => (sensitive ??= sensitiveNamesOf({ modules: ordered, routes: compiled.routes }))),
     modules: ordered,
     authenticators,
     users: usersOf(options, ordered, faults),

@@ -1,5 +1,6 @@
 import { canonicalJson } from '../db/canonical-json.ts';
-import { toJson } from '../db/column-json.ts';
+import { sensitiveSchemaOf, toJson } from '../db/column-json.ts';
+import { withoutSensitive } from '../db/sensitive-members.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import type { Policy } from './policy.ts';
 import type { Item } from './select-unit.ts';
@@ -30,8 +31,17 @@ const MASK = '***';
 export function auditedRow({ statements }: Policy, row: Item | null): Record<string, unknown> | null {
   if (row === null) return null;
   return Object.fromEntries(
-    statements.columns.map(({ name, settings }) => [name, settings.sensitive && row[name] !== null ? MASK : toJson(settings, row[name])]),
+    statements.columns.map(({ name, settings }) => [
+      name,
+      settings.sensitive && row[name] !== null ? MASK : shownJson(settings, row[name], MASK),
+    ]),
   );
+}
+
+/** A value as JSON; sensitive members inside it are masked, or left out. */
+function shownJson(settings: ModelColumn['settings'], value: unknown, mask?: string): unknown {
+  const sensitive = sensitiveSchemaOf(settings);
+  return sensitive === undefined ? toJson(settings, value) : withoutSensitive(sensitive, value ?? null, mask);
 }
 
 /** The columns that are under no rule and not hidden, as JSON: what an event may show to whoever receives it. */
@@ -39,6 +49,6 @@ export function announcedRow({ shown }: Policy, row: Item): Record<string, unkno
   return Object.fromEntries(
     [...shown.values()]
       .filter(({ rule }) => rule?.visibleTo === undefined)
-      .map(({ name, settings }) => [name, toJson(settings, row[name])]),
+      .map(({ name, settings }) => [name, shownJson(settings, row[name])]),
   );
 }

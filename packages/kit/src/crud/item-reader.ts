@@ -3,6 +3,7 @@ import { resolveReference } from '../db/column.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import type { Columns } from '../db/rows.ts';
+import { marksSensitive } from '../db/sensitive-members.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unknown-fields.ts';
 import { fieldError } from '../http/read-input.ts';
@@ -33,6 +34,7 @@ export interface ItemOptions {
 export class ItemReader {
   readonly json: JsonSchema;
   readonly #schema: Schema;
+  readonly #sensitive: JsonSchema | undefined;
   readonly #findUnknown: UnknownFieldCheck | null;
   readonly #options: ItemOptions;
   readonly #kind: 'create' | 'keyed';
@@ -59,6 +61,7 @@ export class ItemReader {
             },
             required: [lookup.name],
           };
+    this.#sensitive = marksSensitive(this.json) ? this.json : undefined;
     this.#findUnknown = compileUnknownFields(this.json);
   }
 
@@ -71,7 +74,8 @@ export class ItemReader {
     const keyed = this.#kind === 'create' ? {} : this.#takeKey(members, at, faults);
     const result = await this.#schema['~standard'].validate(members);
     const isKnown = faults.some(({ code }) => code === 'unknown_field');
-    for (const issue of result.issues ?? []) if (!(isKnown && issue.code === 'unknown_field')) faults.push(fieldError(at, members, issue));
+    for (const issue of result.issues ?? [])
+      if (!(isKnown && issue.code === 'unknown_field')) faults.push(fieldError(at, members, issue, this.#sensitive));
     const values = result.issues === undefined ? (result.value as Item) : {};
     return { values, sent: Object.keys(members), at, ...keyed, ...(faults.length > 0 ? { faults } : {}) };
   }

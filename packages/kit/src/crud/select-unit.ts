@@ -1,6 +1,8 @@
+import { sensitiveSchemaOf } from '../db/column-json.ts';
 import type { Dialect } from '../db/dialect.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
+import { withoutSensitive } from '../db/sensitive-members.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { CrudRequest, Scope } from './crud-request.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
@@ -75,7 +77,8 @@ export class SelectUnit {
       !this.needsCode &&
       shape.nulls.length === 0 &&
       this.#extra.length === 0 &&
-      this.#root.columns.size === shape.columns.length;
+      this.#root.columns.size === shape.columns.length &&
+      !shape.columns.some(hasSensitiveMembers);
   }
 
   #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
@@ -188,7 +191,7 @@ export class SelectUnit {
     const whole = codeRow(table, row);
     const hidden = new Set<string>();
     for (const column of shape.perRow) {
-      if (await isVisible(column, request, whole)) item[column.name] = row[`${prefix}${column.name}`];
+      if (await isVisible(column, request, whole)) item[column.name] = shownValue(column, row[`${prefix}${column.name}`]);
       else {
         hidden.add(column.name);
         if (column.rule?.hidden === 'null') item[column.name] = null;
@@ -214,25 +217,42 @@ const assemblers = new WeakMap<Table, Assembler>();
 function assemblerOf(table: Table): Assembler {
   let assembler = assemblers.get(table);
   if (assembler === undefined) {
+    const cleaners: ((value: unknown) => unknown)[] = [];
+    const source = literal(table, cleaners);
     // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted names only
-    assembler = new Function('row', `return ${literal(table)};`) as Assembler;
+    const make = new Function('clean', `return (row) => (${source});`) as (clean: typeof cleaners) => Assembler;
+    assembler = make(cleaners);
     assemblers.set(table, assembler);
   }
   return assembler;
 }
 
 /** `{["id"]:row["id"],["customer"]:row["1.id"]===null?null:{…}}`; computed names, so that `__proto__` would be data. */
-function literal({ prefix, shape, joins }: Table): string {
+function literal({ prefix, shape, joins }: Table, cleaners: ((value: unknown) => unknown)[]): string {
   if (shape === undefined) return '{}';
   const value = (name: string) => `row[${JSON.stringify(name)}]`;
+  const shown = (column: ShownColumn) => {
+    const source = value(`${prefix}${column.name}`);
+    return hasSensitiveMembers(column) ? `clean[${cleaners.push((each) => shownValue(column, each)) - 1}](${source})` : source;
+  };
   const members = [
-    ...shape.columns.map(({ name }) => [name, value(`${prefix}${name}`)]),
+    ...shape.columns.map((column) => [column.name, shown(column)]),
     ...shape.nulls.map((name) => [name, 'null']),
     ...joins
       .filter(({ table }) => table.shape !== undefined)
-      .map(({ edge, table }) => [edge.name, `${value(`${table.prefix}${table.policy.key.name}`)}===null?null:${literal(table)}`]),
+      .map(({ edge, table }) => [edge.name, `${value(`${table.prefix}${table.policy.key.name}`)}===null?null:${literal(table, cleaners)}`]),
   ];
   return `{${members.map(([name, source]) => `[${JSON.stringify(name)}]:${source}`).join(',')}}`;
+}
+
+function hasSensitiveMembers({ settings }: ShownColumn): boolean {
+  return sensitiveSchemaOf(settings) !== undefined;
+}
+
+/** A value without what its column's own schema marks as sensitive. */
+function shownValue({ settings }: ShownColumn, value: unknown): unknown {
+  const sensitive = sensitiveSchemaOf(settings);
+  return sensitive === undefined ? value : withoutSensitive(sensitive, value);
 }
 
 /** Every column of the table that was read, for rules that look at the row. */

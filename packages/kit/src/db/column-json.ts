@@ -1,4 +1,5 @@
 import type { ColumnSettings } from './column.ts';
+import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
 import { isSchema, type Schema } from './standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
 import { UUID_PATTERN } from './uuid.ts';
@@ -65,9 +66,26 @@ function decimalPattern(precision: number, scale: number): string {
 }
 
 function jsonColumnSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {
-  if (!isSchema(schema)) return { ...schema };
-  const { $schema: _dialect, ...body } = schema['~standard'].jsonSchema?.[direction]({ target: 'draft-2020-12' }) ?? {};
-  return body;
+  const { $schema: _dialect, ...body } = ownJsonSchema(schema, direction);
+  // What leaves has no sensitive members.
+  return direction === 'output' ? { ...schemaWithoutSensitive(body) } : body;
+}
+
+function ownJsonSchema(schema: Schema | Readonly<Record<string, unknown>>, direction: Direction): JsonSchema {
+  return isSchema(schema) ? (schema['~standard'].jsonSchema?.[direction]({ target: 'draft-2020-12' }) ?? {}) : schema;
+}
+
+const schemasWithSensitive = new WeakMap<object, JsonSchema | null>();
+
+/** The schema of a JSON column that has sensitive members of its own. */
+export function sensitiveSchemaOf({ kind, schema }: Pick<ColumnSettings, 'kind' | 'schema'>): JsonSchema | undefined {
+  if (kind !== 'json' || schema === undefined) return undefined;
+  let known = schemasWithSensitive.get(schema);
+  if (known === undefined) {
+    const json = ownJsonSchema(schema, 'output');
+    schemasWithSensitive.set(schema, (known = marksSensitive(json) ? json : null));
+  }
+  return known ?? undefined;
 }
 
 /** Kinds whose JSON form differs from their form in code. */

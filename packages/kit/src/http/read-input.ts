@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { isSensitiveAt, marksSensitive, maskedSentence } from '../db/sensitive-members.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
@@ -11,7 +12,7 @@ import type { RawBody } from './raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
 import type { RouteOptions } from './route.ts';
-import { isRawQuery, type SchemaIssue, type SchemaResult } from './schema.ts';
+import { isRawQuery, type JsonSchema, type SchemaIssue, type SchemaResult } from './schema.ts';
 
 type Part = keyof Input;
 
@@ -20,6 +21,8 @@ interface PartReader {
   readonly part: Part;
   readonly read: (exchange: Exchange, faults: FieldError[]) => unknown;
   readonly validate: ((value: unknown) => SchemaResult<unknown> | Promise<SchemaResult<unknown>>) | undefined;
+  /** The JSON Schema of a part that has sensitive members. */
+  readonly sensitive?: JsonSchema | undefined;
 }
 
 const nothing = Object.freeze({});
@@ -70,22 +73,22 @@ function readFrom(
 ): Input | Promise<Input> {
   const { readers } = plan;
   for (let index = from; index < readers.length; index += 1) {
-    const { part, read, validate } = readers[index] as PartReader;
-    const value = read(exchange, faults);
-    if (validate === undefined) continue;
-    const result = validate(value);
+    const reader = readers[index] as PartReader;
+    const value = reader.read(exchange, faults);
+    if (reader.validate === undefined) continue;
+    const result = reader.validate(value);
     if (result instanceof Promise) {
       return result.then((settled) => {
-        keep(part, value, settled, input, faults);
+        keep(reader, value, settled, input, faults);
         return readFrom(plan, index + 1, exchange, input, faults);
       });
     }
-    keep(part, value, result, input, faults);
+    keep(reader, value, result, input, faults);
   }
   return plan.conclude(exchange, input, faults);
 }
 
-function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: Input, faults: FieldError[]): void {
+function keep({ part, sensitive }: PartReader, value: unknown, result: SchemaResult<unknown>, input: Input, faults: FieldError[]): void {
   if (result.issues === undefined) input[part] = result.value;
   else {
     const known = faults.some(({ code }) => code === 'unknown_field');
@@ -93,19 +96,27 @@ function keep(part: Part, value: unknown, result: SchemaResult<unknown>, input: 
       if (faults.length >= FAULTS_MAX) return;
       // A strict schema complains once more about what was already found, without saying where.
       const isRepeated = known && (issue.code === 'unrecognized_keys' || issue.code === 'unknown_field');
-      if (!isRepeated) faults.push(fieldError([part], value, issue));
+      if (!isRepeated) faults.push(fieldError([part], value, issue, sensitive));
     }
   }
 }
 
-/** What is wrong with a value, below the place where it was sent. */
-export function fieldError(at: FieldError['location'], value: unknown, issue: SchemaIssue): FieldError {
+/** What is wrong with a value, below the place where it was sent. `sensitive`: the value's schema, if it marks members as sensitive. */
+export function fieldError(at: FieldError['location'], value: unknown, issue: SchemaIssue, sensitive?: JsonSchema): FieldError {
   const path = (issue.path ?? [])
     .map((step) => (typeof step === 'object' ? step.key : step))
     .map((key) => (typeof key === 'number' ? key : String(key)));
   const location = [...at, ...path];
   if (isMissing(value, path)) return { location, code: 'required', message: 'Required.' };
-  return { location, code: fieldCode(issue.code), message: issue.message };
+  const message = sensitive === undefined ? issue.message : messageWithoutValues(sensitive, value, path, issue.message);
+  return { location, code: fieldCode(issue.code), message };
+}
+
+/** A message of a schema may quote what it is about. */
+function messageWithoutValues(schema: JsonSchema, value: unknown, path: readonly (string | number)[], message: string): string {
+  const about = isSensitiveAt(schema, path) ? valueAt(value, path) : undefined;
+  const isQuoted = (typeof about === 'string' || typeof about === 'number') && message.includes(String(about));
+  return isQuoted ? 'Not valid.' : maskedSentence(schema, value, message, '[masked]');
 }
 
 /** Codes of another dialect than docs/reference/errors.md. A code of the schema's own, such as `not_a_vat_number`, is passed on. */
@@ -115,12 +126,17 @@ function fieldCode(code: string | undefined): string {
 }
 
 function isMissing(value: unknown, path: readonly (string | number)[]): boolean {
+  return valueAt(value, path) === undefined;
+}
+
+/** Null where the path leads through something that has no members. */
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   let current = value;
   for (const key of path) {
-    if (typeof current !== 'object' || current === null) return false;
+    if (typeof current !== 'object' || current === null) return null;
     current = (current as Record<string | number, unknown>)[key];
   }
-  return current === undefined;
+  return current;
 }
 
 function paramsReader(declared: RouteSchema | undefined): PartReader | null {
@@ -133,7 +149,7 @@ function paramsReader(declared: RouteSchema | undefined): PartReader | null {
     const params = exchange.request.params as QueryValues;
     return isPlain ? params : coerced(params, coercions);
   };
-  return { part: 'params', read, validate: validatorOf(declared) };
+  return { part: 'params', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
 }
 
 function queryReader(declared: RouteSchema | undefined): PartReader | null {
@@ -150,7 +166,8 @@ function queryReader(declared: RouteSchema | undefined): PartReader | null {
     if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
     return coerced(given, coercions);
   };
-  return { part: 'query', read, validate: declared === undefined ? undefined : validatorOf(declared) };
+  if (declared === undefined) return { part: 'query', read, validate: undefined };
+  return { part: 'query', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
 }
 
 function rawQuery(exchange: Exchange): QueryValues {
@@ -171,7 +188,7 @@ function headersReader(declared: RouteSchema | undefined): PartReader | null {
     }
     return coerced(picked, coercions);
   };
-  return { part: 'headers', read, validate: validatorOf(declared) };
+  return { part: 'headers', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
 }
 
 function coerced(given: QueryValues, coercions: ReadonlyMap<string, Coercion | null>): Record<string, unknown> {
@@ -193,7 +210,7 @@ function bodyReader(route: CompiledRoute): PartReader | null {
       findUnknown?.(body, ['body'], faults);
       return body;
     };
-    return { part: 'body', read, validate: validatorOf(declared) };
+    return { part: 'body', read, validate: validatorOf(declared), sensitive: sensitiveOf(declared) };
   }
   // Fastify reads no body for GET; the admission has refused one already.
   return route.method === 'GET' ? null : { part: 'body', read: refuseBody, validate: undefined };
@@ -228,4 +245,8 @@ const emptyBody: UnknownFieldCheck | null = compileUnknownFields({ type: 'object
 function validatorOf(declared: RouteSchema): PartReader['validate'] {
   const standard = declared.schema['~standard'];
   return (value) => standard.validate(value);
+}
+
+function sensitiveOf({ json }: RouteSchema): JsonSchema | undefined {
+  return marksSensitive(json) ? json : undefined;
 }

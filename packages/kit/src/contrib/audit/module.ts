@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import { sensitiveNamesOf } from '../../app/sensitive-names.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Database } from '../../db/db.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
@@ -35,7 +36,7 @@ export function audit(options: AuditOptions = {}): Module {
       let names: ReadonlySet<string> | undefined;
       const sink = auditSink({
         clock: app.clock,
-        sensitive: () => (names ??= sensitiveColumns(app)),
+        sensitive: () => (names ??= sensitiveNamesOf(app)),
         recorded: () => written && ((entries) => entries.forEach(({ action }) => written?.add({ action }))),
         databases,
       });
@@ -78,16 +79,4 @@ async function unsealedAge({ databases, clock }: App, alias: string) {
   const database = databases[alias];
   const oldest = database === undefined ? null : (await unsealed(database)).oldest;
   return { labels: { database: alias }, value: oldest === null ? 0 : (clock.now().getTime() - oldest.getTime()) / 1000 };
-}
-
-/** Columns that some model marks as sensitive are masked in every entry, wherever the name appears. */
-function sensitiveColumns({ modules }: App): ReadonlySet<string> {
-  const models = modules.flatMap((module) => module.models ?? []);
-  return new Set(
-    models.flatMap(({ columns }) =>
-      Object.entries(columns)
-        .filter(([, column]) => column.settings.sensitive)
-        .map(([name]) => name),
-    ),
-  );
 }

@@ -1,8 +1,9 @@
 import type { Database, Db } from '../../db/db.ts';
+import { sensitiveNames } from '../../db/sensitive-members.ts';
 import type { ServiceScope } from '../../di/container.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Log } from '../../http/log.ts';
-import { isSchema, type OutputOf, type Schema } from '../../http/schema.ts';
+import { isSchema, jsonSchemaOf, type OutputOf, type Schema } from '../../http/schema.ts';
 import { JOB_NAME_LENGTH_MAX, QUEUE_NAME_LENGTH_MAX } from './models.ts';
 import { DEFAULT_RETRY, retryFaults, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
 import { parseSchedule, type Schedule, type ScheduleOptions } from './schedule.ts';
@@ -128,9 +129,18 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
     queue,
     concurrency,
     schedule,
-    sensitive: new Set(sensitive),
+    sensitive: new Set([...sensitive, ...[options.input, options.result].flatMap(markedNames)]),
     run: (context: JobContext<OutputOf<I>, ResultOf<R>>) => options.run(context),
   });
+}
+
+/** Members that a schema marks with `x-sensitive`. */
+function markedNames(schema: Schema | undefined): string[] {
+  try {
+    return schema === undefined ? [] : sensitiveNames(jsonSchemaOf(schema, 'input'));
+  } catch {
+    return []; // a schema that JSON Schema cannot describe marks nothing
+  }
 }
 
 export function isJob(value: unknown): value is JobDefinition {
