@@ -148,21 +148,34 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'Anyone on the network may call a writing operation as often as they like.',
     remedy: 'Add a client throttle or a permission.',
   },
+  W005: {
+    title: 'A response requires a field that may be left out',
+    explanation:
+      'The response schema of a route of a CRUD controller requires a field that some callers may not see: what `present` gives them lacks it, and the response does not match its schema.',
+    remedy: "Make the field optional in the schema, or show it as null: `visibleTo(permission, { hidden: 'null' })`.",
+  },
   W006: {
     title: 'A computed field requires an unknown relation',
     explanation: '`requires` names a path that is no column of a to-one relation; the field gets null for it.',
     remedy: 'Correct the path.',
   },
   W007: {
-    title: 'A to-many relation without a limit',
-    explanation: 'An expansion shows 20 rows per parent because the relation does not say how many.',
-    remedy: 'Say it: `many(…, { limit: 20 })`.',
+    title: 'A to-many relation without a limit, or without an index',
+    explanation:
+      'An expansion shows 20 rows per parent because the relation does not say how many; or no index begins with the column it reads, so that each page reads the whole table of the children.',
+    remedy: 'Say the limit: `many(…, { limit: 20 })`; add an index that begins with the column.',
   },
   W008: {
     title: 'A list reads a whole table',
     explanation:
       'A column that lists are filtered or ordered by, or that a to-many relation goes by, is served by no index. `kit doctor` and `kit inspect <resource>` find it; on PostgreSQL small tables are left out by their statistics.',
     remedy: 'Add an index that begins with the column, or with the tenant and owner columns before it.',
+  },
+  W009: {
+    title: 'A search reads every row',
+    explanation:
+      'Columns are searched by what they contain, and no index narrows the rows to those of the caller. `kit doctor` finds it, on tables of 10,000 rows or more.',
+    remedy: 'Begin an index with the tenant or owner column, or use another search backend.',
   },
   W010: {
     title: 'Unscoped in an app with tenants',
@@ -174,5 +187,11 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation:
       "A unique index does not begin with the tenant or owner column: a 409 tells a caller that somebody else's row has the value.",
     remedy: 'Begin the index with the column, unless that is meant.',
+  },
+  W012: {
+    title: 'A list without a limit',
+    explanation:
+      'A route written by hand answers with a list of rows and lets nobody say how many: it grows with the table. `kit doctor` finds it.',
+    remedy: 'Take a `limit` parameter, say `maxItems` in the response schema, or offer the rows with `CrudController()`.',
   },
 };

@@ -46,6 +46,8 @@ export interface EventEntry {
 
 /** Where events go. The webhooks module provides one. */
 export interface EventPublisher {
+  /** Aliases of the databases that events can be published in; undefined: in all. */
+  readonly databases?: readonly string[];
   /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
 }

@@ -16,6 +16,8 @@ export interface AuditEntry {
 
 /** Where audit entries go. The audit module provides one. */
 export interface AuditSink {
+  /** Aliases of the databases whose changes it can record; undefined: of all. */
+  readonly databases?: readonly string[];
   /**
    * Writes the entries in the caller's transaction, with one statement: they exist exactly when the change does. Outside a transaction the
    * entries are a transaction of their own. An empty list does nothing.

@@ -51,6 +51,7 @@ class ControllerFaults {
     this.#softDelete();
     this.#idempotency();
     this.#actions();
+    this.#responses();
     const { policy, options } = this.#operations;
     this.#import();
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
@@ -265,6 +266,29 @@ class ControllerFaults {
     }
   }
 
+  /** W005: schemas of the controller's own that require what some callers do not get. */
+  #responses(): void {
+    const { policy } = this.#operations;
+    const omitted = new Map<string, string>();
+    for (const { name, rule } of policy.shown.values())
+      if (rule?.visibleTo !== undefined && rule.hidden !== 'null') omitted.set(name, rule.visibleTo.name);
+    for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
+      const hidden = requires.find((path) => omitted.has(path));
+      if (hidden !== undefined) omitted.set(name, omitted.get(hidden) as string);
+    }
+    if (omitted.size === 0) return;
+    for (const { controller, field, response } of this.#app.routes) {
+      if (controller !== this.#name || response === undefined) continue;
+      for (const name of requiredOfRows(response.json))
+        if (omitted.has(name))
+          this.#add(
+            'W005',
+            `the response of "${field}" requires "${name}", which only ${omitted.get(name)} may see.`,
+            "Make it optional in the schema, or show it as null: visibleTo(permission, { hidden: 'null' }).",
+          );
+    }
+  }
+
   #idempotency(): void {
     const { policy, options } = this.#operations;
     if (policy.using !== 'default' && options.idempotency !== undefined && options.idempotency !== false)
@@ -327,6 +351,25 @@ class ControllerFaults {
       );
     if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
   }
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Names that a response requires of its rows: of the answer itself, of its elements, or of its `items`. */
+function requiredOfRows(root: Json): Set<string> {
+  const names = new Set<string>();
+  const visit = (given: unknown, depth: number): void => {
+    if (typeof given !== 'object' || given === null || depth > 4) return;
+    const reference = (given as Json)['$ref'];
+    const target = typeof reference === 'string' ? (root['$defs'] as Json | undefined)?.[reference.replace('#/$defs/', '')] : undefined;
+    const { required, items, properties, allOf } = { ...(given as Json), ...(target as Json | undefined) } as Json;
+    for (const name of Array.isArray(required) ? (required as string[]) : []) names.add(name);
+    visit(items, depth + 1);
+    visit((properties as Json | undefined)?.['items'], depth + 1);
+    for (const part of Array.isArray(allOf) ? allOf : []) visit(part, depth + 1);
+  };
+  visit(root, 0);
+  return names;
 }
 
 /** Operations that an option declares. */

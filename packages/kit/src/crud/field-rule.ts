@@ -1,6 +1,6 @@
-import { readOptions } from '../options/read-options.ts';
+import { InvalidOptions, readOptions } from '../options/read-options.ts';
 import { oneOf } from '../options/value-rule.ts';
-import type { Permission } from '../permissions/permission.ts';
+import { Permission } from '../permissions/permission.ts';
 
 /** Who may see and who may write a column. */
 export interface FieldRule {
@@ -15,11 +15,20 @@ export interface FieldRule {
  * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
  */
 export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
+  requirePermission('visibleTo()', permission);
   readOptions('visibleTo()', options, { hidden: oneOf('omit', 'null') });
   return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
 }
 
 /** Everyone who sees the row sees the column; only callers for whom the permission holds may write it. */
 export function writableBy(permission: Permission): FieldRule {
+  requirePermission('writableBy()', permission);
   return Object.freeze({ writableBy: permission, hidden: 'omit' });
+}
+
+/** Without one the column would be open to everybody. */
+function requirePermission(place: string, given: unknown): void {
+  if (given instanceof Permission) return;
+  const message = `${place}: needs a permission, such as isStaff; it was given ${given === undefined ? 'none' : `a ${typeof given}`}.`;
+  throw new InvalidOptions([{ id: 'E022', message, hint: 'A factory must be called: visibleTo(isOwner()).' }]);
 }

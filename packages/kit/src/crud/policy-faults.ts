@@ -3,6 +3,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { limits } from './limits.ts';
 import type { Policy } from './policy.ts';
+import { isIndexed } from './unindexed.ts';
 import type { FieldRule } from './field-rule.ts';
 
 /** What is wrong with a resource: with what it says, and with what it leaves out. */
@@ -54,6 +55,18 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     add('E013', 'has a tenant, and the app cannot tell whose.', 'Give createApp a tenant resolver: tenant: ({ user }) => ….');
   if (options.events === true && options.owner === undefined && options.tenant === undefined)
     add('E013', 'announces events to nobody: it has neither owner nor tenant.', 'Use events: (change) => ({ type, data, audience }).');
+
+  const { audit, events } = app.registry;
+  for (const [module, sink, isOn] of [
+    ['audit', audit, options.audit !== false],
+    ['webhooks', events, options.events !== undefined && options.events !== false],
+  ] as const)
+    if (isOn && sink?.databases?.includes(policy.using) === false)
+      add(
+        'E013',
+        `its rows are in the database "${policy.using}", where ${module}() has no tables: no change could be saved.`,
+        `Use ${module}({ databases: ${JSON.stringify([...sink.databases, policy.using])} })${module === 'audit' ? ', or audit: false' : ', or remove events'}.`,
+      );
 
   for (const [option, names] of [
     ['input', options.input],
@@ -107,6 +120,12 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
       typeof column.settings.reference.target === 'function'
     )
       add('E017', `the relation "${name}" is through "${edge.column}", which refers to another table.`);
+    if (edge.kind === 'many' && column !== undefined && !isIndexed(holder, column.name))
+      add(
+        'W007',
+        `the relation "${name}" reads "${edge.column}" of "${holder.model.name}", which no index begins with.`,
+        `Its limit bounds what is shown, not what is read: indexes: [{ columns: ['${edge.column}'] }].`,
+      );
     if (edge.kind === 'many' && relation.limit === undefined)
       add('W007', `the relation "${name}" has no limit; 20 rows per parent are shown.`, 'Say it: many(…, { limit: 20 }).');
   }

@@ -6,7 +6,9 @@ import type { Mountable } from '../http/controller.ts';
 import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { isAuthenticated, isOwner, isStaff, Permission } from '../permissions/index.ts';
 import { jsonSchema } from '../http/json-schema.ts';
-import { CrudController, filter, many, one, resource, visibleTo } from './index.ts';
+import { route } from '../http/route.ts';
+import { testApp } from '../testing/test-app.ts';
+import { CrudController, filter, many, one, resource, visibleTo, writableBy } from './index.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), name: t.text(40) });
 const notes = model('notes', {
@@ -115,7 +117,7 @@ describe('start-up checks of resources', () => {
       },
       /7 distinct permissions/,
     ],
-  ])('%s %j %j', (id, options, policy, sentence) => {
+  ])('83: %s %j %j', (id, options, policy, sentence) => {
     const found = faults({ '/notes': crud(options, policy) });
     // Without its owner a note has a required column that nothing sets, too.
     const [fault, ...others] = id === 'E015' ? found : found.filter((each) => !each.startsWith('E015'));
@@ -194,7 +196,167 @@ describe('start-up checks of resources', () => {
     expect(start({ leaves: { input: ['name'] } }, {}).map((fault) => fault.slice(0, 4))).toContain('E015');
   });
 
-  test('every fault of an app comes at once', () => {
+  test('E013: a database without the tables of audit or webhooks stops the start, unless nothing is recorded', () => {
+    const recorders = {
+      name: 'recorders',
+      provides: () => ({
+        audit: { databases: ['default'], record: async () => undefined },
+        events: { databases: ['default'], publish: async () => undefined },
+      }),
+    };
+    const start = (policy: object) =>
+      faults(
+        { '/notes': crud({ idempotency: false }, { ...base, using: 'other', ...policy }) },
+        {
+          database: { default: 'sqlite::memory:', other: 'sqlite::memory:' },
+          modules: [recorders],
+          resources: [resource(users, { unscoped: true, using: 'other', audit: false })],
+        },
+      );
+    expect(start({})).toEqual([
+      expect.stringMatching(
+        /^E013 .*in the database "other", where audit\(\) has no tables.*audit\(\{ databases: \["default","other"\] \}\)/,
+      ),
+    ]);
+    expect(start({ audit: false, events: true })).toEqual([expect.stringMatching(/^E013 .*where webhooks\(\) has no tables/)]);
+    expect(start({ audit: false })).toEqual([]);
+  });
+
+  test('E019: keys of requests cannot be kept with rows of another database', () => {
+    const found = faults(
+      { '/notes': crud({ idempotency: 'optional' }, { ...base, using: 'other' }) },
+      {
+        database: { default: 'sqlite::memory:', other: 'sqlite::memory:' },
+        resources: [resource(users, { unscoped: true, using: 'other' })],
+      },
+    );
+    expect(found).toEqual([expect.stringMatching(/^E019 .*the record of keys is in "default"/)]);
+  });
+
+  test('E018: a transition that starts from no state is refused where it is declared', () => {
+    expect(() => crud({}, { ...base, state: 'state', transitions: { end: { from: [], to: 'done' } } })).toThrow(/E011|from/);
+  });
+
+  test('E022: visibleTo and writableBy need a permission; a factory that was not called is none', () => {
+    for (const given of [undefined, null, 'isStaff', isOwner]) {
+      expect(() => visibleTo(given as never)).toThrow(/E022.*needs a permission/s);
+      expect(() => writableBy(given as never)).toThrow(/E022.*needs a permission/s);
+    }
+  });
+
+  test('E022: a permission about objects on a list must say which rows', () => {
+    const about = new Permission({ name: 'about', kind: 'is_owner', evaluate: () => 'unknown' });
+    expect(faults({ '/notes': crud({ permission: isAuthenticated.and(about) }) })).toEqual([
+      expect.stringMatching(/^E022 .*the permission of the list is about objects/),
+    ]);
+  });
+
+  describe('warnings', () => {
+    const warnings = async (mount: Record<string, unknown>, options: object = {}) => {
+      await using started = await testApp({
+        docs: false,
+        mount: { '/v1': mount as Record<string, Mountable> },
+        resources: [people],
+        ...options,
+      });
+      await started.app.ready();
+      return started.records.filter(({ level }) => level === 40).map(({ msg }) => msg);
+    };
+
+    test('a good declaration gives none', async () => {
+      expect(await warnings({ '/notes': crud({}) })).toEqual([]);
+    });
+
+    test('W005: a response of your own requires what some callers do not see', async () => {
+      const row = (required: string[]) =>
+        jsonSchema({ type: 'object', properties: { id: { type: 'string' }, body: { type: 'string' } }, required });
+      const policy = { ...base, fields: { body: visibleTo(isStaff) } };
+      const own = (response: ReturnType<typeof row>) => {
+        class Notes extends crud({}, policy) {
+          first = route.get('/first', { permission, response }, () => ({ id: '1' }) as never);
+        }
+        return warnings({ '/notes': Notes });
+      };
+      expect(await own(row(['id', 'body']))).toEqual([
+        expect.stringMatching(/^W005 Notes: the response of "first" requires "body", which only isStaff may see\./),
+      ]);
+      expect(await own(row(['id']))).toEqual([]);
+      const page = jsonSchema({
+        type: 'object',
+        properties: { items: { type: 'array', maxItems: 5, items: { type: 'object', required: ['body'] } } },
+      });
+      expect(await own(page as never)).toEqual([expect.stringMatching(/^W005 /)]);
+    });
+
+    test('W006: a computed field requires what no relation has', async () => {
+      const computed = { label: { requires: ['author.nam'], response: jsonSchema({ type: 'string' }), value: () => 'x' } };
+      expect(await warnings({ '/notes': crud({}, { ...base, relations: { author: one(() => users, 'author_id') }, computed }) })).toEqual([
+        expect.stringMatching(/^W006 .*"label" requires "author\.nam"/),
+      ]);
+    });
+
+    test('W007: a to-many relation without a limit, and one whose column no index serves', async () => {
+      const leaves = (indexes: { columns: string[] }[]) => model('leaves', { id: t.uuidv7().pk(), note_id: t.uuid() }, { indexes });
+      const start = (target: ReturnType<typeof leaves>, more: object) =>
+        warnings(
+          { '/notes': crud({}, { ...base, relations: { leaves: many(() => target, 'note_id', more) } }) },
+          { resources: [people, resource(target, { unscoped: true })] },
+        );
+      const indexed = [{ columns: ['note_id'] }];
+      expect(await start(leaves(indexed), { limit: 5 })).toEqual([]);
+      expect(await start(leaves(indexed), {})).toEqual([expect.stringMatching(/^W007 .*has no limit; 20 rows/)]);
+      expect(await start(leaves([]), { limit: 5 })).toEqual([
+        expect.stringMatching(/^W007 .*reads "note_id" of "leaves", which no index begins with/),
+      ]);
+    });
+
+    test('W010: unscoped in an app with tenants', async () => {
+      expect(await warnings({ '/notes': crud({}, { unscoped: true, hooks: { create: () => undefined } }) }, { tenant: () => 'a' })).toEqual(
+        [expect.stringMatching(/^W010 .*resource\(users\)/), expect.stringMatching(/^W010 .*resource\(notes\)/)],
+      );
+    });
+
+    test('W011: a unique value that is not of the owner alone', async () => {
+      const coded = model('coded', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20).unique() });
+      class Coded extends CrudController(coded, { permission, owner: 'owner_id' }) {}
+      expect(await warnings({ '/coded': Coded })).toEqual([expect.stringMatching(/^W011 .*"code" is unique over all owners/)]);
+    });
+  });
+
+  test('every check of generic CRUD has a page of its own, with what to do', () => {
+    const ids = [
+      'E007',
+      'E012',
+      'E013',
+      'E014',
+      'E015',
+      'E016',
+      'E017',
+      'E018',
+      'E019',
+      'E020',
+      'E022',
+      'W005',
+      'W006',
+      'W007',
+      'W008',
+      'W009',
+      'W010',
+      'W011',
+      'W012',
+    ];
+    for (const id of ids) {
+      const described = checkDescriptions[id];
+      expect([id, typeof described?.title, typeof described?.explanation, typeof described?.remedy]).toEqual([
+        id,
+        'string',
+        'string',
+        'string',
+      ]);
+    }
+  });
+
+  test('83: every fault of an app comes at once', () => {
     const found = faults({ '/notes': crud({ filters: { titel: ['eq'] }, ordering: { by: ['x'] }, search: ['y'] }, { hidden: ['z'] }) });
     expect(found.map((fault) => fault.slice(0, 4)).sort()).toEqual(['E012', 'E012', 'E012', 'E012', 'E013', 'E015']);
   });

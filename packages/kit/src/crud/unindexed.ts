@@ -29,7 +29,7 @@ export function unindexedColumns({ policy, options, list }: Operations): Unindex
 }
 
 /** An index serves a column that it begins with, or that follows the columns which the policy fixes: tenant and owner. */
-function isIndexed({ model, owner, options, key, statements }: Policy, name: string): boolean {
+export function isIndexed({ model, owner, options, key, statements }: Policy, name: string): boolean {
   if (name === key.name || statements.column(name).settings.unique) return true;
   const fixed = new Set([options.tenant as string | undefined, owner?.column]);
   return model.table.indexes.some(({ columns }) => {

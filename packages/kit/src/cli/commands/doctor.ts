@@ -1,5 +1,7 @@
 import { pendingOf, type App } from '../../app/index.ts';
-import { describeResources } from '../../crud/describe-resource.ts';
+import { unboundedLists } from '../../app/unbounded-lists.ts';
+import { listWarnings } from '../../crud/list-warnings.ts';
+import type { Fault } from '../../options/fault.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
 import { missingConfig } from '../find-config.ts';
@@ -42,7 +44,7 @@ async function examine(context: CliContext): Promise<Finding[]> {
     state: 'ok',
     detail: `${opened.value.routes.length} routes, ${opened.value.modules.length} ${opened.value.modules.length === 1 ? 'module' : 'modules'}`,
   });
-  return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value)), ...(await indexes(opened.value))];
+  return [...findings, ...(await databases(opened.value)), ...(await moduleChecks(opened.value)), ...(await lists(opened.value))];
 }
 
 function nodeVersion(): Finding {
@@ -80,34 +82,17 @@ async function databases(app: App): Promise<Finding[]> {
   ];
 }
 
-/** Below this many rows reading a whole table costs nothing to speak of. */
-const ROWS_MIN = 1_000;
-
-/** W008: lists that read a whole table. PostgreSQL's statistics say which tables are large enough to matter. */
-async function indexes(app: App): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (const { resource, unindexed } of describeResources(app)) {
-    for (const { table, column, usedBy } of unindexed) {
-      const rows = await estimatedRows(app, table);
-      if (rows !== undefined && rows < ROWS_MIN) continue;
-      const size = rows === undefined ? '' : ` (about ${rows} rows)`;
-      findings.push({
-        subject: `resource ${resource}`,
-        state: 'warning',
-        detail: `W008 no index of ${table}${size} serves ${column}, the column of a ${usedBy}. Add one that begins with it, or with tenant and owner before it.`,
-      });
-    }
-  }
-  return findings;
-}
-
-/** What PostgreSQL knows about the size of a table; undefined where nobody knows. */
-async function estimatedRows(app: App, table: string): Promise<number | undefined> {
-  if (app.db.dialect !== 'postgres') return undefined;
-  const [row] = await app.db.query<{ rows: number }>('select reltuples::float8 as rows from pg_class where oid = to_regclass($1)', [
-    `"${table}"`,
-  ]);
-  return row === undefined || row.rows < 0 ? undefined : Math.round(row.rows);
+/** Lists that read a whole table, or that nobody bounds. */
+async function lists(app: App): Promise<Finding[]> {
+  const warning = (subject: string, { id, message, hint }: Fault): Finding => ({
+    subject,
+    state: 'warning',
+    detail: `${id} ${message} ${hint ?? ''}`,
+  });
+  return [
+    ...(await listWarnings(app)).map(({ resource, fault }) => warning(`resource ${resource}`, fault)),
+    ...unboundedLists(app.routes).map((fault) => warning('routes', fault)),
+  ];
 }
 
 async function moduleChecks(app: App): Promise<Finding[]> {

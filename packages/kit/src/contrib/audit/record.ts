@@ -23,6 +23,7 @@ export interface AuditSinkOptions {
 /** Writes entries in the transaction of their change. Given a plain handle, the entries are a transaction of their own. */
 export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOptions): AuditSink {
   return {
+    databases,
     async record(db: Db, entries: readonly AuditEntry[]) {
       const [first] = entries;
       if (first === undefined) return;

@@ -34,7 +34,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     openApiWebhooks: openApiWebhooks(given.eventTypes),
     commands: [webhooksCommand],
     admin: webhooksAdmin(given.databases, () => users),
-    provides: () => ({ events: { publish: publishMany } }),
+    provides: () => ({ events: { publish: publishMany, databases: given.databases } }),
     metrics(registry) {
       metrics = webhookMetrics(registry, () => bound);
     },
