@@ -14,6 +14,7 @@ import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
 import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
+import { hasTenant } from './has-tenant.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
 import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bulkResultSchema } from './bulk.ts';
@@ -392,6 +393,8 @@ class RouteBuilder {
     });
     const items = lazySchema(() => bulkItemsSchema(item));
     const rows = isPartial ? partial(item) : { response: items, raises };
+    // Rows that the caller does not see.
+    const named = [...raises, coreErrors.not_found];
     if (offered.create)
       yield* this.#route(
         'bulkCreate',
@@ -407,7 +410,7 @@ class RouteBuilder {
         'POST',
         '/bulk-update',
         'write',
-        { ...parentParams, query, body: lazySchema(() => bulkUpdateBody(bodyOptions())), ...rows },
+        { ...parentParams, query, body: lazySchema(() => bulkUpdateBody(bodyOptions())), ...rows, ...(isPartial ? {} : { raises: named }) },
         bulk.update,
       );
     if (offered.destroy)
@@ -416,7 +419,11 @@ class RouteBuilder {
         'POST',
         '/bulk-delete',
         'write',
-        { ...parentParams, body: lazySchema(() => bulkDestroyBody(bodyOptions())), ...(isPartial ? partial(undefined) : { raises }) },
+        {
+          ...parentParams,
+          body: lazySchema(() => bulkDestroyBody(bodyOptions())),
+          ...(isPartial ? partial(undefined) : { raises: named }),
+        },
         bulk.destroy,
       );
   }
@@ -465,8 +472,10 @@ class RouteBuilder {
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations;
     const permission = this.#permission(facts.permission, added);
+    const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
     const options: Route['options'] = {
       ...facts,
+      raises,
       ...this.#scope(access),
       // A file is read while it arrives: there is nothing to compare two requests by.
       ...(name === 'import' ? {} : this.#idempotent(method, access, permission)),
@@ -476,7 +485,10 @@ class RouteBuilder {
         ...facts.metadata,
         ...more.metadata,
         crud: { resource: declared.name, operation: settings },
-        openapi: { 'x-kit-crud': { resource: declared.name, operation: settings } },
+        openapi: {
+          'x-kit-crud': { resource: declared.name, operation: settings },
+          ...this.#preconditions(method, path.startsWith('/:id'), facts),
+        },
       },
     };
     const route: Route = {
@@ -494,14 +506,28 @@ class RouteBuilder {
 
   /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
   #permission(...added: readonly (Permission | undefined)[]): Permission {
-    const { owner, anonymous, access } = this.#operations.resource.options;
+    const { owner, anonymous, access, tenant } = this.#operations.resource.options;
     const admitsAnonymous = anonymous !== undefined || access?.admitsAnonymous === true;
     const parts = [
       ...(owner !== undefined && !admitsAnonymous ? [isAuthenticated as Permission] : []),
+      ...(tenant === undefined ? [] : [hasTenant]),
       ...added.filter((each) => each !== undefined),
     ];
     const [first = this.#options.permission as Permission, ...more] = parts;
     return more.length === 0 ? first : all(first, ...more);
+  }
+
+  /** What a document says about the conditions a request may carry. */
+  #preconditions(method: HttpMethod, hasKey: boolean, { responses = {}, raises = [] }: Partial<Route['options']>): object {
+    if (method === 'GET' && '304' in responses)
+      return { requestHeaders: { 'If-None-Match': 'The `ETag` you have: 304 without a body where it is still current.' } };
+    // Items of a bulk operation carry their versions themselves.
+    if (!hasKey || !raises.includes(crudErrors.precondition_failed)) return {};
+    const isRequired = raises.includes(crudErrors.precondition_required);
+    return {
+      requestHeaders: { 'If-Match': 'The `ETag` of your last read: 412 where the row was changed meanwhile. `*` means: if it is there.' },
+      ...(isRequired ? { requiredHeaders: ['If-Match'] } : {}),
+    };
   }
 
   /** On where callers are known; who they are is part of a key. */

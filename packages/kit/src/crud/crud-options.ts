@@ -155,6 +155,8 @@ export interface RowWriter<C extends Columns, P, T extends string> {
   update(key: string, changes: Flat<Without<UpdateOf<C>, P>>): Promise<RowOf<C>>;
   destroy(key: string): Promise<void>;
   transition(key: string, name: T, input?: unknown): Promise<RowOf<C>>;
+  /** Brings back a row that was deleted softly, and those that went with it. */
+  restore(key: string): Promise<RowOf<C>>;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a handler of whatever input

@@ -200,7 +200,8 @@ const unchanged = (given: string | string[]): unknown => given;
 export function filterJsonSchema(parameter: FilterParameter): JsonSchema {
   if (parameter.kind === 'custom') {
     const schema = jsonSchemaOf(parameter.filter.schema, 'input');
-    return parameter.filter.description === undefined ? schema : { ...schema, description: parameter.filter.description };
+    const description = parameter.filter.description ?? schema['description'] ?? 'A condition of its own.';
+    return { ...schema, description };
   }
   const { column, operator } = parameter;
   const place = column.relation === undefined ? column.shown.name : `${column.relation}.${column.shown.name}`;

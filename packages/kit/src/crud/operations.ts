@@ -698,6 +698,7 @@ export class Operations {
       destroy: (key) => run('destroy', (db, request) => this.writer.destroy(db, request, this.rowKey(key), options)),
       transition: (key, name, input) =>
         run(name, (db, request) => this.writer.transition(db, request, this.rowKey(key), name, input, options)),
+      restore: (key) => run('restore', (db, request) => this.writer.restore(db, request, this.rowKey(key), options)),
     };
   }
 
@@ -774,6 +775,7 @@ export interface AnyRowWriter {
   update(key: string, changes: Item): Promise<Item>;
   destroy(key: string): Promise<void>;
   transition(key: string, name: string, input?: unknown): Promise<Item>;
+  restore(key: string): Promise<Item>;
 }
 
 interface SingleShape {

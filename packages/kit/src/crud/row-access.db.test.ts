@@ -90,7 +90,7 @@ describeDatabases('rows given by an access rule', (database) => {
   });
   afterAll(() => app.close());
 
-  test('404 without view, 403 that names the action with view alone, and the write with both', async () => {
+  test('92: 404 without view, 403 that names the action with view alone, and the write with both', async () => {
     writes.length = 0;
     const [hidden, seen, changed, blind] = ids;
     const writesOf = (id: string | undefined) => [
@@ -132,7 +132,7 @@ describeDatabases('rows given by an access rule', (database) => {
     expect((await call('GET', `/${made.body.id}`)).status).toBe(200);
   });
 
-  test('a page is read by the narrowing, and again without it when it comes out short', async () => {
+  test('92: a list is filtered in SQL: a page is read by the narrowing, and again without it when it comes out short', async () => {
     pages.length = 0;
     const all = (await call('GET', '')).body.items.map(({ text }: { text: string }) => text);
     expect(all).toEqual(['mine', 'seen']);

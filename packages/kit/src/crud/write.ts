@@ -264,7 +264,7 @@ export class Writer {
 
   /** Brings back a deleted row and exactly those that went with it. */
   async restore(db: Db, request: CrudRequest, key: RowKey, options: WriteOptions): Promise<Item> {
-    const soft = this.policy.softDelete as SoftDelete;
+    const soft = this.policy.softDelete ?? notFound();
     const [deleted, live] = [await this.policy.writeScope(request, 'deleted'), await this.policy.scope(request)];
     return this.run(db, options, async (tx, changes) => {
       const before = (await this.rows.select(tx, deleted, key, options, true)) ?? notFound();

@@ -60,8 +60,20 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...namesIn(route.path).map((name) => parameter('path', name, described.get(name) ?? { type: 'string' }, true)),
     ...placed('query').map(([name, schema, required]) => parameter('query', name, schema, required)),
     ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
+    ...requestHeadersOf(route),
     ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
   ];
+}
+
+/** Headers that the handler reads itself, such as preconditions: `metadata: { openapi: { requestHeaders: { 'If-Match': '…' } } }`. */
+function requestHeadersOf({ metadata }: CompiledRoute): object[] {
+  const { requestHeaders = {}, requiredHeaders = [] } = (metadata['openapi'] ?? {}) as {
+    readonly requestHeaders?: Readonly<Record<string, string>>;
+    readonly requiredHeaders?: readonly string[];
+  };
+  return Object.entries(requestHeaders).map(([name, description]) =>
+    parameter('header', name, { type: 'string', description }, requiredHeaders.includes(name)),
+  );
 }
 
 const IDEMPOTENCY_KEY: JsonSchema = {

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { keptStatements } from './read.ts';
+import { policiesOf } from './policies.ts';
+import { startDesk, ticketResource } from '../../test/crud/desk.ts';
+import { scaled } from '../../../../test/provision/scale.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { limits } from './limits.ts';
+
+const REQUESTS = scaled(1_200, 30_000);
+const FIELDS = [
+  'id',
+  'org',
+  'owner_id',
+  'firm_id',
+  'sku',
+  'title',
+  'discount',
+  'status',
+  'extra',
+  'created_at',
+  'updated_at',
+  'version',
+  'deleted_at',
+];
+/** Never the same shape twice: a number says which fields, filters, order and conditions. */
+function shapeOf(index: number): { readonly method: string; readonly url: string; readonly payload?: object } {
+  const fields = FIELDS.filter((_, bit) => ((index + 1) >> bit) % 2 === 1);
+  if (index % 3 === 0) return { method: 'GET', url: `tickets?fields=${fields.join()}&limit=1` };
+  const filters = [
+    `title__contains=a${index}`,
+    'status=open',
+    'created_at__gte=2026-01-01T00:00:00Z',
+    'firm__name=x',
+    'status__in=open,paid',
+  ];
+  if (index % 3 === 1) {
+    const some = filters.filter((_, bit) => ((index / 3) >> bit) % 2 === 1).join('&');
+    return { method: 'GET', url: `tickets?${some}&fields=${fields.join()}&ordering=${index % 2 === 0 ? 'title' : '-created_at'}&limit=1` };
+  }
+  const leaves = Array.from({ length: 1 + (index % 20) }, (_, leaf) => ({ title: { contains: `x${leaf}` } }));
+  return { method: 'POST', url: 'tickets/query', payload: { where: { or: leaves, not: { status: 'paid' } }, fields, limit: 1 } };
+}
+
+describeDatabases('a caller who never asks the same thing twice', (database) => {
+  test('grows neither plans nor statements nor memory without bound', { timeout: 1_200_000 }, async () => {
+    await using desk = await startDesk({ database: database.db });
+    await desk.call('ann', 'POST', 'tickets', { sku: 'one' });
+    const policy = policiesOf(desk.app).of(ticketResource);
+    const ask = async (index: number) => {
+      const { method, url, payload } = shapeOf(index);
+      const response = await desk.inject({
+        method: method as 'GET',
+        url: `/v1/${url}`,
+        headers: { 'x-user': 'ann' },
+        ...(payload === undefined ? {} : { payload }),
+      });
+      expect([url, response.statusCode]).toEqual([url, 200]);
+    };
+    const heap = () => {
+      (globalThis as { gc?: () => void }).gc?.();
+      return process.memoryUsage().heapUsed / 2 ** 20;
+    };
+    const half = Math.floor(REQUESTS / 2);
+    for (let index = 0; index < half; index += 1) await ask(index);
+    const [kept, before] = [keptStatements(policy), heap()];
+    for (let index = half; index < REQUESTS; index += 1) await ask(index);
+    expect(keptStatements(policy)).toBeLessThanOrEqual(limits.plans);
+    expect(kept).toBeGreaterThan(100);
+    // Half of the requests have filled what is kept: the other half replaces it.
+    if (half > limits.plans * 2) expect(heap() - before).toBeLessThan(32);
+    if (database.db.dialect === 'postgres') {
+      const held = await database.db.query<{ count: number }>('select count(*) as count from pg_prepared_statements');
+      expect(Number(held[0]?.count)).toBeLessThanOrEqual(1_500);
+    }
+  });
+});
