@@ -3,6 +3,8 @@ import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkDescriptions } from '../packages/kit/src/app/checks.ts';
+import { type DeprecationNotice, deprecationNotices } from '../packages/kit/src/options/deprecation-codes.ts';
+import { diffRules } from '../packages/kit/src/openapi/diff/rules.ts';
 import { benchmarksPage } from './benchmarks-page.ts';
 import { errorCatalogs, type ErrorDefinition } from '../packages/kit/src/errors/catalog.ts';
 
@@ -18,6 +20,8 @@ export async function referencePages(): Promise<readonly ReferencePage[]> {
   return [
     { path: 'docs/reference/errors.md', text: await errorsPage() },
     { path: 'docs/reference/checks.md', text: checksPage() },
+    { path: 'docs/reference/openapi-diff.md', text: openApiDiffPage() },
+    { path: 'docs/reference/deprecations.md', text: deprecationsPage() },
     { path: 'docs/benchmarks.md', text: benchmarksPage() },
   ];
 }
@@ -108,6 +112,55 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
     .toSorted((a, b) => a.status - b.status || (a.code < b.code ? -1 : 1))
     .map(({ code, status, detail, remedy }) => `| \`${code}\` | ${status} | ${cell(detail)} | ${cell(remedy ?? '')} |`);
   return ['| code | status | default sentence | what to do |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+function openApiDiffPage(): string {
+  const rows = Object.entries(diffRules).map(([id, { level, title, reason }]) => `| \`${id}\` | ${level} | ${title} | ${reason} |`);
+  return `# Breaking changes
+
+<!-- Made by \`npm run docs:reference\` from packages/kit/src/openapi/diff/rules.ts; a test fails when it is stale. -->
+
+\`kit openapi diff\` compares two OpenAPI documents as a caller sees them who was written against the older one: what the server accepts may only grow, what it returns may
+only shrink.
+
+\`\`\`sh not-run
+npx kit openapi --out openapi.json                     # keep the document of a release
+npx kit openapi diff openapi.json                      # later: what changed since, and does it break callers?
+npx kit openapi diff old.json new.json --format markdown --fail-on warning
+\`\`\`
+
+The exit code is 1 when a change is breaking (with \`--fail-on warning\` also when it is a warning), and the last line says which part of a semantic version must grow. References,
+unions and recursive schemas are followed. Nothing is fetched: both documents are given, or the newer one is that of the app.
+
+| id | level | what | why |
+|---|---|---|---|
+${rows.join('\n')}
+`;
+}
+
+function deprecationsPage(): string {
+  const parts = Object.entries<DeprecationNotice>(deprecationNotices).map(
+    ([code, { title, since, removal, remedy }]) =>
+      `## ${code}: ${title}\n\nDeprecated since ${since}; goes away in ${removal}.\n\nWhat to do: ${remedy}`,
+  );
+  return `# Deprecations
+
+<!-- Made by \`npm run docs:reference\` from packages/kit/src/options/deprecation-codes.ts; a test fails when it is stale. -->
+
+What a later release takes away is announced first. The first use in a process gives a \`DeprecationWarning\` with a code that never means
+anything else (\`process.emitWarning\`), so that Node's own switches hold: \`--no-deprecation\` silences it, \`--trace-deprecation\` shows the
+place, \`--throw-deprecation\` makes it an error, which is what a test run wants. A program sees it too:
+
+\`\`\`ts
+process.on('warning', (warning: Error & { readonly code?: string }) => {
+  if (warning.code?.startsWith('KIT_DEP')) console.error(warning.code, warning.message);
+});
+\`\`\`
+
+Deprecated **operations of your API** are another matter: \`deprecated\` on a route and the [deprecation middleware](middleware.md) tell your clients.
+
+${parts.join('\n\n')}
+`;
 }
 
 function checksPage(): string {

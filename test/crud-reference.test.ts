@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { controllerRules, resourceRules } from '../packages/kit/src/crud/option-rules.ts';
+import { limits } from '../packages/kit/src/crud/limits.ts';
+import { root } from './architecture/module-graph.ts';
+
+const page = readFileSync(join(root, 'docs/reference/crud.md'), 'utf8');
+const section = (title: string) => page.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
+const rowsOf = (title: string) => [...section(title).matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1] as string);
+
+test('every option of resource() has a row of its own on the reference page, and no other', () => {
+  expect(rowsOf('The resource').toSorted()).toEqual(Object.keys(resourceRules).toSorted());
+});
+
+test('every option of CrudController() has a row of its own on the reference page, and no other', () => {
+  expect(rowsOf('The controller').toSorted()).toEqual(Object.keys(controllerRules).toSorted());
+});
+
+/** What the page says about each; a limit without a line here does not compile. */
+const said: Readonly<Record<keyof typeof limits, string>> = {
+  page: '50 rows unless a client asks for more',
+  pageMax: 'at most 1,000',
+  offset: 'offsets up to 10,000',
+  filters: '30 filters',
+  listValues: '100 values in a list',
+  whereDepth: 'QUERY trees of 5 levels',
+  whereLeaves: '50 conditions',
+  searchLength: 'searches of 200 characters',
+  searchWords: '10 words',
+  orderingColumns: '3 ordering columns',
+  orderingText: '200 characters of a text column in an ordering',
+  expandDepth: 'expansions 3 deep',
+  expandPaths: '10 paths',
+  expandRows: '10,000 rows',
+  countUpTo: 'counts up to 1,000',
+  importBytes: '10 MB',
+  importRows: '10,000 rows',
+  importFaults: '50 faults of an import',
+  statsGroups: 'stats of 3 groups',
+  statsMetrics: '10 metrics',
+  statsRows: '1,000 rows',
+  exportRows: '1,000,000 rows in an export',
+  exportIdleMs: '60 s without a byte taken',
+  exportDurationMs: '15 minutes',
+  plans: '1,000 kept statements per resource',
+  visibilityPermissions: '6 distinct permissions of field rules',
+  nested: '100 nested rows per relation',
+  bulk: '100 items of a bulk operation',
+  cascadeRows: '10,000 rows of a cascade',
+};
+
+test('the page says every limit', () => {
+  const text = section('Limits').replaceAll(/\s+/g, ' ');
+  expect(Object.keys(said).toSorted()).toEqual(Object.keys(limits).toSorted());
+  expect(Object.entries(said).filter(([, sentence]) => !text.includes(sentence))).toEqual([]);
+});
