@@ -1,6 +1,7 @@
 // How fast is generic CRUD next to other toolkits that generate it, doing the same work over HTTP on PostgreSQL: an owner on every row, a
-// validated create and change, one row by its key, the second page of 50 under two filters? FeathersJS 5 with knex and NestJS with
-// @dataui/crud and TypeORM are set up as their documentation has it. Beside the numbers stands what each does when a client is careless or
+// validated create and change, one row by its key, the second page of 50 under two filters? FeathersJS 5 with knex, NestJS with
+// @dataui/crud and TypeORM, and ZenStack 3 with its policies are set up as their documentation has it (the adapters of hono-crud are not on
+// the registry). Beside the numbers stands what each does when a client is careless or
 // hostile, tried on the running servers.
 import { startPostgresServer } from '../test/provision/postgres-server.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
@@ -76,6 +77,22 @@ const PEERS: readonly Peer[] = [
     list: '?filter=status%7C%7C$eq%7C%7Copen&filter=quantity%7C%7C$gte%7C%7C2&limit=50&page=2&sort=created_at,DESC',
     unknownFilter: '?filter=nope%7C%7C$eq%7C%7C1',
     foreignFilter: `?filter=owner_id%7C%7C$eq%7C%7C${ownerId(2)}`,
+  },
+  {
+    name: 'ZenStack 3 server',
+    script: './servers/crud/peers/zenstack.ts',
+    packages: {
+      '@zenstackhq/cli': '3.9.3',
+      '@zenstackhq/orm': '3.9.3',
+      '@zenstackhq/schema': '3.9.3',
+      '@zenstackhq/server': '3.9.3',
+      '@zenstackhq/plugin-policy': '3.9.3',
+      pg: '8.23.1',
+      zod: '4.6.7',
+    },
+    list: '?status=open&quantity__gte=2&limit=50&offset=50',
+    unknownFilter: '?nope=1',
+    foreignFilter: `?owner_id=${ownerId(2)}`,
   },
 ];
 

@@ -25,7 +25,7 @@ import type { AppOptions } from './options.ts';
 import { ownFastify } from './own-fastify.ts';
 import { pruneIdempotencyRegularly } from './prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
-import type { Registry } from './registry.ts';
+import { emptyRegistry, type Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
 
 const JSON_DEPTH_MAX = 32;
@@ -79,12 +79,13 @@ class Application implements App {
     this.eventHandlers = [...(options.handlers ?? []), ...this.#plan.modules.flatMap((module) => module.handlers ?? [])];
     this.rules = options.rules ?? {};
     this.hasTenants = options.tenant !== undefined;
-    const found = [...this.#plan.faults, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
+    // Modules are not asked what they provide to an app that cannot start.
+    const isPlanned = !this.#plan.faults.some(isError);
+    const { registry, faults: conflicts } = isPlanned ? collectRegistry(this.#plan.modules, this) : { registry: emptyRegistry, faults: [] };
+    this.registry = registry;
+    const found = [...this.#plan.faults, ...conflicts, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
-    const { registry, faults: conflicts } = collectRegistry(this.#plan.modules, this);
-    if (conflicts.length > 0) throw new StartUpError(conflicts);
-    this.registry = registry;
     const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
     if (undurable.length > 0)
       throw new StartUpError(

@@ -82,7 +82,7 @@ async function estimatedRows(database: Database, table: string): Promise<number 
 /** How many rows there are, counted no further than `max`. */
 async function rowsUpTo(database: Database, table: string, max: number): Promise<number> {
   const [row] = await database.query<{ count: number | bigint }>(
-    `select count(*) as count from (select 1 from ${quoteName(table)} limit ${max}) as some`,
+    `select count(*) as count from (select 1 from ${quoteName(table)} limit ${max}) as bounded`,
   );
   return Number(row?.count ?? 0);
 }

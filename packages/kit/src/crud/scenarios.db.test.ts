@@ -10,14 +10,15 @@ describeDatabases('rows that a function gives', (database) => {
   let shop: ShopApp;
   const by: { rows: boolean | 'later' } = { rows: true };
   const given = resource(tickets, {
-    ...(ticketResource.options as object),
-    owner: undefined,
+    tenant: 'org',
     rows: () => (by.rows === 'later' ? Promise.resolve(false) : by.rows),
-    relations: {},
-    nested: {},
-    hooks: { create: ({ input, user }, next) => next({ ...input, owner_id: user?.id ?? '' } as never) },
-  } as never);
-  class Given extends CrudController(given as typeof ticketResource, { permission: isAuthenticated, restore: true, export: ['jsonl'] }) {}
+    version: 'version',
+    input: ['sku', 'title'],
+    state: 'status',
+    transitions: { pay: { from: ['open'], to: 'paid' } },
+    hooks: { create: ({ input, user }, next) => next({ ...input, owner_id: user?.id ?? '' }) },
+  });
+  class Given extends CrudController(given, { permission: isAuthenticated, export: ['jsonl'] }) {}
   beforeAll(async () => {
     shop = await startShop({
       database: database.db,
@@ -82,11 +83,13 @@ describeDatabases('tickets', (database) => {
     const { id } = await make('tagged');
     const pay = (path: string, headers: Record<string, string> = {}) => desk.call('ann', 'POST', `${path}/${id}/pay`, undefined, headers);
     const stale = await pay('tickets', { 'if-match': '"7"' });
-    expect([stale.status, stale.body.etag, stale.headers['etag']]).toEqual([412, '"1"', '"1"']);
+    expect([stale.status, stale.headers['etag']]).toEqual([412, stale.body.etag]);
+    // Shaped by the role of the caller.
+    expect(stale.body.etag).toMatch(/^"1-/);
     expect((await pay('tickets', { 'if-match': 'W/"1"' })).status).toBe(412);
     expect((await pay('partial')).status).toBe(428);
     const paid: Called = await pay('partial', { 'if-match': '"1"' });
-    expect([paid.status, paid.headers['etag']]).toEqual([200, '"2"']);
+    expect([paid.status, paid.headers['etag']]).toEqual([200, expect.stringMatching(/^"2-/)]);
   });
 
   test('37: of 10,000 children a parent shows as many as its rule says, in two statements', { timeout: 120_000 }, async () => {
@@ -123,9 +126,11 @@ describeDatabases('tickets', (database) => {
     try {
       const { id } = await make('wrapped');
       const seen = await other.call('ann', 'GET', `tickets/${id}`);
-      expect([seen.status, seen.headers['etag']]).toEqual([200, '"1"']);
+      expect([seen.status, seen.headers['etag']]).toEqual([200, expect.stringMatching(/^"1-/)]);
       expect((await other.call('bob', 'GET', `tickets/${id}`)).status).toBe(404);
-      expect((await other.call('ann', 'GET', `tickets/${id}`, undefined, { 'if-none-match': '"1"' })).status).toBe(304);
+      expect((await other.call('ann', 'GET', `tickets/${id}`, undefined, { 'if-none-match': String(seen.headers['etag']) })).status).toBe(
+        304,
+      );
     } finally {
       await other.close();
     }
