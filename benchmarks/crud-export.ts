@@ -2,7 +2,8 @@
 // compared with a bare cursor of the driver and CSV written by hand, on both databases; rows per second of whole downloads. Then the heap of
 // the server in the middle of an export, after a forced collection, over what it had before.
 import { mkdtempSync, rmSync } from 'node:fs';
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase, tableStatements } from '../packages/kit/src/db/index.ts';
@@ -19,24 +20,18 @@ const ROUNDS = 3;
 const HEAP_GOAL_MB = 32;
 
 /** Reads a whole file and returns how many lines it has. `each` is asked between chunks. */
-function download(port: number, each?: () => Promise<unknown>): Promise<number> {
-  return new Promise((done, failed) => {
-    const asked = request({ port, host: '127.0.0.1', path: '/v1/rows/export?format=csv' }, (response) => {
-      if (response.statusCode !== 200) failed(new Error(`status ${response.statusCode}`));
-      const read = async (): Promise<number> => {
-        let lines = 0;
-        let chunks = 0;
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines += 1;
-          if ((chunks += 1) % 200 === 0) await each?.();
-        }
-        return lines;
-      };
-      read().then(done, failed);
-    });
-    asked.on('error', failed);
-    asked.end();
-  });
+async function download(port: number, each?: () => Promise<unknown>): Promise<number> {
+  const asked = request({ port, host: '127.0.0.1', path: '/v1/rows/export?format=csv' });
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`);
+  let lines = 0;
+  let chunks = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines += 1;
+    if ((chunks += 1) % 200 === 0) await each?.();
+  }
+  return lines;
 }
 
 async function heapOverBase(server: ServerProcess): Promise<number> {

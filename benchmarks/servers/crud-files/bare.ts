@@ -14,7 +14,7 @@ const [database = ''] = process.argv.slice(2);
 const CHUNK = 500;
 const names = COLUMNS.join(', ');
 
-type Row = Record<string, unknown>;
+type Row = Record<string, string | number | Date | null>;
 interface Store {
   chunks(): AsyncIterable<readonly Row[]>;
   insert(rows: readonly (readonly unknown[])[]): Promise<void>;
@@ -85,7 +85,7 @@ function sqliteStore(file: string): Store {
   };
 }
 
-function cell(value: unknown): string {
+function cell(value: string | number | Date | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (value instanceof Date) return value.toISOString();
   const text = String(value);
@@ -110,7 +110,7 @@ async function takeFile(request: IncomingMessage, response: ServerResponse): Pro
   const values: unknown[][] = [];
   for await (const line of createInterface({ input: request })) {
     if (line === '') continue;
-    const { sku, title, quantity, total, note = null } = JSON.parse(line) as Row;
+    const { sku, title, quantity, total, note = null } = JSON.parse(line) as Record<string, unknown>;
     if (typeof sku !== 'string' || sku.length > 40 || typeof title !== 'string' || title.length > 200) throw new Error('422');
     if (typeof quantity !== 'number' || !Number.isInteger(quantity) || quantity < 0) throw new Error('422');
     if (typeof total !== 'string' || !/^-?\d{1,10}(\.\d{1,2})?$/.test(total) || (note !== null && typeof note !== 'string'))

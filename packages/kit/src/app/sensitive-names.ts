@@ -15,7 +15,8 @@ export function sensitiveNamesOf({ modules, routes }: Declarations): ReadonlySet
   return new Set([
     ...columns.flatMap(([name, { settings }]) => {
       const members = sensitiveSchemaOf(settings);
-      return [...(settings.sensitive ? [name] : []), ...(members === undefined ? [] : sensitiveNames(members))];
+      const inside = members === undefined ? [] : sensitiveNames(members);
+      return settings.sensitive ? [name].concat(inside) : inside;
     }),
     ...inputs.flatMap((input) => (input === undefined ? [] : sensitiveNames(input.json))),
   ]);

@@ -39,7 +39,7 @@ function isUnbounded({ type, maxItems, items }: Json): boolean {
 function followed(schema: Json, root: Json): Json {
   const reference = schema['$ref'];
   if (typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return schema;
-  return ((root['$defs'] as Readonly<Record<string, Json>> | undefined)?.[reference.slice('#/$defs/'.length)] ?? schema) as Json;
+  return (root['$defs'] as Readonly<Record<string, Json>> | undefined)?.[reference.slice('#/$defs/'.length)] ?? schema;
 }
 
 function propertyNames(json: Json | undefined): string[] {

@@ -192,13 +192,9 @@ describeDatabases('every path to the rows of a resource', (database) => {
       const state = () => [shown(desk.tickets), shown(desk.lines), desk.audited.length, desk.published.length];
       const { told, lines = [] } = path;
       expect([answer?.text, state()]).toEqual([answer?.text, [told, lines, told.length + lines.length, told.length]]);
-      if (isKeyed(path)) {
-        const again = (await path.run(target, headers)) as Called;
-        expect([again.headers['idempotent-replayed'], state()]).toEqual([
-          'true',
-          [path.told, lines, told.length + lines.length, told.length],
-        ]);
-      }
+      // The same request under the same key is not done again.
+      const again = isKeyed(path) ? ((await path.run(target, headers)) as Called).headers['idempotent-replayed'] : 'true';
+      expect([again, state()]).toEqual(['true', [told, lines, told.length + lines.length, told.length]]);
       const rowId = path.isNew === true ? String((desk.tickets[0]?.after as { id: string } | null)?.id) : id;
       const after = await stored('tickets', rowId);
       expect(after).toMatchObject({

@@ -45,13 +45,9 @@ describeDatabases('lists that read a whole table', (database) => {
     ]);
     const unindexed = found.filter((line) => line.includes('W008'));
     // SQLite keeps no size that is known without counting: it is told of small tables too.
-    expect(unindexed).toEqual([
-      expect.stringContaining(
-        `large W008 no index of large${isPostgres ? ' (about 10000 rows)' : ''} serves title, the column of a filter.`,
-      ),
-      ...(isPostgres ? [] : [expect.stringContaining('small W008')]),
-      expect.stringContaining('owned W008'),
-    ]);
+    const size = isPostgres ? ' (about 10000 rows)' : '';
+    expect(unindexed[0]).toContain(`large W008 no index of large${size} serves title, the column of a filter.`);
+    expect(unindexed.map((line) => line.split(' ')[0])).toEqual(isPostgres ? ['large', 'owned'] : ['large', 'small', 'owned']);
   });
 });
 

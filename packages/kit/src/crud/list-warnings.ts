@@ -55,8 +55,8 @@ export async function listWarnings(app: App): Promise<ListWarning[]> {
 
 /** Columns that are searched by what they contain, where no index narrows the rows to those of the caller. */
 function searchedColumns({ policy, options }: Operations): string[] {
-  const scoping = [policy.options.tenant as string | undefined, policy.owner?.column].filter((name) => name !== undefined);
-  const isNarrowed = policy.model.table.indexes.some(({ columns }) => scoping.includes((columns[0] ?? '').replace(/^-/, '')));
+  const scoping = new Set([policy.options.tenant as string | undefined, policy.owner?.column]);
+  const isNarrowed = policy.model.table.indexes.some(({ columns }) => scoping.has((columns[0] ?? '').replace(/^-/, '')));
   if (isNarrowed) return [];
   const filters = Object.entries(options.filters ?? {}).filter(
     ([name, operators]) =>

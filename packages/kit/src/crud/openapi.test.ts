@@ -11,7 +11,7 @@ describe('the OpenAPI document of generic CRUD', () => {
   let shop: ShopApp;
   let document: Json;
   const options = { title: 'Desk', version: '1' };
-  const operation = (path: string, method = 'get') => document.paths[`/v1${path}`][method] as Json;
+  const operation = (path: string, method = 'get') => document.paths[`/v1${path}`][method];
   const codes = (path: string, method: string, status: number): string[] =>
     (operation(path, method).responses[status]?.['x-error-codes'] as string[] | undefined) ?? [];
   const parameter = (path: string, name: string, method = 'get'): Json =>

@@ -90,7 +90,7 @@ export const ticketResource = resource(tickets, {
   },
   onChange: (change) => {
     failWhen('onChange');
-    desk.tickets.push(change as unknown as Change);
+    desk.tickets.push(change);
   },
   events: true,
   admin: { rows: true, tenant: 'all' },

@@ -64,16 +64,15 @@ export const openapiCommand: CoreCommand = {
       .option('--fail-on <level>', 'breaking, or warning too', 'breaking')
       .addHelpText('after', '\nExit code 1 when there is such a change. Each rule is explained in docs/reference/openapi-diff.md.')
       .action(async (base: string, revision: string | undefined, { format, failOn }: { format: string; failOn: string }) => {
-        if (!['text', 'json', 'markdown'].includes(format))
-          return context.fail(`--format is text, json or markdown, not ${JSON.stringify(format)}.`);
-        if (failOn !== 'breaking' && failOn !== 'warning')
-          return context.fail(`--fail-on is breaking or warning, not ${JSON.stringify(failOn)}.`);
+        if (format !== 'text' && format !== 'json' && format !== 'markdown')
+          context.fail(`--format is text, json or markdown, not ${JSON.stringify(format)}.`);
+        if (failOn !== 'breaking' && failOn !== 'warning') context.fail(`--fail-on is breaking or warning, not ${JSON.stringify(failOn)}.`);
         const older = await readDocument(base, context);
         const changes = diffDocuments(
           older,
           revision === undefined ? await currentDocument(context, older) : await readDocument(revision, context),
         );
-        context.print(renderChanges(changes, format as 'text'));
+        context.print(renderChanges(changes, format as 'text' | 'json' | 'markdown'));
         const failing = changes.filter(({ level }) => level === 'breaking' || level === failOn);
         if (failing.length > 0) context.fail(`${failing.length} of ${changes.length} changes break callers, or may.`);
       });

@@ -47,8 +47,10 @@ function compareOperations(documents: Documents, before: Json, after: Json, repo
   if (before['operationId'] !== after['operationId'])
     report('operation-id-changed', '', `is ${String(after['operationId'])} now, was ${String(before['operationId'])}.`);
   if (before['deprecated'] !== true && after['deprecated'] === true) report('operation-deprecated', '', 'is deprecated.');
-  if (before['x-scope'] !== after['x-scope'])
-    report('scope-changed', 'scope', `is ${String(after['x-scope'] ?? 'none')}, was ${String(before['x-scope'] ?? 'none')}.`);
+  const [oldScope, newScope] = [before, after].map((operation) =>
+    typeof operation['x-scope'] === 'string' ? operation['x-scope'] : 'none',
+  );
+  if (oldScope !== newScope) report('scope-changed', 'scope', `is ${newScope}, was ${oldScope}.`);
   if (before['x-permission'] !== after['x-permission'])
     report('permission-changed', 'permission', `is ${String(after['x-permission'])}, was ${String(before['x-permission'])}.`);
   compareParameters(documents, before, after, report);
