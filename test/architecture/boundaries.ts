@@ -41,6 +41,8 @@ const core = RINGS.slice(0, RINGS.indexOf('crud'));
 
 /** Says why `from` must not import `to`; undefined when it may. */
 export function forbidden(from: string, to: string): string | undefined {
+  if (to.endsWith('/index.ts') && !from.endsWith('/index.ts'))
+    return 'index.ts is for users of the package; import the file that has the name';
   if (from.startsWith(CONFIG_SERVER) && !to.startsWith(CONFIG_SERVER))
     return 'the configuration server imports nothing of this repository but itself';
   if (from.startsWith(KIT) && !to.startsWith(KIT)) return 'kit imports no other package by path';

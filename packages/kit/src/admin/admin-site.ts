@@ -1,8 +1,9 @@
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminUploads } from '../app/admin/declaration.ts';
 import type { AdminActionShape, AdminField, AdminResourceShape } from '../app/admin/shapes.ts';
-import { StartUpError, type App } from '../app/index.ts';
-import type { HandlerContext } from '../http/index.ts';
-import type { Principal } from '../auth/index.ts';
+import { StartUpError } from '../app/start-up-error.ts';
+import type { App } from '../app/module.ts';
+import type { HandlerContext } from '../http/handler-context.ts';
+import type { Principal } from '../auth/principal.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';

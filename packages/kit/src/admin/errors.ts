@@ -1,4 +1,4 @@
-import { defineErrors } from '../errors/index.ts';
+import { defineErrors } from '../errors/catalog.ts';
 
 export const adminErrors = defineErrors('admin', {
   staff_only: {

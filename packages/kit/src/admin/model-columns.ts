@@ -1,7 +1,7 @@
 import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin/shapes.ts';
-import type { AdminOrder } from '../app/index.ts';
-import type { ColumnSettings, Model } from '../db/index.ts';
-import { columnDefinition, resolveReference } from '../db/column.ts';
+import type { AdminOrder } from '../app/admin/list.ts';
+import { type ColumnSettings, columnDefinition, resolveReference } from '../db/column.ts';
+import type { Model } from '../db/model.ts';
 import { quoteName } from '../db/names.ts';
 
 /** A longer text gets a larger field. */

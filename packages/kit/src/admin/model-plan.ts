@@ -1,8 +1,9 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
-import type { Key, Model } from '../db/index.ts';
-import { didYouMean } from '../http/index.ts';
+import type { Key } from '../db/repository.ts';
+import type { Model } from '../db/model.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, rule, text } from '../options/value-rule.ts';
 import { adminColumn, labelOf, type ModelColumn, shownColumns, titleColumn, writableColumns } from './model-columns.ts';

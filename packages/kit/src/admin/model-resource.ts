@@ -1,7 +1,7 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import { adminDone, adminEach } from '../app/index.ts';
+import { adminDone, adminEach } from '../app/admin/each.ts';
 import type { AnyResource } from '../crud/resource.ts';
-import type { Model } from '../db/index.ts';
+import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns } from './model-columns.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';

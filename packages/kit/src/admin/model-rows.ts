@@ -1,10 +1,12 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
-import { AdminConditions, adminRows, isUuid, type AdminOrder, type AdminRows } from '../app/index.ts';
-import type { Db, Model } from '../db/index.ts';
+import { AdminConditions, adminRows, type AdminOrder, type AdminRows } from '../app/admin/list.ts';
+import { isUuid } from '../db/uuid.ts';
+import type { Db } from '../db/db.ts';
+import type { Model } from '../db/model.ts';
 import { quoteName } from '../db/names.ts';
-import { coreErrors } from '../errors/index.ts';
-import type { SchemaResult } from '../http/index.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { SchemaResult } from '../http/schema.ts';
 import { type ModelColumn, orderOf, shownColumns } from './model-columns.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';
 import type { ReferenceTitles } from './reference-titles.ts';

@@ -1,6 +1,8 @@
 import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext } from '../app/admin/declaration.ts';
-import { type Db, find, insert, remove, update, uuidv7 } from '../db/index.ts';
+import type { Db } from '../db/db.ts';
+import { find, insert, remove, update } from '../db/repository.ts';
+import { uuidv7 } from '../db/uuidv7.ts';
 import { attachFiles } from './attach-files.ts';
 import { adminErrors } from './errors.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';

@@ -1,5 +1,5 @@
-import type { Module } from '../app/index.ts';
-import type { Middleware } from '../http/index.ts';
+import type { Module } from '../app/module.ts';
+import type { Middleware } from '../http/middleware.ts';
 import { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';

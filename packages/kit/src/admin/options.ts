@@ -1,6 +1,6 @@
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { objectWith, rule, text } from '../options/value-rule.ts';
-import type { User } from '../auth/index.ts';
+import type { User } from '../auth/principal.ts';
 
 export interface AdminOptions {
   /** Where the site is; `/admin` unless given. */

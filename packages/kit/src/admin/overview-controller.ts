@@ -1,6 +1,8 @@
 import type { AdminRange } from '../app/admin/shapes.ts';
-import { Controller, jsonSchema, route } from '../http/index.ts';
-import { isStaff } from '../permissions/index.ts';
+import { Controller } from '../http/controller.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { route } from '../http/route.ts';
+import { isStaff } from '../permissions/built-ins.ts';
 import type { AdminSite } from './admin-site.ts';
 import { overviewOf } from './overview.ts';
 import type { AdminOverviewAnswer } from './wire.ts';

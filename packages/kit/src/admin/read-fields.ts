@@ -1,5 +1,6 @@
 import type { AdminField } from '../app/admin/shapes.ts';
-import { coreErrors, type FieldError } from '../errors/index.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { FieldError } from '../errors/kit-error.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { FAULTS_MAX } from '../http/json/unknown-fields.ts';
 import { isMoment } from './read-list-query.ts';

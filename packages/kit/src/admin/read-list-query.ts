@@ -1,8 +1,9 @@
 import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
-import type { Cursors } from '../db/index.ts';
-import { coreErrors, type FieldError } from '../errors/index.ts';
-import { jsonSchema } from '../http/index.ts';
+import type { Cursors } from '../db/keyset/cursor.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import type { FieldError } from '../errors/kit-error.ts';
+import { jsonSchema } from '../http/json-schema.ts';
 
 const LIMIT = 50;
 const LIMIT_MAX = 100;

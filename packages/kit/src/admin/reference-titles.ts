@@ -1,4 +1,4 @@
-import type { AnyTables, Db } from '../db/index.ts';
+import type { AnyTables, Db } from '../db/db.ts';
 import { shownColumns, titleColumn, type ModelColumn } from './model-columns.ts';
 
 /** What the records that a page refers to are called, by column and key. */

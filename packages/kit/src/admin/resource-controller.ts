@@ -1,9 +1,11 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminPage, AdminPreview, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
-import { Controller, jsonSchema, route } from '../http/index.ts';
-import { isStaff } from '../permissions/index.ts';
-import type { User } from '../auth/index.ts';
+import { Controller } from '../http/controller.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { route } from '../http/route.ts';
+import { isStaff } from '../permissions/built-ins.ts';
+import type { User } from '../auth/principal.ts';
 import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';

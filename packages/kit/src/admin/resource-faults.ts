@@ -1,6 +1,6 @@
 import type { AdminResource } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
-import type { App } from '../app/index.ts';
+import type { App } from '../app/module.ts';
 import { policiesOf } from '../crud/policies.ts';
 import { isResource } from '../crud/resource.ts';
 import type { Fault } from '../options/fault.ts';

@@ -1,12 +1,13 @@
 import type { AdminAction, AdminContext } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
-import { adminDone, adminEach, type App } from '../app/index.ts';
+import { adminDone, adminEach } from '../app/admin/each.ts';
+import type { App } from '../app/module.ts';
 import { AdminAccess } from '../crud/admin-access.ts';
 import type { AnyResource } from '../crud/resource.ts';
 import type { TransitionRule } from '../crud/transition-rule.ts';
-import type { Columns } from '../db/index.ts';
+import type { Columns } from '../db/rows.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
-import { isKitError } from '../errors/index.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { jsonSchemaOf } from '../http/schema.ts';
 import { writeWithFiles } from './attach-files.ts';
 import { labelOf } from './model-columns.ts';

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { coreErrors } from '../errors/index.ts';
-import { Controller, jsonSchema, raw, route, type HandlerContext } from '../http/index.ts';
-import { allowAny } from '../permissions/index.ts';
+import { coreErrors } from '../errors/core-errors.ts';
+import { Controller } from '../http/controller.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { raw } from '../http/raw.ts';
+import { route } from '../http/route.ts';
+import type { HandlerContext } from '../http/handler-context.ts';
+import { allowAny } from '../permissions/built-ins.ts';
 import type { AdminSite } from './admin-site.ts';
 import type { SiteFile } from './site-files.ts';
 import { ADMIN_STYLE_NONCE } from './wire.ts';

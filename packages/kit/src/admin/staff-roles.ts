@@ -1,5 +1,5 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
-import type { User } from '../auth/index.ts';
+import type { User } from '../auth/principal.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 

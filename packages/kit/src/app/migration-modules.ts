@@ -1,17 +1,12 @@
-import {
-  checkDrift,
-  migrate,
-  modelDrift,
-  pendingMigrations,
-  type Database,
-  type MigrateOptions,
-  type MigrationModule,
-  type MigrationReport,
-} from '../db/index.ts';
+import { checkDrift, modelDrift } from '../db/migrations/drift.ts';
+import { migrate, pendingMigrations, type MigrateOptions, type MigrationReport } from '../db/migrations/migrate.ts';
+import type { Database } from '../db/db.ts';
+import type { MigrationModule } from '../db/migrations/plan.ts';
 import { secretsAndIdempotency } from '../db/core/migrations/0002_secrets_and_idempotency.ts';
 import { idempotencyAudience } from '../db/core/migrations/0003_idempotency_audience.ts';
 import { idempotency, secrets } from '../db/core/models.ts';
-import { throttleMigration, throttleModel } from '../throttle/index.ts';
+import { initial as throttleMigration } from '../throttle/migrations/0001_throttles.ts';
+import { throttles as throttleModel } from '../throttle/models.ts';
 import type { Fault } from '../options/fault.ts';
 import type { App, Module } from './module.ts';
 

@@ -1,4 +1,6 @@
-import { pendingOf, type App, type CommandContext } from '../app/index.ts';
+import { pendingOf } from '../app/migration-modules.ts';
+import type { App } from '../app/module.ts';
+import type { CommandContext } from '../app/command.ts';
 import { CliFailure } from './cli-failure.ts';
 import { startProgress } from './progress.ts';
 import { readSecret } from './secret-input.ts';

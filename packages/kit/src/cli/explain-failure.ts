@@ -1,4 +1,4 @@
-import { isKitError } from '../errors/index.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { CliFailure } from './cli-failure.ts';
 
 /** Modules of the kit that bring commands; without them in the config file the command is unknown. */

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import type { App } from '../app/index.ts';
+import type { App } from '../app/module.ts';
 import { CliFailure } from './cli-failure.ts';
 
 /** Imports the config file and answers its default export, which must be an app. Nothing is opened yet. */

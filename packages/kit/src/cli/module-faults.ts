@@ -1,4 +1,5 @@
-import type { App, CheckFault } from '../app/index.ts';
+import type { App } from '../app/module.ts';
+import type { CheckFault } from '../app/check.ts';
 
 /** What the modules' own checks find, in the order of the modules. */
 export async function moduleFaults(app: App): Promise<{ readonly module: string; readonly fault: CheckFault }[]> {

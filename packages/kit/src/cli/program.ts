@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import type { App } from '../app/index.ts';
-import { isKitError } from '../errors/index.ts';
+import type { App } from '../app/module.ts';
+import { isKitError } from '../errors/kit-error.ts';
 import { CliFailure } from './cli-failure.ts';
 import { checkCommand } from './commands/check.ts';
 import { crudCommand } from './commands/crud.ts';

@@ -1,4 +1,5 @@
-import { model, t } from '../db/index.ts';
+import { model } from '../db/model.ts';
+import { t } from '../db/column.ts';
 
 /** Budgets of sqlStorage(). A row whose time has passed means the same as none and is deleted. */
 export const throttles = model(

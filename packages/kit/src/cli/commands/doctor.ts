@@ -1,4 +1,5 @@
-import { pendingOf, type App } from '../../app/index.ts';
+import { pendingOf } from '../../app/migration-modules.ts';
+import type { App } from '../../app/module.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/list-warnings.ts';
 import type { Fault } from '../../options/fault.ts';

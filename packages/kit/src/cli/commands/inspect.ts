@@ -1,6 +1,6 @@
 import { describeResources, type ResourceDescription } from '../../crud/describe-resource.ts';
-import type { CompiledRoute } from '../../http/index.ts';
-import { formatRate } from '../../throttle/index.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import { formatRate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
 import type { CliContext } from '../context.ts';
 import { table } from '../terminal.ts';

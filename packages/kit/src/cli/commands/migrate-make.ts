@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { modelDrift, proposeModuleMigration, type MigrationModule } from '../../db/index.ts';
+import { modelDrift } from '../../db/migrations/drift.ts';
+import { proposeModuleMigration } from '../../db/migrations/propose-migration.ts';
+import type { MigrationModule } from '../../db/migrations/plan.ts';
 import type { CliContext } from '../context.ts';
-import { migrationModules } from '../../app/index.ts';
+import { migrationModules } from '../../app/migration-modules.ts';
 
 interface MakeOptions {
   readonly module?: string;

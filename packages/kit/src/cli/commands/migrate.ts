@@ -1,6 +1,6 @@
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { driftOf, migrateApp, pendingOf } from '../../app/index.ts';
+import { driftOf, migrateApp, pendingOf } from '../../app/migration-modules.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {

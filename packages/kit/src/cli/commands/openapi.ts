@@ -1,7 +1,7 @@
 import { openApiWebhooks } from '../../app/plan-app.ts';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { openApiDocument, openApiText } from '../../openapi/index.ts';
+import { openApiDocument, openApiText } from '../../openapi/document.ts';
 import { diffDocuments } from '../../openapi/diff/diff-documents.ts';
 import { renderChanges } from '../../openapi/diff/render-changes.ts';
 import type { CliContext } from '../context.ts';

@@ -1,10 +1,12 @@
-import { type GroupChangeListener, moduleState, type App } from '../../app/index.ts';
+import type { GroupChangeListener } from '../../app/registry.ts';
+import { moduleState } from '../../app/module-state.ts';
+import type { App } from '../../app/module.ts';
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
-import type { Log } from '../../http/index.ts';
+import type { Log } from '../../http/log.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
-import type { ThrottleStorage } from '../../throttle/index.ts';
+import type { ThrottleStorage } from '../../throttle/storage.ts';
 import type { UserManagement } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
 

@@ -1,16 +1,9 @@
 import { isUuid } from '../../db/uuid.ts';
-import {
-  AdminConditions,
-  adminDone,
-  adminEach,
-  adminRows,
-  type AdminAction,
-  type AdminContext,
-  type AdminDeclaration,
-  type AdminResource,
-} from '../../app/index.ts';
+import { AdminConditions, adminRows } from '../../app/admin/list.ts';
+import { adminDone, adminEach } from '../../app/admin/each.ts';
+import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminRow, AdminState, AdminWords } from '../../app/admin/shapes.ts';
-import type { User } from '../../auth/index.ts';
+import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';

@@ -1,5 +1,6 @@
 import type { Command as CommanderCommand } from 'commander';
-import type { App, Command, CommandContext } from '../../app/index.ts';
+import type { App } from '../../app/module.ts';
+import type { Command, CommandContext } from '../../app/command.ts';
 import { accountsOf } from './accounts.ts';
 import { activateUser, changePassword, createUser, deactivateUser, publicUser, requireUser } from './manage-users.ts';
 import { generatePassword } from './password-policy.ts';

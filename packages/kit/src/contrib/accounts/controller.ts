@@ -1,6 +1,7 @@
-import { coreErrors } from '../../errors/index.ts';
-import { Controller, route } from '../../http/index.ts';
-import { allowAny, isAuthenticated } from '../../permissions/index.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { Controller } from '../../http/controller.ts';
+import { route } from '../../http/route.ts';
+import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors, loginFailed } from './errors.ts';
 import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';

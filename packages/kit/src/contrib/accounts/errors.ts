@@ -1,4 +1,6 @@
-import { coreErrors, defineErrors, type KitError } from '../../errors/index.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { defineErrors } from '../../errors/catalog.ts';
+import type { KitError } from '../../errors/kit-error.ts';
 
 export const accountErrors = defineErrors('accounts', {
   username_taken: { status: 409, detail: 'A user of this name exists already.', remedy: 'Choose another user name.' },

@@ -1,4 +1,5 @@
-import { AdminConditions, adminRows, type AdminAction, type AdminResource } from '../../app/index.ts';
+import { AdminConditions, adminRows } from '../../app/admin/list.ts';
+import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminRow } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isUuid } from '../../db/uuid.ts';

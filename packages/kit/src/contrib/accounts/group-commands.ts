@@ -1,4 +1,5 @@
-import type { App, Command, CommandContext } from '../../app/index.ts';
+import type { App } from '../../app/module.ts';
+import type { Command, CommandContext } from '../../app/command.ts';
 import { addGroupMember, createGroup, deleteGroup, removeGroupMember, renameGroup, requireGroup } from './groups.ts';
 import { type GroupRow, listGroups, membersOf } from './group-store.ts';
 import { requireUser } from './manage-users.ts';

@@ -1,13 +1,9 @@
-import {
-  clientKey,
-  clientThrottle,
-  enforceThrottles,
-  parseRate,
-  throttledError,
-  type Throttle,
-  type ThrottleRates,
-  type ThrottleStorage,
-} from '../../throttle/index.ts';
+import { clientKey } from '../../throttle/client-key.ts';
+import { clientThrottle } from '../../throttle/throttles.ts';
+import { enforceThrottles, throttledError } from '../../throttle/enforce.ts';
+import { parseRate } from '../../throttle/rate.ts';
+import type { Throttle, ThrottleRates } from '../../throttle/throttle.ts';
+import type { ThrottleStorage } from '../../throttle/storage.ts';
 import { normalizeLogin } from './login-name.ts';
 import type { Db } from '../../db/db.ts';
 import { findUserByLogin } from './store.ts';

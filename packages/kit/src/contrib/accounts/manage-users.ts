@@ -1,5 +1,6 @@
-import type { AuditEntry, AuditSink, User } from '../../auth/index.ts';
-import type { UserChangeListener } from '../../app/index.ts';
+import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import type { User } from '../../auth/principal.ts';
+import type { UserChangeListener } from '../../app/registry.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';

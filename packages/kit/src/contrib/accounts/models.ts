@@ -1,4 +1,6 @@
-import { model, t, timestamps } from '../../db/index.ts';
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
+import { timestamps } from '../../db/standard-columns.ts';
 
 export const users = model('users', {
   id: t.uuidv7().pk(),

@@ -1,4 +1,4 @@
-import type { Module } from '../../app/index.ts';
+import type { Module } from '../../app/module.ts';
 import type { Database } from '../../db/db.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import { accountsIn, accountsState, LOGIN_OUTCOMES } from './accounts.ts';

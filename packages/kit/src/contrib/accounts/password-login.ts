@@ -1,6 +1,7 @@
-import type { User } from '../../auth/index.ts';
-import { coreErrors, isKitError } from '../../errors/index.ts';
-import type { HandlerContext } from '../../http/index.ts';
+import type { User } from '../../auth/principal.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { isKitError } from '../../errors/kit-error.ts';
+import type { HandlerContext } from '../../http/handler-context.ts';
 import { accountsOf, type Accounts, type LOGIN_OUTCOMES } from './accounts.ts';
 import { clearedSessionCookie, sessionCookie } from './cookie.ts';
 import { takeLoginAttempt } from './login-throttle.ts';

@@ -1,5 +1,5 @@
-import type { User } from '../../auth/index.ts';
-import { jsonSchema } from '../../http/index.ts';
+import type { User } from '../../auth/principal.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
 import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 
 const password = { type: 'string', minLength: 1, maxLength: PASSWORD_LENGTH_MAX, format: 'password', 'x-sensitive': true };

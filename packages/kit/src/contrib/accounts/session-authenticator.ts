@@ -1,5 +1,5 @@
-import type { Authenticator, AuthRequest } from '../../auth/index.ts';
-import { coreErrors } from '../../errors/index.ts';
+import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
 import { accountsOf } from './accounts.ts';
 import { readCookie, sessionCookieName } from './cookie.ts';
 import { publicUser } from './manage-users.ts';

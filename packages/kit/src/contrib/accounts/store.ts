@@ -1,4 +1,4 @@
-import type { User } from '../../auth/index.ts';
+import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { isEmailLogin } from './login-name.ts';
 

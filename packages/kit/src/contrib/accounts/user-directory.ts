@@ -1,4 +1,4 @@
-import type { UserDirectory } from '../../auth/index.ts';
+import type { UserDirectory } from '../../auth/user-directory.ts';
 import { publicUser } from './manage-users.ts';
 import { normalizeLogin } from './login-name.ts';
 import { findUserById, findUserByLogin } from './store.ts';

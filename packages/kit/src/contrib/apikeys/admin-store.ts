@@ -1,5 +1,7 @@
 // SQL of the admin site's lists and counts.
-import { AdminConditions, adminRows, bucketSql, type AdminBuckets, type AdminListQuery, type AdminRows } from '../../app/index.ts';
+import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import { bucketSql, type AdminBuckets } from '../../app/admin/range.ts';
+import type { AdminListQuery } from '../../app/admin/declaration.ts';
 import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import { containsSql } from '../../db/portable-sql.ts';

@@ -1,13 +1,7 @@
-import {
-  adminBuckets,
-  adminDone,
-  adminEach,
-  isUuid,
-  type AdminAction,
-  type AdminContext,
-  type AdminDeclaration,
-  type AdminResource,
-} from '../../app/index.ts';
+import { adminBuckets } from '../../app/admin/range.ts';
+import { adminDone, adminEach } from '../../app/admin/each.ts';
+import { isUuid } from '../../db/uuid.ts';
+import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, namesOfKeys, type ListedKey } from './admin-store.ts';

@@ -6,7 +6,7 @@ import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
-import { initial } from './migrations/index.ts';
+import { initial } from './migrations/0001_initial.ts';
 import { apiKeys as keys } from './models.ts';
 import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';

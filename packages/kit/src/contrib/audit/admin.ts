@@ -1,13 +1,6 @@
 import { isUuid } from '../../db/uuid.ts';
-import {
-  AdminConditions,
-  adminRows,
-  type AdminContext,
-  type AdminDeclaration,
-  type AdminListQuery,
-  type AdminResource,
-  type AdminRows,
-} from '../../app/index.ts';
+import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';

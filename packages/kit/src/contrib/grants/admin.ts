@@ -1,4 +1,5 @@
-import { AdminConditions, type AdminContext, type AdminDeclaration, type AdminResource, adminRows } from '../../app/index.ts';
+import { AdminConditions, adminRows } from '../../app/admin/list.ts';
+import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminLink, AdminRow, AdminSection } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { coreErrors } from '../../errors/core-errors.ts';

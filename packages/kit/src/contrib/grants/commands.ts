@@ -1,4 +1,5 @@
-import type { App, Command, CommandContext } from '../../app/index.ts';
+import type { App } from '../../app/module.ts';
+import type { Command, CommandContext } from '../../app/command.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';

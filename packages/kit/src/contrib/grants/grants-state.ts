@@ -1,4 +1,4 @@
-import { moduleState } from '../../app/index.ts';
+import { moduleState } from '../../app/module-state.ts';
 import type { Registry } from '../../app/registry.ts';
 import type { GroupDirectory } from '../../auth/group-directory.ts';
 import type { User } from '../../auth/principal.ts';

@@ -1,4 +1,5 @@
-import { model, t } from '../../db/index.ts';
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
 import { grantIndexes } from './migrations/0001_initial.ts';
 
 /** One row per subject and object. What of the object decides about lists (tenant, soft deletion) is on the row. */

@@ -1,4 +1,4 @@
-import { jsonSchema } from '../../http/index.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
 import type { GrantRow } from './store.ts';
 import { shownActions } from './stored-actions.ts';
 

@@ -1,4 +1,5 @@
-import { model, t } from '../../db/index.ts';
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
 
 export const JOB_NAME_LENGTH_MAX = 100;
 export const QUEUE_NAME_LENGTH_MAX = 100;

@@ -1,15 +1,7 @@
-import {
-  AdminConditions,
-  adminDone,
-  adminEach,
-  adminRows,
-  isUuid,
-  type AdminContext,
-  type AdminDeclaration,
-  type AdminListQuery,
-  type AdminResource,
-  type AdminRows,
-} from '../../app/index.ts';
+import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import { adminDone, adminEach } from '../../app/admin/each.ts';
+import { isUuid } from '../../db/uuid.ts';
+import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
 import { adminUploads } from './admin-uploads.ts';

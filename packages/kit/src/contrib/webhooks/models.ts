@@ -1,4 +1,6 @@
-import { model, t, timestamps } from '../../db/index.ts';
+import { model } from '../../db/model.ts';
+import { t } from '../../db/column.ts';
+import { timestamps } from '../../db/standard-columns.ts';
 import { EVENT_TYPE_LENGTH_MAX } from './endpoints/subscription.ts';
 import { URL_LENGTH_MAX } from './network/url-policy.ts';
 

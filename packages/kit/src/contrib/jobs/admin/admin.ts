@@ -1,4 +1,4 @@
-import type { AdminDeclaration } from '../../../app/index.ts';
+import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
 import type { JobCatalog } from '../job-catalog.ts';
 import { jobsResource } from './jobs-resource.ts';
 import { jobsOverview } from './overview.ts';

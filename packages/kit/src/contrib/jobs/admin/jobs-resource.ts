@@ -1,5 +1,7 @@
-import { AdminConditions, adminDone, adminEach, adminRows, isUuid, type AdminContext, type AdminResource } from '../../../app/index.ts';
-import type { AdminAction } from '../../../app/index.ts';
+import { AdminConditions, adminRows } from '../../../app/admin/list.ts';
+import { adminDone, adminEach } from '../../../app/admin/each.ts';
+import { isUuid } from '../../../db/uuid.ts';
+import type { AdminContext, AdminResource, AdminAction } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { cancelJob } from '../cancel.ts';

@@ -1,4 +1,5 @@
-import { adminBuckets, bucketSql, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import { adminBuckets, bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
+import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';

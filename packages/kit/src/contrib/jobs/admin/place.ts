@@ -1,4 +1,4 @@
-import type { AdminContext } from '../../../app/index.ts';
+import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminState } from '../../../app/admin/shapes.ts';
 import type { Database } from '../../../db/db.ts';
 import { databaseNamed } from '../../../db/named-database.ts';

@@ -1,4 +1,6 @@
-import { createTable, migration, sql, t } from '../../../db/index.ts';
+import { createTable, sql } from '../../../db/migrations/operation.ts';
+import { migration } from '../../../db/migrations/migration.ts';
+import { t } from '../../../db/column.ts';
 
 export const initial = migration('0001_initial', [
   createTable(

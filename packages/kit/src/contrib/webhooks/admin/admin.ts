@@ -1,4 +1,4 @@
-import type { AdminDeclaration } from '../../../app/index.ts';
+import type { AdminDeclaration } from '../../../app/admin/declaration.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import { deliveriesResource } from './deliveries.ts';
 import { endpointsResource } from './endpoints.ts';

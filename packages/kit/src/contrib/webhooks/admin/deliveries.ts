@@ -1,4 +1,6 @@
-import { adminCount, adminDone, adminEach, isUuid, type AdminAction, type AdminContext, type AdminResource } from '../../../app/index.ts';
+import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
+import { isUuid } from '../../../db/uuid.ts';
+import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { databaseOf, deliveryState, FAILURES, iso, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';

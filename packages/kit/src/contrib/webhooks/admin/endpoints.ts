@@ -1,13 +1,7 @@
-import {
-  adminBuckets,
-  adminCount,
-  adminDone,
-  adminEach,
-  isUuid,
-  type AdminAction,
-  type AdminContext,
-  type AdminResource,
-} from '../../../app/index.ts';
+import { adminBuckets } from '../../../app/admin/range.ts';
+import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
+import { isUuid } from '../../../db/uuid.ts';
+import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';

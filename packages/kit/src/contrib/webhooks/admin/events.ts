@@ -1,4 +1,5 @@
-import { isUuid, type AdminContext, type AdminResource } from '../../../app/index.ts';
+import { isUuid } from '../../../db/uuid.ts';
+import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';

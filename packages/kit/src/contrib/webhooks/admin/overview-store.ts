@@ -1,6 +1,6 @@
 // Counting for the overview. Keys begin with their time, so a span of time is a range of the primary key; and the work is bounded:
 // above SAMPLE_ROWS_MAX rows, evenly spread windows of the range are read and scaled up.
-import type { AdminBuckets } from '../../../app/index.ts';
+import type { AdminBuckets } from '../../../app/admin/range.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
 

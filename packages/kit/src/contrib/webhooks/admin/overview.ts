@@ -1,4 +1,6 @@
-import { adminBuckets, adminCount, type AdminBuckets, type AdminContext } from '../../../app/index.ts';
+import { adminBuckets, type AdminBuckets } from '../../../app/admin/range.ts';
+import { adminCount } from '../../../app/admin/each.ts';
+import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { countTrouble, readBacklog, sampled, SAMPLE_ROWS_MAX, type Backlog, type TroubleCounts } from './overview-store.ts';

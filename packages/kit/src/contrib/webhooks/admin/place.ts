@@ -1,4 +1,5 @@
-import { adminCount, type AdminContext } from '../../../app/index.ts';
+import { adminCount } from '../../../app/admin/each.ts';
+import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminLink, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import type { Database } from '../../../db/db.ts';

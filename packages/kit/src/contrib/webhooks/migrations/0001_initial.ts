@@ -1,4 +1,7 @@
-import { createTable, migration, sql, t, timestamps } from '../../../db/index.ts';
+import { createTable, sql } from '../../../db/migrations/operation.ts';
+import { migration } from '../../../db/migrations/migration.ts';
+import { t } from '../../../db/column.ts';
+import { timestamps } from '../../../db/standard-columns.ts';
 
 export const initial = migration('0001_initial', [
   createTable(

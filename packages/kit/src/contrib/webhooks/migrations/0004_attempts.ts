@@ -1,4 +1,6 @@
-import { alterColumn, migration, sql, t } from '../../../db/index.ts';
+import { alterColumn, sql } from '../../../db/migrations/operation.ts';
+import { migration } from '../../../db/migrations/migration.ts';
+import { t } from '../../../db/column.ts';
 
 /**
  * An attempt is inserted by the statement that finishes its delivery, and only if that row is there and ours: looking the row up again for

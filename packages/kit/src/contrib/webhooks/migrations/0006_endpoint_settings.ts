@@ -1,4 +1,6 @@
-import { addColumn, createTable, migration, sql, t } from '../../../db/index.ts';
+import { addColumn, createTable, sql } from '../../../db/migrations/operation.ts';
+import { migration } from '../../../db/migrations/migration.ts';
+import { t } from '../../../db/column.ts';
 
 const FIRST_PERIODS = `insert into webhook_subscription_periods (endpoint_id, pattern, tenant_key, owner_id, started_at)
   select s.endpoint_id, s.pattern, s.tenant_key, s.owner_id, p.created_at
