@@ -22,6 +22,22 @@ export interface RosterEvents {
 
 const RELOADS_MAX = 32;
 
+/**
+ * What the roster does about server.toml.
+ * - `current`: the file is in service.
+ * - `applying`: an edit is being prepared; the sections it redefines are not reloaded under the old definition, which it would undo.
+ * - `refused`: the last edit was invalid; when one of the `awaited` files changes, it is tried again.
+ * - `closed`: nothing is applied any more.
+ */
+type State =
+  | Settled
+  | { readonly name: 'applying'; readonly redefined: ReadonlySet<string>; readonly before: Settled }
+  | { readonly name: 'closed' };
+/** The outcome of the last edit that was read to its end. */
+type Settled = { readonly name: 'current' } | { readonly name: 'refused'; readonly awaited: ReadonlySet<string> };
+
+const CURRENT: Settled = { name: 'current' };
+
 /** The sections and clients in service, kept up to date with server.toml and the files it names. */
 export class LiveRoster {
   readonly #clock: Clock;
@@ -38,12 +54,7 @@ export class LiveRoster {
   readonly #retired = new Map<string, number>();
   #config: ServerConfig;
   #current: Roster;
-  #configHealthy = true;
-  /** Files of an edit that was refused; when one of them changes, the edit is tried again. */
-  #awaited: ReadonlySet<string> = new Set();
-  #closed = false;
-  /** Sections that a running edit redefines: a reload under the old definition would be undone by it. */
-  #redefined: ReadonlySet<string> = new Set();
+  #state: State = CURRENT;
   #reconfiguring: Promise<void> = Promise.resolve();
 
   private constructor(config: ServerConfig, clock: Clock, events: RosterEvents) {
@@ -77,7 +88,7 @@ export class LiveRoster {
   }
 
   get healthy(): boolean {
-    if (!this.#configHealthy) return false;
+    if (this.#settled().name === 'refused') return false;
     for (const section of this.#current.sections.values()) if (!section.healthy) return false;
     return true;
   }
@@ -94,14 +105,29 @@ export class LiveRoster {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#state = { name: 'closed' };
     this.#watcher.close();
     this.#configDebounce.cancel();
     for (const debounce of this.#sectionDebounces.values()) debounce.cancel();
   }
 
+  #settled(): Settled {
+    const state = this.#state;
+    return state.name === 'applying' ? state.before : state.name === 'closed' ? CURRENT : state;
+  }
+
+  #isClosed(): boolean {
+    return this.#state.name === 'closed';
+  }
+
+  /** Files of an edit that was refused: one of them may be what fixes it. */
+  #awaited(): ReadonlySet<string> {
+    const settled = this.#settled();
+    return settled.name === 'refused' ? settled.awaited : new Set();
+  }
+
   #touched(path: string): void {
-    if (this.#config.inputs.includes(path) || this.#awaited.has(path)) this.#configDebounce.touch();
+    if (this.#config.inputs.includes(path) || this.#awaited().has(path)) this.#configDebounce.touch();
     for (const key of this.#dependants.get(path) ?? []) this.#debounceOf(key).touch();
   }
 
@@ -117,14 +143,15 @@ export class LiveRoster {
   #due(key: string, since: number): void {
     const section = this.#current.sections.get(key);
     // It is being loaded under a new definition, or for the first time, and may have read the file before this change: try again later.
-    if (section === undefined || this.#redefined.has(key)) this.#debounceOf(key).touch();
+    const isRedefined = this.#state.name === 'applying' && this.#state.redefined.has(key);
+    if (section === undefined || isRedefined) this.#debounceOf(key).touch();
     else void this.#reload(section, 'file-changed', since);
   }
 
   async #reload(section: Section, reason: 'file-changed' | 'manual', since: number): Promise<void> {
     const wasHealthy = section.healthy;
     const outcome = await this.#reloads.run(() => section.reload(reason, since, () => this.#clock.now()));
-    if (this.#closed || this.#current.sections.get(section.key) !== section) return;
+    if (this.#isClosed() || this.#current.sections.get(section.key) !== section) return;
     const { generation } = section.installed;
     if ('failure' in outcome) {
       const { kind, origin, message } = outcome.failure;
@@ -151,20 +178,18 @@ export class LiveRoster {
   async #readAgain(): Promise<void> {
     const before = this.#config;
     await settled(before.inputs);
-    if (this.#closed) return undefined;
+    if (this.#isClosed()) return undefined;
     const { config, problems } = readServerConfig(before.path, before.environment);
     if (config === undefined || problems.length > 0) return this.#keep(problems, config?.inputs ?? []);
     this.#watch(config, before);
     const added = config.sections.filter((definition) => this.#isNew(definition));
-    this.#redefined = new Set(added.map((definition) => sectionKey(definition.application, definition.profile)));
-    const preparation = await prepareSections(config, added, asynchronousFiles).finally(() => (this.#redefined = new Set()));
-    if (this.#closed) return undefined;
+    const preparation = await this.#prepare(config, added);
+    if (this.#isClosed()) return undefined;
     if (preparation.problems.length > 0) {
       return this.#keep(preparation.problems, [...config.inputs, ...config.sections.flatMap(watchedPaths)]);
     }
-    if (!this.#configHealthy) this.#events.log(`config-server: ${config.path} is valid again`);
-    this.#configHealthy = true;
-    this.#awaited = new Set();
+    if (this.#settled().name === 'refused') this.#events.log(`config-server: ${config.path} is valid again`);
+    this.#state = CURRENT;
     const installed = this.#commit(config, preparation);
     this.#watch(config);
     this.#events.onConfig(config);
@@ -172,10 +197,24 @@ export class LiveRoster {
     return undefined;
   }
 
+  async #prepare(config: ServerConfig, added: readonly SectionDefinition[]): Promise<Preparation> {
+    const before = this.#settled();
+    this.#state = {
+      name: 'applying',
+      redefined: new Set(added.map(({ application, profile }) => sectionKey(application, profile))),
+      before,
+    };
+    try {
+      return await prepareSections(config, added, asynchronousFiles);
+    } finally {
+      if (!this.#isClosed()) this.#state = before;
+    }
+  }
+
   /** Keeps the running configuration. Files that could fix the refused edit are watched: one of them may be about to appear. */
   #keep(problems: readonly Problem[], awaited: readonly string[]): void {
-    this.#configHealthy = false;
-    this.#awaited = new Set(awaited);
+    if (this.#isClosed()) return;
+    this.#state = { name: 'refused', awaited: new Set(awaited) };
     this.#watch(this.#config);
     for (const problem of problems) {
       this.#events.log(`config-server: the running configuration stays in service: ${describeProblem(this.#config.path, problem)}`);
@@ -217,7 +256,7 @@ export class LiveRoster {
       this.#sectionDebounces.delete(key);
     }
     if (this.#debounceMs === 0) return;
-    this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys(), ...this.#awaited]);
+    this.#watcher.watch([...configs.flatMap((config) => config.inputs), ...this.#dependants.keys(), ...this.#awaited()]);
   }
 }
 

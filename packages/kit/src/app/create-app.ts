@@ -27,6 +27,7 @@ import { pruneIdempotencyRegularly } from './prune-idempotency.ts';
 import { planApp, type AppPlan } from './plan-app.ts';
 import { emptyRegistry, type Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
+import { Steps } from './steps.ts';
 
 const JSON_DEPTH_MAX = 32;
 /** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
@@ -60,14 +61,11 @@ class Application implements App {
   readonly #inFlight = new InFlight();
   readonly #draining = new AbortController();
   readonly #stopping = new AbortController();
+  /** `ready`, `monitor` and `start` each run the one before them first. `close` may come at any time; `stop` follows the last request. */
+  readonly #steps = new Steps<'ready' | 'monitor' | 'start' | 'close' | 'stop'>();
+  /** What was started and has to be stopped, oldest first. */
+  readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
-  #ready: Promise<App> | undefined;
-  #monitored: Promise<void> | undefined;
-  #started: Promise<void> | undefined;
-  #running: Module[] = [];
-  #stopPruning: (() => Promise<void>) | undefined;
-  #closed: Promise<void> | undefined;
-  #shutDown: Promise<void> | undefined;
 
   constructor(options: AppOptions) {
     this.title = options.title ?? 'API';
@@ -223,8 +221,7 @@ class Application implements App {
   }
 
   ready(): Promise<App> {
-    this.#ready ??= this.#open();
-    return this.#ready;
+    return this.#steps.run('ready', () => this.#open());
   }
 
   async #open(): Promise<App> {
@@ -237,7 +234,7 @@ class Application implements App {
       await services.start();
       this.#bindEvents();
       for (const module of modules) {
-        this.#running.push(module);
+        this.#running.push({ what: `the module ${module.name}`, stop: () => module.stop?.() });
         await module.setup?.(this);
       }
       await this.#runChecks();
@@ -268,8 +265,7 @@ class Application implements App {
   }
 
   monitor(): Promise<void> {
-    this.#monitored ??= this.#monitor();
-    return this.#monitored;
+    return this.#steps.run('monitor', () => this.#monitor());
   }
 
   async #monitor(): Promise<void> {
@@ -278,21 +274,21 @@ class Application implements App {
   }
 
   start(): Promise<void> {
-    this.#started ??= this.#start();
-    return this.#started;
+    return this.#steps.run('start', () => this.#start());
   }
 
   async #start(): Promise<void> {
     await this.monitor();
     this.#host.blocking.start();
-    if (this.routes.some(({ idempotency }) => idempotency !== undefined)) this.#stopPruning = pruneIdempotencyRegularly(this.db, this.log);
+    if (this.routes.some(({ idempotency }) => idempotency !== undefined))
+      this.#running.push({ what: 'the pruning of idempotency records', stop: pruneIdempotencyRegularly(this.db, this.log) });
     for (const module of this.#plan.modules) await module.start?.(this);
   }
 
   async listen({ host = '127.0.0.1', port = 3000 }: { readonly host?: string; readonly port?: number } = {}): Promise<string> {
     try {
       await this.start();
-      if (this.#closed !== undefined) throw new Error('The app was closed before it listened.');
+      if (this.#steps.hasBegun('close')) throw new Error('The app was closed before it listened.');
       return await this.fastify.listen({ host, port });
     } catch (error) {
       await this.close();
@@ -306,15 +302,14 @@ class Application implements App {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
+    return this.#steps.run('close', () => this.#close());
   }
 
   async #close(): Promise<void> {
     // Otherwise a start that is under way would open connections and start workers after the end, and nothing would close them.
     const timeIsUp = Promise.withResolvers<void>();
     const grace = setTimeout(() => timeIsUp.resolve(), this.settings.shutdownTimeoutMs);
-    await Promise.race([Promise.allSettled([this.#started, this.#monitored, this.#ready]), timeIsUp.promise]);
+    await Promise.race([this.#steps.settled('start', 'monitor', 'ready'), timeIsUp.promise]);
     clearTimeout(grace);
     const fastify = this.#fastify;
     if (fastify === undefined) return this.#stop();
@@ -334,8 +329,7 @@ class Application implements App {
   }
 
   #stop(): Promise<void> {
-    this.#shutDown ??= this.#end();
-    return this.#shutDown;
+    return this.#steps.run('stop', () => this.#end());
   }
 
   /** After the last request: stops everything it could use, newest first. One failure does not stop the rest. */
@@ -354,8 +348,7 @@ class Application implements App {
         log.error({ err: error }, `${what} could not be stopped`);
       }
     };
-    await attempt('the pruning of idempotency records', () => this.#stopPruning?.());
-    for (const module of this.#running.reverse()) await attempt(`the module ${module.name}`, () => module.stop?.());
+    for (const { what, stop } of this.#running.reverse()) await attempt(what, stop);
     await attempt('the services', () => services.end());
     await attempt('the throttle storage', () => throttleStorage.close?.());
     for (const database of Object.values(this.databases)) unbindEvents(database);

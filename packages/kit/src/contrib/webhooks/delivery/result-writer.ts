@@ -30,7 +30,7 @@ export interface DeliverySummary {
   readonly retrying: number;
   readonly failed: number;
   readonly disabled_endpoints: number;
-  /** Results that came too late: the lease had ended and somebody else had taken the delivery. The receiver got a duplicate. */
+  /** Results that came too late: the lease had ended and another worker had claimed the delivery. The receiver got a duplicate. */
   readonly lost_claims: number;
 }
 
@@ -56,6 +56,12 @@ interface Batch {
   readonly before: Promise<void> | undefined;
 }
 
+/**
+ * One of at most `WRITERS_MAX` loops: it gathers results, writes the batch, and goes round again while there are more.
+ * `gathering` ends by itself after `GATHER_MS`, or early with `end()` when the batch is full or awaited.
+ */
+type Writer = { state: 'gathering'; end: () => void } | { state: 'writing' };
+
 /** Results written by one statement. */
 const BATCH_MAX = 200;
 /** While results come by the dozen, a statement waits this long for more of them: two hundred cost the database 8 % less for each than one hundred. */
@@ -64,10 +70,10 @@ const MANY = 25;
 const WRITERS_MAX = 2;
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 5000;
-/** How often a row that somebody else has locked is tried again. */
+/** How often a row that another transaction has locked is tried again. */
 const LOCKED_MS = 1000;
 
-/** Writes what came of attempts, as many at a time as have come together while the last batch was being written. */
+/** Writes the results of attempts in batches: everything that arrived while the last batch was being written. */
 export class ResultWriter {
   readonly #webhooks: Webhooks;
   readonly #workerName: string;
@@ -79,11 +85,11 @@ export class ResultWriter {
   readonly #unstored = new Set<Promise<void>>();
   /** Endpoints with a failure since their last success here: they may have been healthy still when a later success was claimed. */
   readonly #failing = new Set<string>();
-  #writers = 0;
+  readonly #writers = new Set<{ current: Writer }>();
   /** The batch that was begun last, and the size of the one that was written last. */
   readonly #last: { stored: Promise<void> | undefined; size: number } = { stored: undefined, size: 0 };
-  #endGathering: (() => void) | undefined;
-  #abandoned = false;
+  /** What is done with results that cannot be written. */
+  #onFailure: 'retry' | 'drop' = 'retry';
 
   /** `onStored` is told when reports are stored, or given up. */
   constructor(webhooks: Webhooks, workerName: string, onStored: (reports: readonly SendReport[]) => void) {
@@ -110,8 +116,15 @@ export class ResultWriter {
     if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
     batch.isAwaited ||= report.claim.orderingKey !== null;
     const isUrgent = batch.isAwaited || batch.results.length >= BATCH_MAX;
-    if (isUrgent && this.#endGathering !== undefined) this.#endGathering();
-    else if (this.#writers === 0 || (isUrgent && this.#writers < WRITERS_MAX)) void this.#write();
+    const gathering = this.#gathering();
+    if (isUrgent && gathering !== undefined) gathering.end();
+    else if (this.#writers.size === 0 || (isUrgent && this.#writers.size < WRITERS_MAX)) void this.#write();
+  }
+
+  /** At most one writer gathers: another one finds its batch taken. */
+  #gathering(): { end: () => void } | undefined {
+    for (const { current } of this.#writers) if (current.state === 'gathering') return current;
+    return undefined;
   }
 
   #addRow(batch: Batch, row: Finalised): void {
@@ -127,7 +140,7 @@ export class ResultWriter {
 
   /** From now on a batch that cannot be written is dropped: its claims run out and the deliveries are sent again. */
   abandon(): void {
-    this.#abandoned = true;
+    this.#onFailure = 'drop';
   }
 
   #decide({ claim, endedAt }: SendReport, result: NonNullable<SendReport['result']>): Outcome {
@@ -163,9 +176,10 @@ export class ResultWriter {
   }
 
   async #write(): Promise<void> {
-    this.#writers++;
+    const writer: { current: Writer } = { current: { state: 'writing' } };
+    this.#writers.add(writer);
     do {
-      await this.#gather();
+      await this.#gather(writer);
       const batch = this.#waiting.shift();
       if (batch === undefined) break;
       this.#last.size = batch.results.length;
@@ -174,24 +188,25 @@ export class ResultWriter {
       batch.stored.resolve();
       this.#unstored.delete(batch.stored.promise);
       // Another one that gathers takes what is waiting.
-    } while (this.#waiting.length > 0 && this.#endGathering === undefined);
+    } while (this.#waiting.length > 0 && this.#gathering() === undefined);
     // In the same turn as the last look: what is added from here on finds no writer and starts one.
-    this.#writers--;
+    this.#writers.delete(writer);
   }
 
   /** Whatever else ends in this turn of the event loop joins the batch, or in the next milliseconds when there is much to write. */
-  async #gather(): Promise<void> {
+  async #gather(writer: { current: Writer }): Promise<void> {
     const [batch] = this.#waiting;
     if (batch === undefined || batch.results.length >= BATCH_MAX) return;
     if (batch.isAwaited || this.#last.size < MANY) return new Promise((resolve) => setImmediate(resolve));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, GATHER_MS);
-      this.#endGathering = () => {
+      const end = (): void => {
         clearTimeout(timer);
         resolve();
       };
+      writer.current = { state: 'gathering', end };
     });
-    this.#endGathering = undefined;
+    writer.current = { state: 'writing' };
   }
 
   async #persist(batch: Batch): Promise<void> {
@@ -201,7 +216,7 @@ export class ResultWriter {
         return;
       } catch (error) {
         this.#webhooks.log.warn({ err: error, deliveries: batch.results.length }, 'results of webhooks could not be stored');
-        if (this.#abandoned) return;
+        if (this.#onFailure === 'drop') return;
       }
       await pause(backoffMs);
     }
@@ -242,7 +257,7 @@ export class ResultWriter {
     }
   }
 
-  /** Somebody else has locked some of the rows: the others are written, and these are tried again beside the results that follow. */
+  /** Another transaction has locked some of the rows: the others are written, and these are tried again beside the results that follow. */
   async #finaliseUnlocked(batch: Batch): Promise<void> {
     const { database } = this.#webhooks;
     const rows = [...batch.successes, ...batch.others];
@@ -287,9 +302,9 @@ export class ResultWriter {
       before: undefined,
     };
     batch.results = batch.results.filter((result) => !isLocked(result));
-    this.#webhooks.log.warn({ deliveries: results.length }, 'results of webhooks wait for rows that somebody else has locked');
+    this.#webhooks.log.warn({ deliveries: results.length }, 'results of webhooks wait for rows that another transaction has locked');
     this.#beside(async () => {
-      if (!this.#abandoned) await this.#persist(later);
+      if (this.#onFailure === 'retry') await this.#persist(later);
       this.#onStored(later.results.map(({ report }) => report));
     });
   }
@@ -310,7 +325,7 @@ export class ResultWriter {
       rethrowUnlessLocked(error);
       // One endpoint is locked: the others do not wait for it.
       if (changes.length > 1) for (const change of changes) await this.#changeHealth([change]);
-      else if (!this.#abandoned) this.#beside(() => this.#changeHealth(changes));
+      else if (this.#onFailure === 'retry') this.#beside(() => this.#changeHealth(changes));
     }
   }
 
@@ -397,7 +412,7 @@ function rethrowUnlessLocked(error: unknown): void {
   if (!isLockTimeout(error)) throw error;
 }
 
-/** Gives up at an endpoint that somebody else has locked. */
+/** Gives up at an endpoint that another transaction has locked. */
 async function disableUnlocked(tx: Db, id: string, reason: NonNullable<Outcome['disable']>, url: string): Promise<boolean> {
   await limitLockWait(tx);
   return disableEndpoint(tx, id, reason, { url });
