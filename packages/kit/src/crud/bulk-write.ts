@@ -8,7 +8,7 @@ import { atItem, itemError } from './item-error.ts';
 import type { PendingChange } from './record-changes.ts';
 import type { RowKey } from './row-statements.ts';
 import type { Item } from './select-unit.ts';
-import type { Writer, WriteOptions } from './write.ts';
+import type { RecordedWrite, Writer, WriteOptions } from './write.ts';
 import { checkReferences, referencesOf, refuseUnwritable } from './write-checks.ts';
 
 /** One row of a bulk write, and where in the request it was. */
@@ -123,21 +123,14 @@ export class BulkWriter {
       await checkReferences(tx, checks);
       const isOneStatement = isSame && policy.options.hooks?.update === undefined && Object.keys(items[0]?.values ?? {}).length > 0;
       const after = isOneStatement
-        ? await this.#updateAll(tx, request, scope, items[0]?.values as Item, before, options, changes)
-        : await this.#updateEach(tx, request, scope, items, before, options, changes);
+        ? await this.#updateAll({ db: tx, request, scope, options, changes }, items[0]?.values as Item, before)
+        : await this.#updateEach({ db: tx, request, scope, options, changes }, items, before);
       return present(tx, after);
     });
   }
 
-  async #updateAll(
-    tx: Db,
-    request: CrudRequest,
-    scope: WriteScope,
-    values: Item,
-    before: readonly Item[],
-    options: WriteOptions,
-    changes: PendingChange[],
-  ): Promise<Item[]> {
+  async #updateAll(write: RecordedWrite, values: Item, before: readonly Item[]): Promise<Item[]> {
+    const { db: tx, request, scope, options, changes } = write;
     const writer = this.#writer;
     const { key } = writer.policy;
     const keyOf = (row: Item) => String(row[key.name]);
@@ -158,22 +151,12 @@ export class BulkWriter {
     return after;
   }
 
-  async #updateEach(
-    tx: Db,
-    request: CrudRequest,
-    scope: WriteScope,
-    items: readonly KeyedItem[],
-    before: readonly Item[],
-    options: WriteOptions,
-    changes: PendingChange[],
-  ): Promise<Item[]> {
+  async #updateEach(write: RecordedWrite, items: readonly KeyedItem[], before: readonly Item[]): Promise<Item[]> {
     const after: Item[] = [];
     for (const [index, { at, values }] of items.entries()) {
       const row = before[index] as Item;
       const hasValues = Object.keys(values).length > 0;
-      after.push(
-        hasValues ? await atItem(at, () => this.#writer.change(tx, request, scope, this.#keyOf(row), row, values, options, changes)) : row,
-      );
+      after.push(hasValues ? await atItem(at, () => this.#writer.change(write, this.#keyOf(row), row, values)) : row);
     }
     return after;
   }
@@ -188,7 +171,7 @@ export class BulkWriter {
       if (policy.softDelete !== undefined || policy.options.hooks?.destroy !== undefined) {
         for (const [index, { at }] of items.entries()) {
           const row = before[index] as Item;
-          await atItem(at, () => writer.remove(tx, request, scope, this.#keyOf(row), row, options, changes));
+          await atItem(at, () => writer.remove({ db: tx, request, scope, options, changes }, this.#keyOf(row), row));
         }
         return;
       }

@@ -234,7 +234,7 @@ class RouteBuilder {
       const facts = { ...parentParams, query: paging, body, response: page, responses: { 200: { headers: HEADERS.list } }, raises: paged };
       yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, metadata: { queryAlias: 'query_alias' } }, operations.readQuery);
       if (this.#options.operations?.['query'] !== false)
-        yield* this.#route('queryAlias', 'POST', '/query', 'read', facts, operations.readQuery, 'query');
+        yield* this.#route('queryAlias', 'POST', '/query', 'read', facts, operations.readQuery);
     }
     yield* this.#route(
       'retrieve',
@@ -463,8 +463,9 @@ class RouteBuilder {
     access: 'read' | 'write',
     facts: Partial<Route['options']>,
     handler: (context: Context) => unknown,
-    settings = name,
   ): Iterable<[string, Route]> {
+    // The alias has the settings of the operation it stands for.
+    const settings = name === 'queryAlias' ? 'query' : name;
     const given = this.#options.operations?.[settings];
     if (given === false) return;
     // The record of keys is in the default database: it cannot be saved together with rows of another.

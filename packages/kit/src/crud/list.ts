@@ -101,7 +101,9 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const kept = hasMore ? found.slice(0, list.limit) : found;
   const rows = backwards ? kept.toReversed() : kept;
   const count =
-    from === undefined ? await countRows(db, request, list, where, context, found.length, hasMore) : carried(from.count, options.count);
+    from === undefined
+      ? await countRows(db, request, list, where, context, { found: found.length, hasMore })
+      : carried(from.count, options.count);
   const items = await presentRows(db, request, unit, rows);
   const link = (position: KeysetPosition, toStart: boolean) =>
     linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
@@ -144,7 +146,7 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
   const isKnown = offset === 0 || rows.length > 0;
-  const count = await countRows(db, request, list, where, context, offset + found.length, hasMore || !isKnown);
+  const count = await countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
   const items = await presentRows(db, request, unit, rows);
   const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
   return {
@@ -233,8 +235,7 @@ async function countRows(
   { isDeleted }: ListRequest,
   where: readonly CompiledWhere[],
   { options: { count: mode }, policy }: ListContext,
-  found: number,
-  hasMore: boolean,
+  { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
 ): Promise<Counted> {
   if (mode === 'none') return { number: null, text: undefined };
   if (!hasMore) return { number: found, text: String(found) };

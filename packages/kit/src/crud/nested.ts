@@ -36,16 +36,17 @@ export function nestedPlans(policy: Policy): NestedPlan[] {
 }
 
 /** Writes the children of a row that is written itself, in its transaction: removes, changes, makes. Their own policy decides about them. */
-export async function writeNested(
-  writer: Writer,
-  tx: Db,
-  request: CrudRequest,
-  parent: Item,
-  isNew: boolean,
-  nested: NestedItems,
-  changes: PendingChange[],
-): Promise<void> {
-  for (const [plan, items] of nested) await new NestedWriter(writer, tx, request, parent, plan, changes).write(items, isNew);
+export async function writeNested(writer: Writer, within: NestedWrite, nested: NestedItems): Promise<void> {
+  for (const [plan, items] of nested) await new NestedWriter(writer, within, plan).write(items, within.isNew);
+}
+
+/** The transaction and the row that the children belong to. */
+interface NestedWrite {
+  readonly tx: Db;
+  readonly request: CrudRequest;
+  readonly parent: Item;
+  readonly isNew: boolean;
+  readonly changes: PendingChange[];
 }
 
 class NestedWriter {
@@ -56,7 +57,7 @@ class NestedWriter {
   readonly #plan: NestedPlan;
   readonly #options: { readonly via: 'nested'; readonly fixed: Item; readonly changes: PendingChange[] };
 
-  constructor(writer: Writer, tx: Db, request: CrudRequest, parent: Item, plan: NestedPlan, changes: PendingChange[]) {
+  constructor(writer: Writer, { tx, request, parent, changes }: NestedWrite, plan: NestedPlan) {
     this.#child = writer.of(plan.edge.target);
     this.#bulk = new BulkWriter(this.#child);
     this.#tx = tx;

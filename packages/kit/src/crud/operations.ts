@@ -466,7 +466,7 @@ export class Operations {
     const names = new Set(sent.map(({ name }) => name));
     return {
       values: Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name))),
-      children: { children: (tx, row, isNew, changes) => writeNested(this.writer, tx, request, row, isNew, nested, changes) },
+      children: { children: (tx, row, isNew, changes) => writeNested(this.writer, { tx, request, parent: row, isNew, changes }, nested) },
     };
   }
 

@@ -46,6 +46,20 @@ export interface WriteOptions {
 const NOTHING_FIXED: Item = Object.freeze({});
 const NO_CHECKS: readonly ReferenceCheck[] = Object.freeze([]);
 
+/** One write: where, for which request, within which rows, and how. */
+interface Write {
+  readonly db: Db;
+  readonly request: CrudRequest;
+  readonly scope: Scope;
+  readonly options: WriteOptions;
+}
+
+/** A write in a transaction, whose changes are recorded at its end. */
+export interface RecordedWrite extends Write {
+  readonly scope: WriteScope;
+  readonly changes: PendingChange[];
+}
+
 /**
  * The one way rows change. Every mutation goes through the same steps, in one transaction: scope, lock, precondition, input, hook, statement,
  * still in scope, change record, audit, events.
@@ -154,7 +168,7 @@ export class Writer {
       options.present?.isDeep !== true &&
       options.children === undefined;
     if (isWritable && hasValues && isPlain) {
-      const updated = await this.updateRow(db, request, scope, key, values, options, undefined, options.present?.form);
+      const updated = await this.updateRow({ db, request, scope, options }, key, values, { form: options.present?.form });
       if (updated !== undefined) {
         const building = options.present?.build(db, updated);
         if (building !== undefined) await building;
@@ -173,7 +187,7 @@ export class Writer {
         return before;
       }
       const after = hasValues
-        ? await this.change(tx, request, scope, key, before, values, options, changes)
+        ? await this.change({ db: tx, request, scope, options, changes }, key, before, values)
         : await this.#touch(tx, request, scope, key, before, options);
       await options.children?.(tx, after, false, changes);
       await options.present?.build(tx, after);
@@ -186,24 +200,18 @@ export class Writer {
     const isTouched = this.policy.statements.columns.some(
       ({ settings }) => settings.increment === true || settings.touch !== undefined || settings.stamp === 'updated_by',
     );
-    return isTouched ? ((await this.updateRow(tx, request, scope, key, {}, { ...options, ifMatch: undefined })) ?? notFound()) : before;
+    return isTouched
+      ? ((await this.updateRow({ db: tx, request, scope, options: { ...options, ifMatch: undefined } }, key, {})) ?? notFound())
+      : before;
   }
 
   /** The hook around the statement, for a row that is locked and checked. */
-  async change(
-    tx: Db,
-    request: CrudRequest,
-    scope: WriteScope,
-    key: RowKey,
-    before: Item,
-    input: Item,
-    options: WriteOptions,
-    changes: PendingChange[],
-  ): Promise<Item> {
+  async change({ changes, ...write }: RecordedWrite, key: RowKey, before: Item, input: Item): Promise<Item> {
+    const { db: tx, request, scope, options } = write;
     const context = this.context(tx, request);
     const hook = this.policy.options.hooks?.update;
     const updateRow = async (values: Item) =>
-      (await this.updateRow(tx, request, scope, key, values, { ...options, ifMatch: undefined })) ?? notFound();
+      (await this.updateRow({ ...write, options: { ...options, ifMatch: undefined } }, key, values)) ?? notFound();
     const written =
       hook === undefined
         ? await updateRow(input)
@@ -227,20 +235,12 @@ export class Writer {
       const before = await this.#locked(tx, scope, key, options);
       await options.authorize?.(before);
       this.refuseStale(before, options);
-      await this.remove(tx, request, scope, key, before, options, changes);
+      await this.remove({ db: tx, request, scope, options, changes }, key, before);
     });
   }
 
   /** The hook around the deletion of a row that is locked and checked, with what goes along. */
-  async remove(
-    tx: Db,
-    request: CrudRequest,
-    scope: WriteScope,
-    key: RowKey,
-    before: Item,
-    options: WriteOptions,
-    changes: PendingChange[],
-  ): Promise<void> {
+  async remove({ db: tx, request, scope, options, changes }: RecordedWrite, key: RowKey, before: Item): Promise<void> {
     const context = this.context(tx, request);
     const hook = this.policy.options.hooks?.destroy;
     const deleteRow = () => this.#remove(tx, request, scope, key, { ...options, ifMatch: undefined });
@@ -300,7 +300,12 @@ export class Writer {
     // Nobody looks at the row: one statement moves it, and the states are in its condition.
     const isPlain = guard === undefined && schema === undefined && this.isPlain(hooks?.transition, request);
     if (isPlain && options.authorize === undefined && options.present?.isDeep !== true) {
-      const moved = await this.updateRow(db, request, scope, key, { [state]: to }, options, { column: state, values: from });
+      const moved = await this.updateRow(
+        { db, request, scope, options },
+        key,
+        { [state]: to },
+        { onlyFrom: { column: state, values: from } },
+      );
       if (moved !== undefined) {
         await options.present?.build(db, moved);
         return moved;
@@ -319,7 +324,8 @@ export class Writer {
       const context = this.context(tx, request);
       const hook = hooks?.transition;
       const moveRow = async (values: Item = {}) =>
-        (await this.updateRow(tx, request, scope, key, { ...values, [state]: to }, { ...options, ifMatch: undefined })) ?? notFound();
+        (await this.updateRow({ db: tx, request, scope, options: { ...options, ifMatch: undefined } }, key, { ...values, [state]: to })) ??
+        notFound();
       const written =
         hook === undefined
           ? await moveRow()
@@ -381,14 +387,10 @@ export class Writer {
   }
 
   updateRow(
-    db: Db,
-    request: CrudRequest,
-    scope: Scope,
+    { db, request, scope, options }: Write,
     key: RowKey,
     values: Item,
-    options: WriteOptions,
-    onlyFrom?: OnlyFrom,
-    form?: RowForm,
+    { onlyFrom, form }: { readonly onlyFrom?: OnlyFrom; readonly form?: RowForm | undefined } = {},
   ): Promise<Item | undefined> {
     const all = this.updateValues(request, values, options);
     return this.rows.update(db, scope, key, all, onlyFrom === undefined ? options : { ...options, onlyFrom }, form);

@@ -51,7 +51,7 @@ function refusePresigned(request: SignedRequest, query: readonly Parameter[], ke
   const names = value('X-Amz-SignedHeaders').split(';');
   const missing = unsignedHeader(request, names);
   if (missing !== null) return missing;
-  const expected = signature(request, unsigned, names, 'UNSIGNED-PAYLOAD', value('X-Amz-Date'), scope, key);
+  const expected = signature(request, { query: unsigned, names, payload: 'UNSIGNED-PAYLOAD', date: value('X-Amz-Date'), scope, key });
   if (expected !== value('X-Amz-Signature')) return mismatch;
   if (now.getTime() > signedAt + expires * 1000) return refusal(403, 'AccessDenied', 'Request has expired');
   return signedAt > now.getTime() + SKEW_MS ? refusal(403, 'AccessDenied', 'Request is not yet valid') : null;
@@ -81,7 +81,7 @@ function refuseHeader(
   const names = list.split(';');
   const missing = unsignedHeader(request, names);
   if (missing !== null) return missing;
-  return signature(request, query, names, payload, date, scope, key) === given ? null : mismatch;
+  return signature(request, { query, names, payload, date, scope, key }) === given ? null : mismatch;
 }
 
 /** Headers of AWS's own, and the host, must be part of what is signed. */
@@ -102,15 +102,16 @@ function scopeOf(credential: string, date: string, key: KnownKey, region: string
   return scope.join('/');
 }
 
-function signature(
-  request: SignedRequest,
-  query: readonly Parameter[],
-  names: readonly string[],
-  payload: string,
-  date: string,
-  scope: string,
-  key: KnownKey,
-): string {
+interface SignedParts {
+  readonly query: readonly Parameter[];
+  readonly names: readonly string[];
+  readonly payload: string;
+  readonly date: string;
+  readonly scope: string;
+  readonly key: KnownKey;
+}
+
+function signature(request: SignedRequest, { query, names, payload, date, scope, key }: SignedParts): string {
   const lines = [request.method, canonicalPath(request.target), canonicalQuery(query)];
   for (const name of names.toSorted()) lines.push(`${name}:${(request.headers[name] ?? '').trim().split(/\s+/).join(' ')}`);
   lines.push('', names.toSorted().join(';'), payload);
