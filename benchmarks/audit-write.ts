@@ -10,18 +10,8 @@ import { auditSink } from '../packages/kit/src/contrib/audit/record.ts';
 import { sealEntries } from '../packages/kit/src/contrib/audit/seal.ts';
 import { Sealer, sealers } from '../packages/kit/src/contrib/audit/sealer.ts';
 import { verifyChain } from '../packages/kit/src/contrib/audit/verify-chain.ts';
-import {
-  createTable,
-  json,
-  migrate,
-  migration,
-  openDatabase,
-  systemClock,
-  t,
-  uuidv7,
-  type Database,
-  type Db,
-} from '../packages/kit/src/db/index.ts';
+import { systemClock } from '../packages/kit/src/db/clock.ts';
+import { createTable, json, migrate, migration, openDatabase, t, uuidv7, type Database, type Db } from '../packages/kit/src/db/index.ts';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
 import { contest, ratioOf, type Contender } from './harness/contest.ts';
 import type { Ratio } from './harness/ratio.ts';

@@ -38,6 +38,7 @@ const none = 'takes no options';
 const nothing = {} as never;
 const aJob = jobs.job('options_test_job', { input: z.object({}), run: () => undefined });
 const start = () => undefined;
+const aModel = db.model('options_test_rows', { key: db.t.text(80).pk() });
 
 const mounted = (controller: kit.Controller) =>
   kit.createApp({ database: 'sqlite::memory:', log: { level: 'silent' }, mount: { '/v1': { '/things': controller } } });
@@ -80,7 +81,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       invalidCredentials: none,
       isKitError: none,
       isOwner: (misspelt) => kit.isOwner('owner_id', misspelt),
-      isScope: none,
       migrateApp: (misspelt) =>
         kit.migrateApp(kit.createApp({ database: 'sqlite::memory:', mount: {}, log: { level: 'silent' } }), misspelt),
       moduleState: kit.moduleState,
@@ -93,7 +93,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       raw: (misspelt) => kit.raw(['text/csv'], misspelt),
       requiresScope: none,
       scopeCovers: none,
-      wrapRoute: (misspelt) => inRoute(kit.wrapRoute(kit.route.get('/', { permission: kit.allowAny }, start), misspelt)),
     },
   },
   'kit, route': {
@@ -115,7 +114,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       adminDone: none,
       adminEach: none,
       adminRows: (misspelt) => admin.adminRows(nothing, misspelt, nothing),
-      modelResource: (misspelt) => admin.modelResource(throttle.throttleModel, misspelt),
+      modelResource: (misspelt) => admin.modelResource(aModel, misspelt),
     },
   },
   'kit/contrib/accounts': {
@@ -194,9 +193,9 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       explainAccess: none,
       grant: (misspelt) => grants.grant(nothing, misspelt),
       grantedCondition: none,
-      grants: (misspelt) => grants.grants(throttle.throttleModel, misspelt),
+      grants: (misspelt) => grants.grants(aModel, misspelt),
       hasGrant: none,
-      objectActions: (misspelt) => grants.objectActions(throttle.throttleModel, { actions: ['view'], ...(misspelt as object) }),
+      objectActions: (misspelt) => grants.objectActions(aModel, { actions: ['view'], ...(misspelt as object) }),
       objectGrants: (misspelt) => grants.objectGrants({ objects: [], ...(misspelt as object) }),
       objectsOf: (misspelt) => grants.objectsOf(nothing, null, nothing, 'view', misspelt),
       pruneGrants: none,
@@ -254,11 +253,9 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   'kit/contrib/webhooks': {
     module: webhooks,
     entries: {
-      InvalidAudience: none,
       InvalidSignature: none,
       OnCommitTaskQueue: (misspelt) => new webhooks.OnCommitTaskQueue(misspelt),
       PublishRefused: none,
-      SecretUnavailable: none,
       URLPolicy: webhooks.URLPolicy,
       WebhookEndpointController: withStatic(webhooks.WebhookEndpointController),
       betterSqlite3Transaction: (misspelt) => webhooks.betterSqlite3Transaction(nothing, misspelt),
@@ -306,18 +303,17 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       max: none,
       min: none,
       sum: none,
-      CrudController: (misspelt) =>
-        crud.CrudController(throttle.throttleModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
+      CrudController: (misspelt) => crud.CrudController(aModel, { permission: kit.isStaff, unscoped: true, ...(misspelt as object) }),
       crudOf: (misspelt) => {
-        const declared = crud.resource(throttle.throttleModel, { unscoped: true });
+        const declared = crud.resource(aModel, { unscoped: true });
         const app = kit.createApp({ database: 'sqlite::memory:', mount: {}, resources: [declared], log: { level: 'silent' } });
         crud.crudOf(app, declared).as(Object.assign({ user: null }, misspelt));
       },
       filter: (misspelt) => crud.filter(kit.raw('text/plain'), () => ({}), misspelt),
       fullText: (misspelt) => crud.fullText(Object.assign({ columns: ['a'] }, misspelt)),
-      many: (misspelt) => crud.many(() => throttle.throttleModel, 'key', misspelt),
+      many: (misspelt) => crud.many(() => aModel, 'key', misspelt),
       one: none,
-      resource: (misspelt) => crud.resource(throttle.throttleModel, { unscoped: true, ...(misspelt as object) }),
+      resource: (misspelt) => crud.resource(aModel, { unscoped: true, ...(misspelt as object) }),
       visibleTo: (misspelt) => crud.visibleTo(kit.isStaff, misspelt),
       writableBy: none,
     },
@@ -325,10 +321,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   'kit/db': {
     module: db,
     entries: {
-      Column: none,
       Cursors: none,
-      JsonParameter: none,
-      Keyset: none,
       addCheck: none,
       addColumn: (misspelt) => db.addColumn('a', 'b', db.t.int(), misspelt),
       alterColumn: (misspelt) => db.alterColumn('a', 'b', db.t.int(), misspelt),
@@ -337,7 +330,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       compileWhere: none,
       constraintFault: none,
       constraintViolation: none,
-      containsSql: none,
       count: none,
       countQueries: none,
       countUpTo: none,
@@ -355,23 +347,18 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       findBy: none,
       insert: none,
       insertMany: none,
-      installationId: none,
       isUniqueViolation: none,
       json: none,
       keysetOf: none,
       keysetPage: (misspelt) => db.keysetPage([], 1, misspelt),
-      list: (misspelt) => db.list(nothing, throttle.throttleModel, misspelt),
+      list: (misspelt) => db.list(nothing, aModel, misspelt),
       migrate: (misspelt) => db.migrate(nothing, [], misspelt),
       migration: (misspelt) => db.migration('0001_a', [], misspelt),
       model: (misspelt) => db.model('a', { id: db.t.uuidv7().pk() }, misspelt),
-      modelDrift: none,
-      modelFaults: none,
       observeQueries: none,
       openDatabase: (misspelt) => db.openDatabase('sqlite::memory:', misspelt),
-      operatorsOf: none,
       orderSql: none,
       pendingMigrations: none,
-      planMigrations: none,
       proposeMigration: none,
       proposeModuleMigration: none,
       remove: none,
@@ -382,7 +369,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       softDeleteUnique: none,
       sqlFragment: none,
       sql: (misspelt) => db.sql(misspelt),
-      startsWithSql: none,
       tableStatements: none,
       timestamps: none,
       update: none,
@@ -417,7 +403,6 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     module: di,
     entries: {
       Container: none,
-      Scope: none,
       findServiceFaults: none,
       fromContext: none,
       override: none,
@@ -470,20 +455,15 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
     module: throttle,
     entries: {
       anonymousThrottle: (misspelt) => throttle.anonymousThrottle('1/s', misspelt),
-      clientKey: none,
       clientThrottle: (misspelt) => throttle.clientThrottle('1/s', misspelt),
-      enforceThrottles: none,
       formatRate: none,
       memoryStorage: throttle.memoryStorage,
       parseRate: none,
       rateFault: none,
-      rateLimitHeaders: none,
       redisStorage: (misspelt) => throttle.redisStorage({ call: async () => null }, misspelt),
       scopedThrottle: none,
       sqlStorage: throttle.sqlStorage,
       tenantThrottle: (misspelt) => throttle.tenantThrottle('1/s', misspelt),
-      throttleFaults: none,
-      throttledError: none,
       userThrottle: (misspelt) => throttle.userThrottle('1/s', misspelt),
     },
   },

@@ -23,7 +23,6 @@ export {
   isAuthenticated,
   isOwner,
   isReadOnly,
-  isScope,
   isStaff,
   isSuperuser,
   not,
@@ -31,10 +30,10 @@ export {
   requiresScope,
   scopeCovers,
 } from './permissions/index.ts';
-export type { PermissionContext, Rule, Verdict } from './permissions/index.ts';
+export type { PermissionContext, Rule } from './permissions/index.ts';
 export { command, domainEvent, emit, EmitRefused, on, query } from './events/index.ts';
-export type { DomainEvent, EmitFault, EventContext, EventHandler, Operation, OperationContext } from './events/index.ts';
-export { Controller, Exchange, filePart, multipart, page, raw, route, wrapRoute } from './http/index.ts';
+export type { DomainEvent, EventContext, EventHandler, Operation, OperationContext } from './events/index.ts';
+export { Controller, Exchange, filePart, multipart, page, raw, route } from './http/index.ts';
 export type {
   CompiledRoute,
   ControllerClass,
@@ -46,7 +45,6 @@ export type {
   MultipartFile,
   Page,
   RawBodyOptions,
-  RawContent,
   Route,
   RouteOptions,
   Schema,
@@ -61,12 +59,10 @@ export type {
   CheckFault,
   Command,
   CommandContext,
-  EventEntry,
   EventPublisher,
   Module,
   ModuleState,
   Registry,
   Settings,
-  VersionMount,
 } from './app/index.ts';
 export type { Counter, Histogram, MetricRegistry } from './observe/index.ts';

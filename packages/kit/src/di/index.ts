@@ -1,5 +1,5 @@
 export { service, type Service, type ServiceType } from './service.ts';
 export { fromContext, override, scoped, singleton, transient, value } from './registration.ts';
 export type { Dependencies, Lifetime, Registration, RegistrationOptions, Resolved } from './registration.ts';
-export { Container, Scope, type ServiceScope } from './container.ts';
+export { Container, type Scope, type ServiceScope } from './container.ts';
 export { findServiceFaults } from './verify.ts';

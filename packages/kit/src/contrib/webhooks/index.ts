@@ -1,17 +1,12 @@
-export { betterSqlite3Transaction, type BetterSqlite3Database } from '../../db/foreign/better-sqlite3.ts';
-export {
-  drizzleTransaction,
-  type DrizzlePostgresTransaction,
-  type DrizzleSqliteTransaction,
-  type DrizzleSqlTag,
-} from '../../db/foreign/drizzle.ts';
-export { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from '../../db/foreign/kysely.ts';
-export { mikroOrmTransaction, type MikroOrmEntityManager } from '../../db/foreign/mikro-orm.ts';
+export { betterSqlite3Transaction } from '../../db/foreign/better-sqlite3.ts';
+export { drizzleTransaction } from '../../db/foreign/drizzle.ts';
+export { kyselyTransaction, type KyselyTransactionOptions } from '../../db/foreign/kysely.ts';
+export { mikroOrmTransaction } from '../../db/foreign/mikro-orm.ts';
 export { nodeSqliteTransaction } from '../../db/foreign/node-sqlite.ts';
-export { pgTransaction, type PgClient } from '../../db/foreign/pg.ts';
-export { prismaTransaction, type PrismaTransaction, type PrismaTransactionOptions } from '../../db/foreign/prisma.ts';
-export { typeOrmTransaction, type TypeOrmEntityManager } from '../../db/foreign/typeorm.ts';
-export { InvalidAudience, type Audience, type AudienceOptions } from './publishing/audience.ts';
+export { pgTransaction } from '../../db/foreign/pg.ts';
+export { prismaTransaction, type PrismaTransactionOptions } from '../../db/foreign/prisma.ts';
+export { typeOrmTransaction } from '../../db/foreign/typeorm.ts';
+export { type Audience, type AudienceOptions } from './publishing/audience.ts';
 export { WebhookEndpointController } from './controller.ts';
 export { createEndpoint, type CreatedEndpoint, type EndpointInput } from './endpoints/create-endpoint.ts';
 export { deliverDue, startWorker, type DeliverOptions } from './delivery/deliver.ts';
@@ -19,7 +14,7 @@ export { deliverEvent } from './delivery/deliver-event.ts';
 export type { FailureReason } from './delivery/delivery-outcome.ts';
 export { disableEndpoint, enableEndpoint, ENDPOINT_DISABLED_EVENT, type DisabledReason } from './endpoints/disable.ts';
 export { rotateSecret, setSecret, signingSecret, type RotatedSecret } from './endpoints/endpoint-secret.ts';
-export { PublishRefused, webhookErrors, type PublishFault } from './errors.ts';
+export { PublishRefused, webhookErrors } from './errors.ts';
 export { webhookAttempts, webhookDeliveries, webhookEndpoints, webhookEvents, webhookSubscriptions } from './models.ts';
 export { webhooks } from './module.ts';
 export { eventType, type EventType, type EventTypeOptions } from './publishing/event-type.ts';
@@ -31,9 +26,8 @@ export { publish, publishMany, publishSync, type EventToPublish, type PublishedE
 export { recoverEndpoint, type Recovered } from './delivery/recover.ts';
 export type { DeliverySummary } from './delivery/result-writer.ts';
 export { retryDelivery } from './delivery/retry.ts';
-export { SecretUnavailable } from './signing/secret-box.ts';
 export { generateKeyPair, generateSecret, publicKeyOf, type SigningKeyPair } from './signing/signature.ts';
-export type { ForeignTransactionOptions, SqlExecutor, SqlParameter, SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
+export type { ForeignTransactionOptions, SqlExecutor } from '../../db/foreign/sql-executor.ts';
 export type { WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent } from './store.ts';
 export type { DeliveryTask, EnqueueDetails, TaskQueue } from './publishing/task-queue.ts';
 export { webhookQueue, type WebhookQueue } from './publishing/webhook-queue.ts';
