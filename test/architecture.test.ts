@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, existsSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { forbidden, mayReadEnvironment, mustNotImportFastify, RINGS } from './architecture/boundaries.ts';
@@ -64,6 +64,48 @@ describe('files say what they hold', () => {
           /^export (default|const|function|class)/m.test(file.text),
       );
     expect(faults.map((file) => file.path)).toEqual([]);
+  });
+});
+
+describe('words', () => {
+  /** Phrases that readers had to decode, and what to write instead. */
+  const DIALECT: Readonly<Record<string, RegExp>> = {
+    'invalid …': /\bthat (?:is|are) none\b/i,
+    'again, rebuilt, reset': /\banew\b/i,
+    forever: /\bfor ever\b/i,
+    'the result of …': /\bwhat came of\b/i,
+    'describes, reveals, reports': /\b(?:tells|speaks) of\b/i,
+    'the audience, the caller': /\bto whom it\b|\bsays? whom\b|\bfor whom (?:is|a)\b/i,
+    'lock, claim': /\btakes? hold of\b|TAKE_HOLD/,
+    'locked by another transaction': /\bsomebody else has (?:locked|taken)\b/i,
+    'heartbeat, tick': /\bbeatAfter\b|\bon a beat\b/i,
+    'unmatched, accidental': /\bstrays?\b/i,
+    'dry run': /\brehears(?:e|al)\b/i,
+    'in vain: fails': /\bin vain\b/i,
+  };
+
+  test('sources, tests and pages use plain words', () => {
+    const paths = globSync('{packages,docs,examples,benchmarks,test,scripts,deploy}/**/*.{ts,tsx,md,yml}', {
+      cwd: root,
+      exclude: [
+        '**/node_modules/**',
+        '**/dist/**',
+        '**/.peers/**',
+        '**/.data/**',
+        'test/architecture.test.ts',
+        'packages/config-server/test/canary.slow.test.ts',
+      ],
+    });
+    const found = [...paths, 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].flatMap((path) =>
+      readFileSync(join(root, path), 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          Object.entries(DIALECT).flatMap(([instead, phrase]) =>
+            phrase.test(line) ? [`${path}:${index + 1} write "${instead}": ${line.trim()}`] : [],
+          ),
+        ),
+    );
+    expect(found).toEqual([]);
   });
 });
 

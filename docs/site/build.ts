@@ -11,7 +11,7 @@ process.env['NODE_ENV'] = 'production';
 const folder = import.meta.dirname;
 const { pages, files } = siteContent();
 
-/** Starlight reads one folder of pages and copies one folder of files; both are made anew for each build. */
+/** Starlight reads one folder of pages and copies one folder of files; both are rebuilt by each build. */
 function fill(name: string, entries: Iterable<[path: string, write: (path: string) => void]>): void {
   rmSync(join(folder, name), { recursive: true, force: true });
   for (const [path, write] of entries) {

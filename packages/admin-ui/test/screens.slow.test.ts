@@ -582,7 +582,7 @@ describe('forms and lists', () => {
     await soon(() => page.evaluate(outline)).toBe('solid 2px');
   });
 
-  test('one key’s page speaks of one key', async () => {
+  test('the page of one key shows one key', async () => {
     await at('#/api-keys?search=Warehouse+scanner');
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();

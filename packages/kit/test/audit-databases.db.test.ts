@@ -49,7 +49,7 @@ describeDatabases('changes in several databases', (database) => {
     expect(make).toThrow('The database passed as "shop" was opened as "default". openDatabase(url, { name: "shop" })');
   });
 
-  test('options that are none, or no database at all, are refused', () => {
+  test('invalid options, or no database at all, are refused', () => {
     expect(() => audit({ databases: [] })).toThrow('databases is empty');
     expect(() => audit({ database: 'shop' } as never)).toThrow('Did you mean "databases"?');
   });

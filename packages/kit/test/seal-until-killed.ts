@@ -1,7 +1,8 @@
 // Records and seals until it is killed; prints the number of entries that are committed after every transaction.
 import { auditSink } from '../src/contrib/audit/record.ts';
 import { sealEntries } from '../src/contrib/audit/seal.ts';
-import { openDatabase, systemClock } from '../src/db/index.ts';
+import { openDatabase } from '../src/db/index.ts';
+import { systemClock } from '../src/db/clock.ts';
 
 const [url = '', name = ''] = process.argv.slice(2);
 const db = await openDatabase(url);

@@ -35,7 +35,7 @@ function SecretDialog({ secret, onClose }: { readonly secret: AdminSecret; reado
     setSaid(done ? 'Copied.' : 'This browser does not let the page copy. The text is selected: copy it by hand.');
   };
   return (
-    // Only the button closes it: a stray click must not lose what is never shown again. It goes without a fade, so that nothing lingers.
+    // Only the button closes it: an accidental click must not lose what is never shown again. It goes without a fade, so that nothing lingers.
     <Modal
       opened
       onClose={onClose}

@@ -7,7 +7,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const read = (text: string): StreamEvent[] => new EventStreamReader().push(bytes(text));
 
 test.each([['\n'], ['\r\n'], ['\r']])('an event is read with line ends %j', (end) => {
-  const text = ['retry: 3000', 'id: 7', 'event: generation', 'data: {"generation":7}', '', ': beat', '', ''].join(end);
+  const text = ['retry: 3000', 'id: 7', 'event: generation', 'data: {"generation":7}', '', ': heartbeat', '', ''].join(end);
   const reader = new EventStreamReader();
   expect(reader.push(bytes(text))).toEqual([{ id: '7', event: 'generation', data: '{"generation":7}' }]);
   expect(reader.retryMs).toBe(3_000);
@@ -28,7 +28,7 @@ test('retry is taken only when it is a number', () => {
 });
 
 test('an event is the same however its bytes are cut into chunks', () => {
-  const text = 'id: 1\r\nevent: generation\r\ndata: {"name":"ünïcödé ✓"}\r\n\r\n: beat\n\nid: 2\nevent: generation\ndata: x\n\n';
+  const text = 'id: 1\r\nevent: generation\r\ndata: {"name":"ünïcödé ✓"}\r\n\r\n: heartbeat\n\nid: 2\nevent: generation\ndata: x\n\n';
   const whole = read(text);
   expect(whole).toHaveLength(2);
   fc.assert(

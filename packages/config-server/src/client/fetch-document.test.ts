@@ -173,7 +173,7 @@ test('a body of exactly maxBytes is read', async () => {
   expect(error).toMatchObject({ code: 'too-large' });
 });
 
-test('one deadline covers a body that drips: each byte does not start it anew', async () => {
+test('one deadline covers a body that drips: a byte does not restart it', async () => {
   let dripped = 0;
   const { error } = await refreshAgainst(
     (response) => {

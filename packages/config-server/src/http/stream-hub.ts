@@ -62,7 +62,7 @@ export class StreamHub {
     response.once('close', () => this.#remove(subscriber));
     response.on('error', ignoreError);
     if (response.socket === null) this.#followConnection(subscriber);
-    this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT_MS, () => this.#beat());
+    this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT_MS, () => this.#sendHeartbeats());
     return () => this.#start(subscriber);
   }
 
@@ -122,8 +122,8 @@ export class StreamHub {
   }
 
   /** One timer for all streams: a timer each would cost more memory than the rest of a subscriber. */
-  #beat(): void {
-    this.#stopHeartbeat = this.#clock.after(HEARTBEAT_MS, () => this.#beat());
+  #sendHeartbeats(): void {
+    this.#stopHeartbeat = this.#clock.after(HEARTBEAT_MS, () => this.#sendHeartbeats());
     for (const subscribers of this.#bySection.values()) {
       for (const subscriber of subscribers) {
         if (subscriber.writing) continue;

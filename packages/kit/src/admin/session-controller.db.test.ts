@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AdminApp, cookieOf, PASSWORD } from '../../test/admin/admin-app.ts';
-import { AccountController, deactivateUser, accountsOf, changeStaff } from '../contrib/accounts/index.ts';
+import { AccountController, deactivateUser, changeStaff } from '../contrib/accounts/index.ts';
+import { accountsOf } from '../contrib/accounts/accounts.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { memoryStorage } from '../throttle/index.ts';
 import { auditLog } from '../../test/audit-log.ts';

@@ -157,7 +157,7 @@ describeDatabases('users in the admin site', (database) => {
       expect((await site.send(staff, 'POST', 'resources/users/actions/activate', body)).status).toBe(422);
     });
 
-    test('ids that are none are failures of their own', async () => {
+    test('each invalid id is a failure of its own', async () => {
       const answer = await site.act(staff, 'users', 'activate', ['not-an-id', '019b0000-0000-7000-8000-000000000000']);
       expect(answer.body.failures).toHaveLength(2);
     });

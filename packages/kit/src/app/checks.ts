@@ -183,9 +183,9 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     remedy: 'Say `tenant`, unless that is meant.',
   },
   W011: {
-    title: 'A unique value tells of foreign rows',
+    title: 'A unique value reveals rows of others',
     explanation:
-      "A unique index does not begin with the tenant or owner column: a 409 tells a caller that somebody else's row has the value.",
+      "A unique index does not begin with the tenant or owner column: a 409 tells a caller that another owner's row has the value.",
     remedy: 'Begin the index with the column, unless that is meant.',
   },
   W012: {

@@ -33,7 +33,7 @@ export type GroupChangeListener = (tx: Db, groupId: string) => Promise<void>;
 
 export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
 
-/** What happened, and to whom it is told: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
+/** What happened, and its audience: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
 export interface EventEntry {
   readonly type: string;
   readonly data: object;

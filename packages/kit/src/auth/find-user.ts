@@ -5,7 +5,7 @@ import { columnTypes, couldBeUserId, flagSql, isTrue, tableSql, userIdSql, type 
 
 type Row = Pick<User, 'id' | 'username' | 'email'> & Readonly<Record<'is_active' | 'is_staff' | 'is_superuser', unknown>>;
 
-/** The user of whom one of these columns has the value. */
+/** The user with this value in one of these columns. */
 export async function findUser(db: Db, table: UserTable, by: readonly string[], value: string): Promise<User | null> {
   const byId = by.includes(table.id);
   if (byId && !couldBeUserId(value, table)) return null;

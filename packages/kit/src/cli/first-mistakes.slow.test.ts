@@ -89,7 +89,7 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     ],
     ['a short pepper', ['apikey', 'list'], { API_KEY_PEPPER: 'short' }, /API_KEY_PEPPER has fewer than 16 characters; use 32/],
     [
-      'a key that is none',
+      'an invalid key',
       ['webhooks', 'stats'],
       { WEBHOOK_SECRET_KEYS: 'hunter2secret' },
       /Key 1 of 1 in WEBHOOK_SECRET_KEYS .*`kit webhooks generate-key`/,

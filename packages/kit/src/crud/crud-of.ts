@@ -16,7 +16,7 @@ import type { Relations } from './relation.ts';
 import type { AnyResource, Resource, RelatedOf } from './resource.ts';
 import type { Item } from './select-unit.ts';
 
-/** For whom a program acts. What it reaches is what this caller would reach over HTTP. */
+/** The caller that a program acts for. What it reaches is what this caller would reach over HTTP. */
 export interface ProgramCaller {
   /** Null: a caller without credentials. */
   readonly user: User | null;

@@ -1,7 +1,7 @@
 import type { ColumnSettings } from '../db/column.ts';
 import { unguarded } from './csv-text.ts';
 
-/** The text of a cell as the JSON that the input schema of its column reads; text that is none stays text, so that the schema reports it. */
+/** The text of a cell as the JSON that the input schema of its column reads; text that is not JSON stays text, so that the schema reports it. */
 export function cellValue({ kind }: ColumnSettings, text: string): unknown {
   switch (kind) {
     case 'text':

@@ -5,7 +5,7 @@ type Location = FieldError['location'];
 
 /**
  * The error of one item of a body that has several, its faults at their places below the item. Undefined for what is no fault of the request.
- * Headers are left out: they would speak of the whole answer.
+ * Headers are left out: they describe the whole response.
  */
 export function itemError(error: unknown, at: Location): KitError | undefined {
   const known = isKitError(error) ? error : constraintFault(error);

@@ -160,7 +160,7 @@ export interface ResourceOptions<
   readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
   /** One audit entry per changed row; true when an audit module is installed. */
   readonly audit?: boolean;
-  /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function says what and to whom. */
+  /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
   readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
   /**
    * What staff see in the admin site; absent: not there. With `access`, those who are no superusers see what they own or were granted;

@@ -133,7 +133,7 @@ describeDatabases('soft deletion', (database) => {
     expect(isThere[0]).toBe(404);
   });
 
-  test('46, 47: onChange, audit and events tell of every row; stamps and versions move on all of them', async () => {
+  test('46, 47: onChange, audit and events report every row; stamps and versions move on all of them', async () => {
     const { id, first } = await tree();
     const stamps = (each: Record<string, unknown> | undefined) =>
       (each?.['updated_at'] as Date) > (each?.['created_at'] as Date) ? 'moved' : 'as created';

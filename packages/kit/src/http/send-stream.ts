@@ -60,10 +60,10 @@ async function nextStep(
   const stop = () => ended.resolve('silence');
   signal.addEventListener('abort', stop, { once: true });
   const heartbeatMs = route.route.options.heartbeatMs ?? HEARTBEAT_MS;
-  let timer = setTimeout(beat, writer.isOpen ? heartbeatMs : Math.min(OPENING_MS, heartbeatMs));
-  function beat(): void {
+  let timer = setTimeout(sendHeartbeat, writer.isOpen ? heartbeatMs : Math.min(OPENING_MS, heartbeatMs));
+  function sendHeartbeat(): void {
     writer.heartbeat();
-    timer = setTimeout(beat, heartbeatMs);
+    timer = setTimeout(sendHeartbeat, heartbeatMs);
   }
   try {
     return await Promise.race([next, ended.promise]);

@@ -17,7 +17,7 @@ test('without a date there is nothing to announce', () => {
   expect(announcementOf(route(false))).toBeUndefined();
 });
 
-test('a date that is none, a sunset before the deprecation and a link that breaks the header fail at start', () => {
+test('an invalid date, a sunset before the deprecation and a link that breaks the header fail at start', () => {
   expect(() => announcementOf(route({ since: 'soon' }))).toThrow('order_list: deprecated.since is "soon"');
   expect(() => announcementOf(route({ since: '2026-02-01', sunset: '2026-01-01' }))).toThrow('must not be earlier');
   expect(() => announcementOf(route({ since: '2026-02-01', link: 'x> y' }))).toThrow('not a URL');

@@ -155,7 +155,7 @@ describeDatabases(
 
     if (database.dialect === 'sqlite') return;
 
-    test('a key that somebody holds is passed over instead of waited for', async () => {
+    test('a key that another transaction has locked is skipped', async () => {
       const db = await database.open();
       const { keys, apiKey, raw } = await setUp(db);
       await database.db.transaction(async (tx) => {

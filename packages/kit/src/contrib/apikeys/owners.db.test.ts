@@ -19,7 +19,7 @@ describeDatabases(
     afterAll(() => kit.app.close());
 
     test.each(['nobody', '', '7', '01890000-0000-7000-8000-000000000000', "'; drop table users"])(
-      'an owner %j that is none is not found, and the transaction goes on',
+      'an invalid owner %j is not found, and the transaction goes on',
       async (user) => {
         await kit.db.transaction(async (tx) => {
           await expect(createApiKey(tx, { user, name: 'CI', scopes: [] })).rejects.toMatchObject({ status: 404, code: 'owner_not_found' });
@@ -28,7 +28,7 @@ describeDatabases(
       },
     );
 
-    test.each(['nothing', '', '7', '01890000-0000-7000-8000-000000000000'])('a key %j that is none is not found', async (id) => {
+    test.each(['nothing', '', '7', '01890000-0000-7000-8000-000000000000'])('an invalid key id %j is not found', async (id) => {
       for (const change of [() => revokeApiKey(kit.db, id), () => rotateApiKey(kit.db, id), () => updateApiKey(kit.db, id, { name: 'x' })])
         await expect(change()).rejects.toMatchObject({ status: 404, code: 'api_key_not_found' });
     });

@@ -220,7 +220,7 @@ export function stateConditions(ownerIsActive: string, state: KeyState, now: Dat
   return ['k.revoked_at is null', unexpired, `${ownerIsActive} is ${state === 'active' ? '' : 'not '}true`];
 }
 
-// Rows that somebody holds are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on
+// Rows that another transaction has locked are skipped (PostgreSQL): a late timestamp must not wait for, or deadlock with, a revoke. The condition on
 // the old value keeps it to one write a minute per key whatever the number of processes. A use of the previous secret that waited while a
 // rotation ended that secret is dropped.
 const WRITE_LAST_USED: Readonly<Record<Dialect, string>> = {

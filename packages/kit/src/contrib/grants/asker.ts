@@ -1,6 +1,6 @@
 import type { User } from '../../auth/principal.ts';
 
-/** For whom is decided. `tenant` undefined: of whatever tenant, for programs that have none at hand. */
+/** The caller that a decision is about. `tenant` undefined: any tenant, for programs that act without one. */
 export interface Asker {
   readonly user: User | null;
   readonly tenant: string | null | undefined;

@@ -15,7 +15,7 @@ import { deleteGrant, grantsOn, type GrantRow, upsertGrant } from './store.ts';
 import { storedActions } from './stored-actions.ts';
 import { type ParsedSubject, parseSubject, subjectText } from './subject.ts';
 
-/** What is given to whom. */
+/** The actions of a grant and its subject. */
 export interface GivenGrant {
   /** `user:<id>`, `group:<id>`, or `tenant`, `authenticated`, `public` where the model's declaration allows them. */
   readonly subject: string;

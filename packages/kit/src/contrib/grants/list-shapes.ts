@@ -21,7 +21,7 @@ import { keyText } from './object-chain.ts';
  * The first two only narrow the statement: its own condition still decides about every row.
  */
 
-/** For whom a page is read, and of which objects. */
+/** The caller of a page, and which objects it lists. */
 interface PageQuestion {
   readonly db: Db;
   readonly declaration: ObjectActions;

@@ -214,7 +214,7 @@ describeDatabases('random grants', (database) => {
       'comments?expand=doc',
       ...world.docs.map(({ id }) => `docs/${id}`),
     ];
-    // Cursors are encrypted anew with every page.
+    // Cursors are encrypted again with every page.
     const plain = (text: string) => text.replaceAll(/cursor=[^"&]*/g, 'cursor=').replace(/"request_id":"[^"]*"/, '');
     const everything = async () => {
       const answers: unknown[] = [];

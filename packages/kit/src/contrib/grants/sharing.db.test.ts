@@ -48,7 +48,7 @@ describeDatabases('sharing objects', (database) => {
       }
     });
 
-    test('share, list and unshare; each is audited and announced to whom it is for', async () => {
+    test('share, list and unshare; each is audited and announced to its audience', async () => {
       const id = await drive.doc('shared');
       const group = await drive.group('editors', 'cid');
       const made = await put('ann', `docs/${id}`, {
@@ -158,7 +158,7 @@ describeDatabases('sharing objects', (database) => {
     });
   });
 
-  describe('nobody gets more than somebody who holds it gives', () => {
+  describe('a grant never exceeds what its giver holds', () => {
     test('by a set, by actions, for oneself, for a group of one’s own, or for longer', async () => {
       const id = await drive.doc('limits');
       await grant(database.db, { subject: subject('bob'), actions: ['view', 'share'], object: onDoc(id) });

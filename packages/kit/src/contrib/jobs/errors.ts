@@ -54,7 +54,7 @@ export const jobErrors = defineErrors('jobs', {
   worker_lost: {
     status: 503,
     detail: 'The worker of the job ended or did not answer, as often as the job may be tried.',
-    remedy: 'Look at the logs of the workers: a job that ends its process is not tried for ever.',
+    remedy: 'Look at the logs of the workers: a job that ends its process is not retried forever.',
   },
   step_repeated: {
     status: 500,

@@ -40,7 +40,7 @@ describeDatabases('quarantine', (database) => {
     expect(await app.files()).toEqual([]);
   });
 
-  test('audit entries and events tell of every change, in its transaction, and name no keys of the store', async () => {
+  test('every change has an audit entry and an event, in its transaction, and name no keys of the store', async () => {
     const entries: AuditEntry[] = [];
     const events: EventEntry[] = [];
     const sink = {

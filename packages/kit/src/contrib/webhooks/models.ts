@@ -122,7 +122,7 @@ export const webhookSubscriptions = model(
   { primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
 );
 
-/** From when to when an endpoint subscribed to a pattern, for whom. The open periods say what `webhook_subscriptions` says. */
+/** From when to when an endpoint subscribed to a pattern, and for which audience. The open periods say what `webhook_subscriptions` says. */
 export const webhookSubscriptionPeriods = model(
   'webhook_subscription_periods',
   {

@@ -23,7 +23,7 @@ interface Key {
   readonly id: Buffer;
   /** Version and key id: how every cursor of this key begins. */
   readonly head: Buffer;
-  /** Made once: Node prepares a key that is given as bytes anew for every cipher (22 µs instead of 7). */
+  /** Made once: Node prepares a key that is given as bytes again for every cipher (22 µs instead of 7). */
   readonly encryption: KeyObject;
   /** In base64url. */
   readonly nonce: string;

@@ -352,7 +352,7 @@ describeDatabases('migrations', (database) => {
     for (const db of [database.db, other]) expect(await db.query(`select * from ${table}`)).toEqual([{ id: 1, more: 5n }]);
   });
 
-  test('a copy of an SQLite file is kept before a table with rows is made anew', async () => {
+  test('a copy of an SQLite file is kept before a table with rows is rebuilt', async () => {
     const [module, table] = [unique('backup'), unique('backup_orders')];
     const initial = migration('0001_initial', [createTable(table, { id: t.int().pk(), label: t.text() })]);
     await migrate(database.db, [{ name: module, migrations: [initial] }]);

@@ -62,7 +62,7 @@ describe('one writer', () => {
     expect(await db.query('select id from notes')).toEqual([{ id: 1 }]);
   });
 
-  test('writing through the outer handle inside a transaction is refused instead of waiting for ever', async () => {
+  test('writing through the outer handle inside a transaction is refused instead of waiting forever', async () => {
     const db = await open();
     await db.query('create table notes (id integer primary key)');
     await db.transaction(async (tx) => {

@@ -35,14 +35,14 @@ const { list } = statementsOf(idempotency);
 const column = (name: string) => statementsOf(idempotency).column(name);
 const encoded = (name: string, value: unknown) => column(name).encode(value);
 
-/** Claims a key that nobody has. A key that somebody has costs no write: nothing is locked and nothing waits for the disk. */
+/** Claims a free key. A key that is taken costs no write: nothing is locked and nothing waits for the disk. */
 export async function claimNewKey(db: Db, claim: Claim): Promise<boolean> {
   return (await db.query(`${CLAIM} do nothing returning ${CLAIMED[db.dialect]}`, claimValues(db, claim))).length > 0;
 }
 
 /**
  * Takes over what is expired, or whose worker is gone (its lease ended) and then with the same fingerprint only. Two at once: the row is locked
- * by the first, and the second sees what it wrote. False: somebody else has the key.
+ * by the first, and the second sees what it wrote. False: another request has the key.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<boolean> {
   const text =
@@ -90,7 +90,7 @@ export async function findRecord(db: Db, scopeHash: string): Promise<Idempotency
   return record;
 }
 
-/** Written in the transaction of the change. False: the claim is somebody else's by now. */
+/** Written in the transaction of the change. False: another request has the claim by now. */
 export async function completeClaim(db: Db, { scopeHash, token }: Claim, answer: KeptAnswer): Promise<boolean> {
   const { count } = await db.execute(
     `update kit_idempotency set state = 'complete', status = $3, headers = $4, body = $5, audience = $6 ` +

@@ -176,7 +176,7 @@ export class CrudSubject {
     return this.operations.options.etag === 'required' ? { 'if-match': '*' } : {};
   }
 
-  /** A key of the right kind that no row has, and a text that is none. */
+  /** A key of the right kind that no row has, and a text that is not a key. */
   get unknownKeys(): readonly string[] {
     const { kind } = this.operations.policy.shown.get(this.key)?.settings ?? this.operations.lookup.settings;
     if (kind === 'int' || kind === 'bigint') return ['2147483001', 'not-a-key'];

@@ -136,7 +136,7 @@ test('a Zod schema is sampled by its own description, typed as its input', () =>
   expect(sample(Order, { optional: 'none' })).not.toHaveProperty('note');
 });
 
-test('a schema nothing satisfies, or that requires itself for ever, is an error that says so', () => {
+test('a schema nothing satisfies, or that requires itself without end, is an error that says so', () => {
   expect(() => sample({ type: 'integer', minimum: 3, maximum: 2 })).toThrow('No integer lies between 3 and 2');
   expect(() => sample({ enum: ['a'], not: { const: 'a' } })).toThrow('No sample was found');
   expect(() =>

@@ -10,13 +10,13 @@ export interface Drawing {
   readonly optional: 'all' | 'none' | 'some';
 }
 
-/** Beyond this depth only what is required is drawn, so a schema that contains itself comes to an end. */
+/** Beyond this depth only what is required is drawn, so a schema that contains itself ends. */
 const DEPTH_FULL = 4;
 const DEPTH_MAX = 40;
 
 const SCALARS = new Set(['null', 'boolean', 'integer', 'number', 'string']);
 
-/** The types a schema speaks of without naming one. */
+/** The type that the keywords of a schema imply when it names none. */
 function impliedType(schema: JsonSchema): string {
   const has = (...keywords: string[]): boolean => keywords.some((keyword) => keyword in schema);
   if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'minProperties', 'propertyNames')) return 'object';

@@ -209,7 +209,7 @@ const CLAIM_ONE_POSTGRES = `with d as (
 )
 select ${DOCUMENT} from ${WITHOUT_SYNC}`;
 
-/** Claims one job by its id, for queues of other engines. Undefined: somebody else has it, or it is not ready. */
+/** Claims one job by its id, for queues of other engines. Undefined: another worker has it, or it is not ready. */
 export async function claimOne(db: Db, id: string, limits: Omit<ClaimLimits, 'queue' | 'max'>): Promise<Claim | undefined> {
   if (db.dialect === 'postgres') {
     const [row] = await db.query<{ jobs: Claim[] | null }>(CLAIM_ONE_POSTGRES, [id, limits.now, limits.worker, limits.leaseMs]);

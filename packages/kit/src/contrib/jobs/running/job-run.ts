@@ -30,7 +30,7 @@ export type RunEnd =
   | { readonly kind: 'unknown' }
   /** The worker stops: as if it had not been claimed. */
   | { readonly kind: 'released' }
-  /** The claim is somebody else's, or nobody's: there is nothing to store. */
+  /** The claim belongs to another worker, or to none: there is nothing to store. */
   | { readonly kind: 'lost'; readonly isCancelled: boolean };
 
 export interface RunReport {
@@ -100,7 +100,7 @@ export class JobRun {
     this.#giveUp?.();
   }
 
-  /** Also when the event loop was blocked for longer than the lease: somebody else may have the job by now. */
+  /** Also when the event loop was blocked for longer than the lease: another worker may have the job by now. */
   get isLost(): boolean {
     if (performance.now() - this.leasedAt > this.#jobs.settings.leaseMs) this.abort('lease_lost');
     return this.#reason === 'cancelled' || this.#reason === 'lease_lost';

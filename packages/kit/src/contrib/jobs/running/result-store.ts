@@ -1,4 +1,4 @@
-// SQL of the worker: what came of its claims. Every statement needs the token of the claim, and the job to be running.
+// SQL of the worker: the results of its claims. Every statement needs the token of the claim, and the job to be running.
 import type { Db } from '../../../db/db.ts';
 import type { AttemptOutcome, JobStatus } from '../models.ts';
 

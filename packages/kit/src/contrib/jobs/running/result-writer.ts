@@ -35,7 +35,7 @@ export interface ResultHooks {
   waiting(): void;
 }
 
-/** Writes what came of runs, as many at a time as have come together while the last batch was being written. */
+/** Writes the results of runs in batches: everything that arrived while the last batch was being written. */
 export class ResultWriter {
   readonly #jobs: Jobs;
   readonly #worker: string;

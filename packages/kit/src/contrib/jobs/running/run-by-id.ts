@@ -10,7 +10,7 @@ const name = workerName().slice(0, WORKER_NAME_LENGTH_MAX);
 
 /**
  * Runs one job by its id, as the worker of another engine does it: claimed with token and lease, its result and retries in our row. False:
- * somebody else has it, it is not ready, or it has ended; an engine may deliver an id as often as it likes.
+ * another worker has it, it is not ready, or it has ended; an engine may deliver an id as often as it likes.
  */
 export async function runById(jobs: Jobs, id: string): Promise<boolean> {
   const { database, clock, settings } = jobs;

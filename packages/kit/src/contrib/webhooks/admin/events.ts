@@ -86,7 +86,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
         name: 'assign-audience',
         label: 'Assign an audience',
         tone: 'neutral',
-        // One at a time: marking many events at once is how one of them reaches whom it must not.
+        // One at a time: marking many events at once is how one of them reaches the wrong receiver.
         on: 'record',
         confirm: 'What waits for it is sent to this audience and cannot be called back. An audience is assigned once.',
         confirmLabel: 'Assign',

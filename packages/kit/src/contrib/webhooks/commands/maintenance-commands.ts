@@ -87,7 +87,7 @@ interface AudienceChoice {
 function addAssignAudience(command: CommanderCommand, context: Context): void {
   command
     .command('assign-audience')
-    .description('say whom an event from before audiences is for, one event at a time; what waits for it becomes due')
+    .description('assign the audience of an event from before audiences, one event at a time; its deliveries become due')
     .requiredOption('--event-id <id>', 'the event')
     .option('--owner <id>', 'personal endpoints of this owner; with --tenant-key, the ones within the tenant')
     .option('--tenant-key <key>', 'endpoints of this tenant')

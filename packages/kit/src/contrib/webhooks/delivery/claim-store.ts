@@ -75,7 +75,7 @@ from ${WITHOUT_SYNC}`;
 // The rows that are looked at are locked first, skipping what other workers look at, so that workers neither wait for one
 // another nor meet. Of these, the free slots take up to the free share of each endpoint. The chosen are an array of places, which is
 // read as such: a join may read the whole table. How many are looked at is written into the statement: as a parameter it would be
-// unknown to a plan that is made once, and PostgreSQL would plan every claim anew, which takes as long as the claim.
+// unknown to a plan that is made once, and PostgreSQL would plan every claim again, which takes as long as the claim.
 const claimDuePostgres = (seen: number): string => `with due as (
   select ctid as place_of, endpoint_id, next_attempt_at from webhook_deliveries where ${DUE} and next_attempt_at >= $7
   order by next_attempt_at limit ${seen} for update skip locked

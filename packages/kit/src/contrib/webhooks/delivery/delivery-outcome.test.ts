@@ -157,7 +157,7 @@ describe('disabling the endpoint', () => {
     expect(decide(response(500), 0, healthy, { disableAfterMs: 0 }).disable).toBe('continuous_failure');
   });
 
-  test('a success in between starts the count anew', () => {
+  test('a success in between resets the count', () => {
     const { health } = decide(response(200), 0, ago(4 * DAY_MS));
     expect(decide(response(500), 0, health ?? ago(0)).health).toEqual({ failingSince: now, consecutiveFailures: 1 });
   });

@@ -14,7 +14,7 @@ export type FailureReason =
   | 'secret_unavailable'
   | 'payload';
 
-/** What came of one attempt. `refused` means that nothing was sent. */
+/** The result of one attempt. `refused` means that nothing was sent. */
 export type AttemptResult =
   | { readonly kind: 'response'; readonly status: number; readonly retryAfter: string | null }
   | {

@@ -9,7 +9,7 @@ export interface Granted {
   readonly nextAt: Date;
 }
 
-/** A row that somebody else has locked is asked again after this long. */
+/** A row that another transaction has locked is asked again after this long. */
 const LOCKED_MS = 250;
 
 /**

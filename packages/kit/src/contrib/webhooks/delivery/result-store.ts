@@ -1,9 +1,9 @@
-// SQL of the worker: writing down what came of its claims.
+// SQL of the worker: writing the results of its claims.
 import type { Db } from '../../../db/db.ts';
 import type { Claim } from './claim-store.ts';
 import type { WebhookDelivery } from '../store.ts';
 
-/** What came of a claim, as the database stores it. What is left out is null there: most results leave most of it out. */
+/** The result of a claim, as the database stores it. What is left out is null there: most results leave most of it out. */
 export interface Finalised {
   readonly id: string;
   readonly token: string;
@@ -33,7 +33,7 @@ const OUTCOME = `status = case when r.status = 'pending' and not p.is_active the
 const ATTEMPT_COLUMNS = 'delivery_id, id, started_at, duration_ms, status_code, failure_reason, error, response_excerpt, worker';
 const ATTEMPT_VALUES = 'r.id, r.attempt_id, r.started_at, r.duration_ms, r.status_code, r.reason, r.error, r.excerpt, $2';
 
-/** A row that somebody else has locked holds a statement up no longer than this; then the others are written without it. */
+/** A row that another transaction has locked holds a statement up no longer than this; then the others are written without it. */
 const LOCK_PATIENCE = `(select set_config('lock_timeout', '250ms', true)) as patience`;
 const LOCK_TIMEOUT = '55P03';
 

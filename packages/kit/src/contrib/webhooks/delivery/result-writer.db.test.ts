@@ -37,7 +37,7 @@ describeOutbox('writing results', (outbox) => {
     expect(writer.summary.succeeded).toBe(450);
   });
 
-  test('a row that somebody else has locked holds up neither the other results nor a stop, and is written when it is free', async ({
+  test('a row that another transaction has locked holds up neither the other results nor a stop, and is written when it is free', async ({
     skip,
   }) => {
     const { db, owner, endpoint, clock } = outbox;

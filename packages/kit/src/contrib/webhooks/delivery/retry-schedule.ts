@@ -15,7 +15,7 @@ export const DEFAULT_SCHEDULE: RetrySchedule = Object.freeze([
   10 * HOUR,
 ]);
 
-/** A receiver may ask for a longer pause, but not park a delivery for ever. */
+/** A receiver may ask for a longer pause, but not park a delivery forever. */
 export const RETRY_AFTER_SECONDS_MAX = 24 * HOUR;
 
 /** Deliveries that failed together would otherwise all return together. Upward only: the schedule stays a promise of "not before". */
