@@ -88,8 +88,7 @@ async function compare(context: BenchmarkContext, database: Database, connection
         connections,
       );
       // Everybody inserts into short tables.
-      await database.query('truncate business_rows, hand_events, webhook_events cascade');
-      await database.query('delete from webhook_deliveries');
+      await database.query('truncate business_rows, hand_events, webhook_events, webhook_deliveries cascade');
       await database.query('truncate graphile_worker._private_jobs');
       return rate;
     },

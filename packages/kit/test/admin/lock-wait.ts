@@ -6,11 +6,13 @@ export async function untilSomebodyWaits(tx: Db): Promise<void> {
   if (tx.dialect === 'sqlite') return;
   await vi.waitFor(
     async () => {
+      // Without it a transaction sees the activity as it was when it looked first.
+      await tx.query('select pg_stat_clear_snapshot()');
       const waiting = await tx.query(
         `select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );
       if (waiting.length === 0) throw new Error('Nobody waits for a lock.');
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
 }

@@ -143,8 +143,9 @@ export const webhookDeliveries = model(
   'webhook_deliveries',
   {
     id: t.uuidv7().pk(),
-    event_id: t.ref(() => webhookEvents, { onDelete: 'cascade' }),
-    endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
+    /** No foreign keys: the statements that write a delivery lock what it refers to, and triggers remove deliveries with it. */
+    event_id: t.uuid(),
+    endpoint_id: t.uuid(),
     event_type: t.text(EVENT_TYPE_LENGTH_MAX),
     status: t.enum(DELIVERY_STATUSES).dbDefault('pending'),
     /** Attempts made from the current retry budget; a manual retry starts at 0 again. */

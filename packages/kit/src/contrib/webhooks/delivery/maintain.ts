@@ -4,6 +4,7 @@ import {
   countSecrets,
   findReplayable,
   pruneEvents,
+  pruneOrphans,
   prunePeriods,
   readSecrets,
   replaceStored,
@@ -28,6 +29,8 @@ export async function prune(db: Database, before: Date, limit: number): Promise<
     removed += batch;
   }
   await prunePeriods(db, before, BATCH);
+  // Where finished events are left, their deliveries would all be looked at.
+  if (removed < limit) await pruneOrphans(db, before, BATCH);
   return removed;
 }
 

@@ -108,6 +108,24 @@ export async function pruneEvents(tx: Db, before: Date, limit: number): Promise<
   return (await tx.execute(`delete from webhook_events where ${condition}`, [parameter])).count;
 }
 
+/**
+ * Removes deliveries of events from before a time whose event or endpoint is gone. The only way to one is a transaction above READ COMMITTED that
+ * deletes an endpoint (or an event) to which another has published (or recovered) since it began: its trigger does not see that delivery.
+ */
+export async function pruneOrphans(db: Db, before: Date, limit: number): Promise<void> {
+  for (const [table, column] of [
+    ['webhook_events', 'event_id'],
+    ['webhook_endpoints', 'endpoint_id'],
+  ]) {
+    const orphans = `select d.id from webhook_deliveries d
+      where d.id < $1 and not exists (select 1 from ${table} r where r.id = d.${column}) order by d.id limit $2`;
+    for (;;) {
+      const { count } = await db.execute(`delete from webhook_deliveries where id in (${orphans})`, [endIdBefore(before), limit]);
+      if (count < limit) break;
+    }
+  }
+}
+
 /** Removes subscription periods that ended before a time: recovering from before then finds no events any more. */
 export async function prunePeriods(db: Db, before: Date, limit: number): Promise<void> {
   const chosen = `select endpoint_id, pattern, tenant_key, owner_id, started_at from webhook_subscription_periods

@@ -1,6 +1,7 @@
 // SQL of the management routes. Everything about endpoints starts from their owner and tenant.
 import type { Db } from '../../../db/db.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
+import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
 
@@ -107,6 +108,17 @@ export async function findDeliveryOf(db: Db, endpointId: string, id: string): Pr
   return row ?? null;
 }
 
+const insertFor = (values: string, lock: string): string =>
+  `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, created_at)
+   select ${values} from webhook_endpoints p where p.id = $3 ${lock} returning *`;
+const INSERT_FOR = {
+  postgres: insertFor(
+    `cast($1 as uuid), cast($2 as uuid), p.id, cast($4 as text), 'pending', 0, cast($5 as timestamptz), cast($5 as timestamptz)`,
+    'for key share',
+  ),
+  sqlite: insertFor(`$1, $2, p.id, $4, 'pending', 0, $5, $5`, ''),
+};
+
 /** An event for this endpoint alone, whatever it subscribes to, and its delivery, due at once. */
 export async function insertEventFor(
   tx: Db,
@@ -120,12 +132,8 @@ export async function insertEventFor(
     'insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key) values ($1, $2, $3, $4, $5, $6, $7)',
     [id, type, data, timestamp, tenant_key === '' ? 'owner' : 'owner_in_tenant', owner_id, tenant_key],
   );
-  const [delivery] = await tx.query<WebhookDelivery>(
-    `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, created_at)
-     values ($1, $2, $3, $4, 'pending', 0, $5, $5) returning *`,
-    [deliveryId, id, endpoint.id, type, timestamp],
-  );
-  if (delivery === undefined) throw new Error('the insert returned no row');
+  const [delivery] = await tx.query<WebhookDelivery>(INSERT_FOR[tx.dialect], [deliveryId, id, endpoint.id, type, timestamp]);
+  if (delivery === undefined) throw webhookErrors.endpoint_not_found();
   return delivery;
 }
 
@@ -167,6 +175,7 @@ const MISSED_EVENTS = `from webhook_endpoints p cross join webhook_events e
     and ${subscribes('webhook_subscription_periods', 't')} and t.started_at <= e.timestamp and (t.ended_at is null or t.ended_at > e.timestamp))
     and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.endpoint_id = p.id)`;
 
+// Endpoint and events stay until the transaction ends, as with a foreign key: a delivery never outlives either.
 function missedStatement(dialect: Db['dialect']): string {
   const at = dialect === 'postgres' ? 'cast($4 as timestamptz)' : '$4';
   const id =
@@ -176,7 +185,7 @@ function missedStatement(dialect: Db['dialect']): string {
   return `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)
   select ${id}, e.id, p.id, e.type, 'pending', 0, ${at}, e.ordering_key, e.timestamp
   ${MISSED_EVENTS}
-  order by e.id limit $5
+  order by e.id limit $5${dialect === 'postgres' ? ' for key share of p, e' : ''}
   on conflict (event_id, endpoint_id) do nothing`;
 }
 

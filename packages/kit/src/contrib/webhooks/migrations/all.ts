@@ -6,6 +6,17 @@ import { failedOfEndpoint } from './0005_failed_of_endpoint.ts';
 import { endpointSettings } from './0006_endpoint_settings.ts';
 import { counters } from './0007_counters.ts';
 import { traceparent } from './0008_traceparent.ts';
+import { deliveryReferences } from './0009_delivery_references.ts';
 
 /** In order. Released ones are never edited. */
-export const webhookMigrations = [initial, operators, dueOfEndpoint, attempts, failedOfEndpoint, endpointSettings, counters, traceparent];
+export const webhookMigrations = [
+  initial,
+  operators,
+  dueOfEndpoint,
+  attempts,
+  failedOfEndpoint,
+  endpointSettings,
+  counters,
+  traceparent,
+  deliveryReferences,
+];

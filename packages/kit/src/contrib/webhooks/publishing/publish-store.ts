@@ -32,11 +32,11 @@ export interface WrittenEvent {
 }
 
 /** Membership is asked of the endpoint as well as of its subscription: a row that is out of step may miss an event, never leak one. */
-const REACHED: Readonly<Record<Audience['kind'], string>> = {
-  owner: `s.tenant_key = '' and s.owner_id = $5 and p.tenant_key = '' and p.owner_id = $5`,
-  owner_in_tenant: 's.tenant_key = $6 and s.owner_id = $5 and p.tenant_key = $6 and p.owner_id = $5',
-  tenant: 's.tenant_key = $6 and p.tenant_key = $6',
-  broadcast: 'true',
+const REACHED: Readonly<Record<Audience['kind'], { readonly subscription: string; readonly endpoint: string }>> = {
+  owner: { subscription: `s.tenant_key = '' and s.owner_id = $5`, endpoint: `p.tenant_key = '' and p.owner_id = $5` },
+  owner_in_tenant: { subscription: 's.tenant_key = $6 and s.owner_id = $5', endpoint: 'p.tenant_key = $6 and p.owner_id = $5' },
+  tenant: { subscription: 's.tenant_key = $6', endpoint: 'p.tenant_key = $6' },
+  broadcast: { subscription: 'true', endpoint: 'true' },
 };
 
 const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key, traceparent)`;
@@ -49,36 +49,80 @@ const DELIVERY_ID: Readonly<Record<Dialect, string>> = {
   sqlite: `substr($1, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`,
 };
 
-function matching(kind: Audience['kind'], patterns: string): string {
-  return `select distinct s.endpoint_id from webhook_subscriptions s join webhook_endpoints p on p.id = s.endpoint_id
-    where s.pattern ${patterns} and ${REACHED[kind]} and p.is_active`;
+// An endpoint is locked as a foreign key would lock it, once: it cannot be deleted before this transaction ends, and one that was deleted while
+// the statement waited for the lock is left out. SQLite has one writer.
+const KEPT: Readonly<Record<Dialect, string>> = { postgres: 'for key share of p', sqlite: '' };
+
+// As an array, because PostgreSQL may compare every endpoint with every subscription where it expects one of each (17 ms for 100).
+const ONE_OF: Readonly<Record<Dialect, (query: string) => string>> = {
+  postgres: (query) => `= any(array(${query}))`,
+  sqlite: (query) => `in (${query})`,
+};
+
+function matching(dialect: Dialect, kind: Audience['kind'], patterns: string): string {
+  const { subscription, endpoint } = REACHED[kind];
+  const subscribed = `select s.endpoint_id from webhook_subscriptions s where s.pattern ${patterns} and ${subscription}`;
+  return `select p.id from webhook_endpoints p where p.is_active and ${endpoint} and p.id ${ONE_OF[dialect](subscribed)} ${KEPT[dialect]}`;
 }
 
-// One statement and so one round trip: the event, its deliveries, and the notification that the commit sends.
-function publishPostgres(kind: Audience['kind'], isOpen: string): string {
+/** The variants of a statement on PostgreSQL: of a transaction that is known to be open or checks it, with the notification of workers or without. */
+interface Variant {
+  readonly isOpen: string;
+  readonly notifies: boolean;
+}
+
+interface Variants<V> {
+  readonly known: V;
+  readonly knownNotifying: V;
+  readonly guarded: V;
+  readonly guardedNotifying: V;
+}
+
+function variants<V>(mark: string, make: (variant: Variant) => V): Variants<V> {
+  const guard = transactionIsOpen('postgres', mark);
+  return {
+    known: make({ isOpen: 'true', notifies: false }),
+    knownNotifying: make({ isOpen: 'true', notifies: true }),
+    guarded: make({ isOpen: guard, notifies: false }),
+    guardedNotifying: make({ isOpen: guard, notifies: true }),
+  };
+}
+
+function variantFor<V>(tx: SqlExecutor, of: Variants<V>): V {
+  const notifies = !wakesAfterCommit(tx);
+  if (tx.isTransaction === true) return notifies ? of.knownNotifying : of.known;
+  return notifies ? of.guardedNotifying : of.guarded;
+}
+
+/** Whether `publish` wakes the workers after the commit. Else the commit does, which on PostgreSQL lets such transactions commit one at a time. */
+function wakesAfterCommit(tx: SqlExecutor): boolean {
+  return tx.afterCommit !== undefined && tx.database !== undefined;
+}
+
+// One statement and so one round trip: the event, its deliveries and, where nobody can do it after the commit, the notification of workers.
+function publishPostgres(kind: Audience['kind'], { isOpen, notifies }: Variant): string {
+  const notified = notifies ? `,\n  case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified` : '';
   return `with event as (
   ${INSERT_EVENT}
   select cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text), cast($10 as text)
   where ${isOpen} ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
-  select ${DELIVERY_ID.postgres}, e.id, m.endpoint_id, cast($2 as text), 'pending', 0, cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)
-  from event e cross join (${matching(kind, '= any(cast($9 as text[]))')}) m
+  select ${DELIVERY_ID.postgres}, e.id, m.id, cast($2 as text), 'pending', 0, cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)
+  from event e cross join (${matching('postgres', kind, '= any(cast($9 as text[]))')}) m
   returning 1
 ), written as (select (select count(*) from event) as events, (select count(*) from delivery) as deliveries)
-select cast(events as integer) as events, cast(deliveries as integer) as deliveries, ${isOpen} as open,
-  case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified
+select cast(events as integer) as events, cast(deliveries as integer) as deliveries, ${isOpen} as open${notified}
 from written`;
 }
 
-const PUBLISH_POSTGRES = byAudience((kind) => publishPostgres(kind, 'true'));
-const PUBLISH_POSTGRES_GUARDED = byAudience((kind) => publishPostgres(kind, transactionIsOpen('postgres', 'cast($11 as text)')));
+const PUBLISH_POSTGRES = variants('cast($11 as text)', (variant) => byAudience((kind) => publishPostgres(kind, variant)));
 
 const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({
   event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8, $9 where ${isOpen} ${ON_REUSED_KEY} returning id`,
   deliveries: `${INSERT_DELIVERIES}
-  select ${DELIVERY_ID.sqlite}, $1, m.endpoint_id, $2, 'pending', 0, $4, $3, $4
-  from (${matching(kind, 'in (select value from json_each($7))')}) m
+  select ${DELIVERY_ID.sqlite}, $1, m.id, $2, 'pending', 0, $4, $3, $4
+  from (${matching('sqlite', kind, 'in (select value from json_each($7))')}) m
   where ${isOpen} returning 1 as one`,
 });
 
@@ -95,7 +139,7 @@ function byAudience<V>(make: (kind: Audience['kind']) => V): Readonly<Record<Aud
  */
 export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
   const isKnownOpen = tx.isTransaction === true;
-  if (tx.dialect === 'postgres') return yield* writeToPostgres(event, patterns, isKnownOpen);
+  if (tx.dialect === 'postgres') return yield* writeToPostgres(tx, event, patterns);
   if (isKnownOpen) return yield* writeToSqlite(PUBLISH_SQLITE[event.audience.kind], event, patterns);
   yield* markTransaction('sqlite', event.id);
   const written = yield* writeToSqlite(PUBLISH_SQLITE_GUARDED[event.audience.kind], event, patterns);
@@ -103,7 +147,8 @@ export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly
   return written;
 }
 
-function* writeToPostgres(event: NewEvent, patterns: readonly string[], isKnownOpen: boolean): SqlSteps<WrittenEvent> {
+function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+  const isKnownOpen = tx.isTransaction === true;
   const { id, type, data, audience, orderingKey, idempotencyKey, traceparent } = event;
   const { owner, tenant } = audienceColumns(audience);
   const timestamp = event.timestamp.toISOString();
@@ -120,7 +165,7 @@ function* writeToPostgres(event: NewEvent, patterns: readonly string[], isKnownO
     traceparent,
   ];
   const write = function* (): SqlSteps<{ readonly events: number; readonly deliveries: number; readonly open: boolean } | undefined> {
-    const statement = isKnownOpen ? PUBLISH_POSTGRES[audience.kind] : PUBLISH_POSTGRES_GUARDED[audience.kind];
+    const statement = variantFor(tx, PUBLISH_POSTGRES)[audience.kind];
     const [row] = (yield [statement, isKnownOpen ? parameters : [...parameters, id]]) as {
       events: number;
       deliveries: number;
@@ -187,7 +232,8 @@ function matchingMany(patterns: string): string {
 
 const MEMBER = `p.is_active and (i.audience = 'broadcast' or (p.tenant_key = i.tenant and (i.audience = 'tenant' or p.owner_id = i.owner)))`;
 
-function publishManyPostgres(isOpen: string): string {
+function publishManyPostgres({ isOpen, notifies }: Variant): string {
+  const notified = notifies ? `, notified as (select pg_notify('${WAKE_CHANNEL}', '') from (select 1 from delivery limit 1) d)` : '';
   const columns = MANY_COLUMNS.map((name) => `${name} ${MANY_TYPES[name] ?? 'text'}`).join(', ');
   return `with input as (select * from json_to_recordset(cast($1 as json)) as i(${columns}, patterns text[])), event as (
   ${INSERT_EVENT}
@@ -195,19 +241,18 @@ function publishManyPostgres(isOpen: string): string {
   from input i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
-  select cast(left(cast(i.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid), i.id, p.id, i.type, 'pending', 0,
-    i.timestamp, i.ordering_key, i.timestamp
-  from event e join input i on i.id = e.id cross join lateral (${matchingMany('= any(i.patterns)')}) m
-  join webhook_endpoints p on p.id = m.endpoint_id and ${MEMBER}
+  select ${DELIVERY_ID.postgres.replace('$1', 'i.id')}, i.id, m.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
+  from event e join input i on i.id = e.id cross join lateral (
+    select p.id from webhook_endpoints p where ${MEMBER} and p.id ${ONE_OF.postgres(matchingMany('= any(i.patterns)'))} ${KEPT.postgres}
+  ) m
   returning event_id
-), notified as (select pg_notify('${WAKE_CHANNEL}', '') from (select 1 from delivery limit 1) d)
+)${notified}
 select cast(i.place as integer) as place, e.id is not null as created, cast(count(d.event_id) as integer) as deliveries,
-  ${isOpen} as open, (select count(*) from notified) as notified
+  ${isOpen} as open${notifies ? ', (select count(*) from notified) as notified' : ''}
 from input i left join event e on e.id = i.id left join delivery d on d.event_id = i.id group by i.place, e.id order by i.place`;
 }
 
-const PUBLISH_MANY_POSTGRES = publishManyPostgres('true');
-const PUBLISH_MANY_POSTGRES_GUARDED = publishManyPostgres(transactionIsOpen('postgres', 'cast($2 as text)'));
+const PUBLISH_MANY_POSTGRES = variants('cast($2 as text)', publishManyPostgres);
 
 const MANY_SQLITE = `(select ${[...MANY_COLUMNS, 'patterns'].map((name) => `value ->> '${name}' as ${name}`).join(', ')} from json_each($1))`;
 const publishManySqlite = (isOpen: string) => ({
@@ -230,7 +275,7 @@ const PUBLISH_MANY_SQLITE_GUARDED = publishManySqlite(transactionIsOpen('sqlite'
 export function* writeEvents(tx: SqlExecutor, events: readonly EventWithPatterns[]): SqlSteps<WrittenEvent[]> {
   const isKnownOpen = tx.isTransaction === true;
   const document = JSON.stringify(events.map(manyRow));
-  if (tx.dialect === 'postgres') return yield* writeManyToPostgres(document, isKnownOpen, events[0]?.event.id ?? '');
+  if (tx.dialect === 'postgres') return yield* writeManyToPostgres(tx, document, events[0]?.event.id ?? '');
   if (isKnownOpen) return yield* writeManyToSqlite(PUBLISH_MANY_SQLITE, document, events);
   yield* markTransaction('sqlite', '');
   const written = yield* writeManyToSqlite(PUBLISH_MANY_SQLITE_GUARDED, document, events);
@@ -249,9 +294,9 @@ function manyRow({ event, patterns }: EventWithPatterns, place: number): object 
   return { ...row, traceparent, patterns };
 }
 
-function* writeManyToPostgres(document: string, isKnownOpen: boolean, mark: string): SqlSteps<WrittenEvent[]> {
-  const statement = isKnownOpen ? PUBLISH_MANY_POSTGRES : PUBLISH_MANY_POSTGRES_GUARDED;
-  const parameters = isKnownOpen ? [document] : [document, mark];
+function* writeManyToPostgres(tx: SqlExecutor, document: string, mark: string): SqlSteps<WrittenEvent[]> {
+  const statement = variantFor(tx, PUBLISH_MANY_POSTGRES);
+  const parameters = tx.isTransaction === true ? [document] : [document, mark];
   type ManyRow = WrittenEvent & { readonly open: boolean };
   let rows = (yield [statement, parameters]) as ManyRow[];
   if (rows[0]?.open === false) {

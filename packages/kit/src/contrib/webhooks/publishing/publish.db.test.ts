@@ -1,11 +1,12 @@
-import { describe, expect, test } from 'vitest';
-import { countQueries, openDatabase } from '../../../db/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { countQueries, openDatabase, type Db } from '../../../db/index.ts';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
 import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
 import { PublishRefused } from '../errors.ts';
 import { publish, publishMany } from './publish.ts';
+import { WAKE_CHANNEL } from './publish-store.ts';
 import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
 import { changeEndpoint, findEvent } from '../store.ts';
 import { useWebhooks, unbindWebhooks } from '../webhooks.ts';
@@ -205,6 +206,33 @@ describeOutbox('publish', (outbox) => {
       expect(result.deliveries).toBe(targets);
       expect(count).toBe(tx.dialect === 'postgres' ? 1 : 2);
     });
+  });
+
+  test('workers are woken after the commit and by no statement of the transaction, which would let transactions commit one at a time', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const woken = vi.fn();
+    const stop = await database.db.listen(WAKE_CHANNEL, woken);
+    const publishing = async (tx: Db) => {
+      await publish(tx, 'order.paid', {}, { owner: mine });
+      const event = { type: 'order.paid', data: {}, owner: mine };
+      await publishMany(tx, [event, event]);
+    };
+    const failing = database.db.transaction(async (tx) => {
+      await publishing(tx);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    const { queries } = await countQueries(() =>
+      database.db.transaction(async (tx) => {
+        await publishing(tx);
+        expect(woken).not.toHaveBeenCalled();
+      }),
+    );
+    expect(queries.length).toBeGreaterThan(1);
+    expect(queries.filter(({ sql }) => /notify/i.test(sql))).toEqual([]);
+    await vi.waitFor(() => expect(woken).toHaveBeenCalled(), { timeout: 30_000 });
+    await stop();
   });
 
   test('an endpoint with several matching patterns gets the event once', async () => {

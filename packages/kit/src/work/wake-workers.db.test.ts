@@ -1,0 +1,39 @@
+import { expect, test, vi } from 'vitest';
+import { describeDatabases } from '../testing/databases.ts';
+import { wakeWorkers } from './wake-workers.ts';
+
+describeDatabases('wakeWorkers', (database) => {
+  test('listeners are told at once, and of a burst only twice: at its beginning and after its end', async () => {
+    let heard = 0;
+    const stop = await database.db.listen('kit_test_burst', () => (heard += 1));
+    for (let n = 0; n < 1000; n++) wakeWorkers(database.db, 'kit_test_burst');
+    await vi.waitFor(() => expect(heard).toBe(2), { timeout: 30_000 });
+    wakeWorkers(database.db, 'kit_test_burst');
+    await vi.waitFor(() => expect(heard).toBe(3), { timeout: 30_000 });
+    await stop();
+  });
+
+  test('channels and databases do not wait for one another', async () => {
+    const heard: string[] = [];
+    const other = await database.open();
+    const stop = [
+      await database.db.listen('kit_test_a', () => heard.push('a')),
+      await database.db.listen('kit_test_b', () => heard.push('b')),
+      await other.listen('kit_test_c', () => heard.push('c')),
+    ];
+    wakeWorkers(database.db, 'kit_test_a');
+    wakeWorkers(database.db, 'kit_test_b');
+    wakeWorkers(other, 'kit_test_c');
+    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['a', 'b', 'c']), { timeout: 30_000 });
+    for (const each of stop) await each();
+  });
+
+  test('a database that was closed meanwhile is no fault', async () => {
+    const closed = await database.open();
+    wakeWorkers(closed, 'kit_test_closed');
+    wakeWorkers(closed, 'kit_test_closed');
+    await closed.close();
+    wakeWorkers(closed, 'kit_test_closed');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+});
