@@ -131,6 +131,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       createUser: (misspelt) => accounts.createUser(nothing, misspelt, nothing),
       deactivateUser: (misspelt) => accounts.deactivateUser(nothing, 'id', misspelt),
       deleteGroup: (misspelt) => accounts.deleteGroup(nothing, 'id', misspelt),
+      deleteUser: (misspelt) => accounts.deleteUser(nothing, 'id', misspelt),
       logIn: (misspelt) => accounts.logIn(nothing, misspelt, nothing, nothing),
       logOut: none,
       removeGroupMember: (misspelt) => accounts.removeGroupMember(nothing, 'id', 'id', misspelt),

@@ -69,7 +69,7 @@ describeDatabases('users in the admin site', (database) => {
       });
     });
 
-    test('users can be neither created, edited nor removed there, and the answer says why', async () => {
+    test('users can be neither created nor edited there, and nobody removes themselves; the answer says why', async () => {
       expect(await site.send(staff, 'POST', 'resources/users', {})).toMatchObject({ status: 409, body: { code: 'not_creatable' } });
       expect(await site.send(staff, 'PATCH', `resources/users/${staff.userId}`, {})).toMatchObject({
         status: 409,
@@ -136,6 +136,22 @@ describeDatabases('users in the admin site', (database) => {
       }
       expect((await site.get(staff, 'session')).status).toBe(200);
       expect((await read(staff.userId)).actions).toEqual([]);
+    });
+
+    test('a user is deleted, with its sessions; not by itself, and a superuser by a superuser only', async () => {
+      const other = await site.browser();
+      expect(await read(other.userId)).toMatchObject({ removable: true });
+      const done = await site.send(staff, 'DELETE', `resources/users/${other.userId}`);
+      expect(done).toMatchObject({ status: 200, body: { message: expect.stringMatching(/ is deleted\.$/) } });
+      expect((await site.get(other, 'session')).status).toBe(401);
+      expect((await auditLog(database.db, { target_id: other.userId })).at(-1)?.action).toBe('user.deleted');
+      const owner = await site.browser({ is_staff: true, is_superuser: true });
+      const second = await site.newUser({ is_staff: true, is_superuser: true });
+      expect(await site.send(staff, 'DELETE', `resources/users/${second.id}`)).toMatchObject({
+        status: 409,
+        body: { code: 'not_removable' },
+      });
+      expect((await site.send(owner, 'DELETE', `resources/users/${second.id}`)).status).toBe(200);
     });
 
     test('only a superuser changes a superuser', async () => {

@@ -1,4 +1,4 @@
-import type { AuditSink } from '../auth/audit-sink.ts';
+import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { GroupDirectory } from '../auth/group-directory.ts';
 import type { Db } from '../db/db.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
@@ -31,7 +31,14 @@ export interface DurableHandlers {
 
 export type GroupChangeListener = (tx: Db, groupId: string) => Promise<void>;
 
-export type UserChangeListener = (tx: Db, userId: string) => Promise<void>;
+/** Who changed the user, and in which request: for the audit entries of what follows. */
+export interface UserChange {
+  readonly by: AuditEntry['actor'];
+  readonly requestId: string | null;
+}
+
+/** A user whom the directory no longer finds was deleted. */
+export type UserChangeListener = (tx: Db, userId: string, change?: UserChange) => Promise<void>;
 
 /** What happened, and its audience: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */
 export interface EventEntry {

@@ -7,7 +7,7 @@ import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
-import { activateUser, changeStaff, deactivateUser, type UserManagement } from './manage-users.ts';
+import { activateUser, changeStaff, deactivateUser, deleteUser, type UserManagement } from './manage-users.ts';
 import { groupsResource } from './group-admin.ts';
 import { groupsOfUser } from './group-store.ts';
 import { countSessionsOf, findUserById, lockUser, type UserRow } from './store.ts';
@@ -53,7 +53,9 @@ function usersResource(): AdminResource {
       refused: 'Users are created where their password can be handed over: `kit user create` on the server, or your own sign-up.',
     },
     editable: false,
-    removable: false,
+    removable: true,
+    removal:
+      'Sessions, memberships, API keys and grants are deleted with the user. Refused while other records refer to the user: deactivate the user instead. This cannot be undone.',
     actions: [
       userAction(activateUser, {
         name: 'activate',
@@ -161,8 +163,16 @@ function usersResource(): AdminResource {
           },
         ],
         actions: actionsOn(user, principal.user),
-        removable: false,
+        removable: user.id !== principal.user.id && (principal.user.is_superuser || !user.is_superuser),
       };
+    },
+    async remove(context, id) {
+      const management = accountsOf(context.db).management(context.principal, context.requestId);
+      const { username } = await context.db.transaction(async (tx) => {
+        await requireChangeable(tx, context, id, true);
+        return deleteUser(tx, id, management);
+      });
+      return { message: `${username} is deleted.` };
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Command as CommanderCommand } from 'commander';
 import type { App } from '../../app/module.ts';
 import type { Command, CommandContext } from '../../app/command.ts';
 import { accountsOf } from './accounts.ts';
-import { activateUser, changePassword, createUser, deactivateUser, publicUser, requireUser } from './manage-users.ts';
+import { activateUser, changePassword, createUser, deactivateUser, deleteUser, publicUser, requireUser } from './manage-users.ts';
 import { generatePassword } from './password-policy.ts';
 import { listUsers, type UserRow } from './store.ts';
 
@@ -14,10 +14,10 @@ interface PasswordChoice {
   readonly password?: boolean;
 }
 
-/** `kit user create|deactivate|activate|password|list`. */
+/** `kit user create|deactivate|activate|delete|password|list`. */
 export const userCommand: Command<App> = {
   name: 'user',
-  summary: 'create, deactivate and list users, set passwords',
+  summary: 'create, deactivate, delete and list users, set passwords',
   configure(command, context) {
     addCreate(command, context);
     addPassword(command, context);
@@ -34,6 +34,14 @@ export const userCommand: Command<App> = {
           show(context, user, `${user.username} ${done}.`);
         });
     }
+    command
+      .command('delete <user>')
+      .description('delete a user with its sessions, memberships, API keys and grants; refused while other rows refer to it')
+      .action(async (login: string) => {
+        const { db } = await context.app();
+        const user = await deleteUser(db, (await requireUser(db, login)).id, accountsOf(db).management(ACTOR));
+        show(context, user, `${user.username} is deleted, with all sessions, memberships, API keys and grants.`);
+      });
     addList(command, context);
   },
 };

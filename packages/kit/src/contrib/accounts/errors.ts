@@ -24,6 +24,11 @@ export const accountErrors = defineErrors('accounts', {
     detail: 'Only a superuser may change a superuser.',
     remedy: 'Have a superuser do it, or use `kit user` on the server.',
   },
+  user_in_use: {
+    status: 409,
+    detail: 'Rows refer to this user.',
+    remedy: 'Delete the rows that `references` names or give them to somebody else, or deactivate the user instead.',
+  },
   weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
 });
 

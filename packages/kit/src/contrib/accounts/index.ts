@@ -17,6 +17,7 @@ export {
   changeStaff,
   createUser,
   deactivateUser,
+  deleteUser,
   type NewUser,
   type UserManagement,
 } from './manage-users.ts';

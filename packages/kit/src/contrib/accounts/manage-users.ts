@@ -10,9 +10,11 @@ import { passwordFault } from './password-policy.ts';
 import { hashPassword, type PasswordCost } from './password.ts';
 import {
   deleteSessionsOf,
+  deleteUserRow,
   findUserById,
   findUserByLogin,
   lockUser,
+  lockUserToDelete,
   insertUser,
   setActive,
   setPasswordHash,
@@ -21,13 +23,15 @@ import {
 } from './store.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
+import { constraintViolation } from '../../db/constraint-violation.ts';
+import { rowsThatKeep } from './user-references.ts';
 
 /** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
 export interface UserManagement {
   readonly clock: Clock;
   readonly passwordCost: PasswordCost;
   readonly audit: AuditSink | null;
-  /** Told in the transaction when a user is activated or deactivated. */
+  /** Called in the transaction when a user is activated, deactivated, deleted, or made staff. */
   readonly userChanges?: readonly UserChangeListener[];
   readonly actor?: AuditEntry['actor'];
   /** The request that asked for the change, for the audit entry. */
@@ -114,8 +118,42 @@ export async function changeStaff(db: Db, id: string, staff: boolean, management
     const action = staff ? 'user.staff_granted' : 'user.staff_removed';
     await record(tx, management, { action, target_id: id, before: { is_staff: before.is_staff }, after: { is_staff: staff } });
     // Keys and caches remember the owner with its flags.
-    for (const tell of management.userChanges ?? []) await tell(tx, id);
+    await tellListeners(tx, id, management);
     return user;
+  });
+}
+
+/**
+ * Deletes a user with its sessions, memberships, API keys and grants, in one transaction. Rows that refer to the user follow their foreign
+ * key: `onDelete: 'cascade'` deletes them, `'set null'` keeps them without the user, and any other refuses the deletion with 409
+ * `user_in_use`. `deactivateUser` shuts a user out and keeps everything.
+ */
+export async function deleteUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
+  refuseUnknownNames('deleteUser()', management, MANAGEMENT);
+  return db.transaction(async (tx) => {
+    const user = isUuid(id) ? await lockUserToDelete(tx, id) : null;
+    if (user === null) throw accountErrors.user_not_found();
+    const kept = await rowsThatKeep(tx, user.id);
+    if (kept.length > 0) throw userInUse(user, kept);
+    const ended = await deleteSessionsOf(tx, user.id);
+    await deleteUserRow(tx, user.id).catch((error: unknown) => {
+      // A row below one that goes along refuses, or one was made meanwhile.
+      throw constraintViolation(error)?.kind === 'restrict' || constraintViolation(error)?.kind === 'foreign_key'
+        ? userInUse(user, [])
+        : error;
+    });
+    const metadata = { logins_ended: ended };
+    await record(tx, management, { action: 'user.deleted', target_id: user.id, before: publicUser(user), after: null, metadata });
+    await tellListeners(tx, user.id, management);
+    return user;
+  });
+}
+
+function userInUse({ username }: UserRow, places: readonly string[]): Error {
+  const where = places.length === 0 ? 'Rows' : `Rows of ${places.join(', ')}`;
+  return accountErrors.user_in_use({
+    detail: `${where} refer to ${username}: delete them or give them to somebody else first, or deactivate the user instead.`,
+    extensions: { references: places },
   });
 }
 
@@ -156,7 +194,7 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
       const action = active ? 'user.activated' : 'user.deactivated';
       const [was, is] = [{ is_active: before.is_active }, { is_active: active }];
       await record(tx, management, { action, target_id: id, before: was, after: is, metadata: { logins_ended: ended } });
-      for (const tell of management.userChanges ?? []) await tell(tx, id);
+      await tellListeners(tx, id, management);
     }
     return user;
   });
@@ -167,6 +205,10 @@ export async function hashNewPassword(password: string, user: Pick<User, 'userna
   const fault = passwordFault(password, user);
   if (fault !== null) throw accountErrors.weak_password({ detail: fault });
   return hashPassword(password, cost);
+}
+
+async function tellListeners(tx: Db, id: string, { userChanges = [], actor, requestId }: UserManagement): Promise<void> {
+  for (const tell of userChanges) await tell(tx, id, { by: actor ?? null, requestId: requestId ?? null });
 }
 
 async function record(

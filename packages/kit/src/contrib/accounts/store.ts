@@ -30,6 +30,18 @@ export async function lockUser(tx: Db, id: string): Promise<UserRow | null> {
   return row ?? null;
 }
 
+/** Nobody can make a row that refers to the user until the transaction ends. */
+export async function lockUserToDelete(tx: Db, id: string): Promise<UserRow | null> {
+  const lock = tx.dialect === 'postgres' ? ' for update' : '';
+  const [row] = await tx.query<UserRow>(`select ${USER} from users where id = $1${lock}`, [id]);
+  return row ?? null;
+}
+
+/** Sessions and memberships go along by their foreign keys. */
+export async function deleteUserRow(tx: Db, id: string): Promise<void> {
+  await tx.query('delete from users where id = $1', [id]);
+}
+
 /** One statement for either kind of login, so an unknown address takes no other path than an unknown name. */
 export async function findUserByLogin(db: Db, login: string): Promise<UserRow | null> {
   const column = isEmailLogin(login) ? 'email' : 'username';

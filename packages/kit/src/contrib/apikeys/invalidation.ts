@@ -1,5 +1,7 @@
+import type { UserChange } from '../../app/registry.ts';
 import type { Database, Db } from '../../db/db.ts';
 import type { KeyCache } from './cache.ts';
+import { deleteKeysOf } from './delete-keys-of.ts';
 import { keyringOf } from './keyring.ts';
 
 /** Every process that caches keys of a database listens here. Payload: `key:<prefix>` or `owner:<id>`. */
@@ -15,9 +17,13 @@ export async function keyChanged(tx: Db, prefix: string): Promise<void> {
   await tx.database.notify(tx, CHANNEL, `key:${prefix}`);
 }
 
-/** The same for a user who was deactivated, deleted or changed. Apps with users of their own call it where they do that. */
-export async function ownerChanged(tx: Db, ownerId: string): Promise<void> {
-  const { cache } = keyringOf(tx);
+/**
+ * The same for a user who was deactivated, deleted or changed. Apps with users of their own call it where they do that. The keys of a user whom
+ * the directory no longer finds are deleted: another user with the same id must not get them.
+ */
+export async function ownerChanged(tx: Db, ownerId: string, change?: UserChange): Promise<void> {
+  const { cache, users } = keyringOf(tx);
+  if ((await users.findById(tx, ownerId)) === null) await deleteKeysOf(tx, ownerId, change);
   tx.afterCommit(() => cache?.dropOwner(ownerId));
   await tx.database.notify(tx, CHANNEL, `owner:${ownerId}`);
 }

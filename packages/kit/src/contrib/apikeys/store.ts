@@ -112,6 +112,13 @@ export async function lockKey(tx: Db, { select, from }: KeyStatements, id: strin
   return row === undefined ? null : toApiKey(row);
 }
 
+/** Deletes all keys of an owner and returns them as they were. */
+export async function deleteKeys(tx: Db, { select, from }: KeyStatements, ownerId: string): Promise<ApiKey[]> {
+  const rows = await tx.query<KeyRow>(`${select} ${from} where k.owner_id = $1 order by k.id`, [ownerId]);
+  await tx.query('delete from api_keys where owner_id = $1', [ownerId]);
+  return rows.map(toApiKey);
+}
+
 /** An owner as the users' table knows it. */
 export interface LockedOwner {
   /** As it is stored there: a UUID may be given in upper case, a number with leading zeros. */

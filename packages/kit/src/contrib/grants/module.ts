@@ -1,4 +1,5 @@
 import type { App, Module } from '../../app/module.ts';
+import type { UserChange } from '../../app/registry.ts';
 import type { GroupDirectory } from '../../auth/group-directory.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Database, Db } from '../../db/db.ts';
@@ -23,7 +24,7 @@ export interface ObjectGrantsOptions {
   readonly objects: readonly ObjectActions[];
   /** Who is in which group; what the accounts module, or another one, provides unless given. */
   readonly groups?: GroupDirectory;
-  /** Whether a user belongs to a tenant: grants to users of other tenants are then refused. Without it only groups are checked. */
+  /** Whether a user belongs to a tenant: grants to users of other tenants are refused. Required when objects have tenants. */
   readonly isInTenant?: (db: Db, user: User, tenantKey: string) => boolean | Promise<boolean>;
 }
 
@@ -48,7 +49,12 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
     commands: [grantsCommand],
     admin: grantsAdmin(() => targets),
     provides: () => ({ userChanges: [forgetUser], groupChanges: [forgetGroup] }),
-    checks: [{ name: 'object_grants', run: (app) => [...options.objects.flatMap((each) => each.faults()), ...routeFaults(app)] }],
+    checks: [
+      {
+        name: 'object_grants',
+        run: (app) => [...options.objects.flatMap((each) => each.faults()), ...tenantFaults(options), ...routeFaults(app)],
+      },
+    ],
     install(app) {
       for (const { name, model, options: declared } of resourcesOf(app)) {
         const declaration = objects.get(model.name);
@@ -77,23 +83,36 @@ export function objectGrants(options: ObjectGrantsOptions): Module {
 }
 
 /** A user that is gone has no grants. Called when users are activated and deactivated, too: those keep theirs. */
-async function forgetUser(tx: Db, userId: string): Promise<void> {
+async function forgetUser(tx: Db, userId: string, change?: UserChange): Promise<void> {
   const { users } = grantsState.of(tx);
   if (users === null || (await users.findById(tx, userId)) !== null) return;
-  await forget(tx, userSubject(userId));
+  await forget(tx, userSubject(userId), change);
 }
 
 async function forgetGroup(tx: Db, groupId: string): Promise<void> {
   await forget(tx, `group:${groupId}`);
 }
 
-async function forget(tx: Db, subject: string): Promise<void> {
+async function forget(tx: Db, subject: string, change?: UserChange): Promise<void> {
   const removed = await deleteGrantsOf(tx, subject);
   await recordGrants(
     tx,
     removed.map((before) => ({ before, after: null })),
-    { by: 'grants' },
+    { by: change?.by ?? 'grants', requestId: change?.requestId },
   );
+}
+
+/** Only the application knows which users belong to a tenant. */
+function tenantFaults({ objects, isInTenant }: ObjectGrantsOptions): Fault[] {
+  const [first] = objects.filter(({ tenant, backend }) => tenant !== undefined && backend === undefined);
+  if (first === undefined || isInTenant !== undefined) return [];
+  return [
+    {
+      id: 'E024',
+      message: `objectGrants(): "${first.type}" has a tenant, and isInTenant is missing: an object could be granted to a user of another tenant.`,
+      hint: 'Give isInTenant: (db, user, tenantKey) => boolean; () => true says that every user belongs to every tenant.',
+    },
+  ];
 }
 
 interface DeclaredResource {

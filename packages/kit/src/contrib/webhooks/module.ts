@@ -11,6 +11,7 @@ import { openApiWebhooks } from './publishing/event-type.ts';
 import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
+import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
 import { bindWebhooks, unbindWebhooks } from './webhooks.ts';
 import { webhookMetrics, type WebhookMetrics } from './delivery/webhook-metrics.ts';
 import type { DeliveryWorker } from './delivery/worker.ts';
@@ -34,7 +35,16 @@ export function webhooks(options: WebhookOptions = {}): Module {
     openApiWebhooks: openApiWebhooks(given.eventTypes),
     commands: [webhooksCommand],
     admin: webhooksAdmin(given.databases, () => users),
-    provides: () => ({ events: { publish: publishMany, databases: given.databases } }),
+    provides: () => ({
+      events: { publish: publishMany, databases: given.databases },
+      userChanges: [
+        // Whoever is gone must not go on receiving events of the tenant. Owners that are no users are not told about here.
+        async (tx, userId, change) => {
+          if (users !== null && bound.includes(tx.database) && (await users.findById(tx, userId)) === null)
+            await deleteEndpointsOf(tx, userId, change);
+        },
+      ],
+    }),
     metrics(registry) {
       metrics = webhookMetrics(registry, () => bound);
     },
