@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts';
 import type { Where } from '../db/where/where.ts';
 import { asCaller, operationsOf, type ProgramCaller } from './crud-of.ts';
 import { limits } from './limits.ts';
+import { narrowWhole } from './list.ts';
 import type { AsCaller, Operations } from './operations.ts';
 import type { RowState } from './policy.ts';
 import type { TransitionRule } from './transition-rule.ts';
@@ -44,8 +45,11 @@ export class AdminAccess {
   /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
   condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
     return this.#as('list', async (request) => {
-      const { compiled } = await this.#operations.policy.scope(request, rows);
-      return compiled.constant ?? compiled.append(dialect, alias, parameters);
+      const { policy } = this.#operations;
+      const { compiled } = await policy.scope(request, rows);
+      if (compiled.constant !== undefined) return compiled.constant;
+      const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
+      return [...whole, compiled].map((each) => each.append(dialect, alias, parameters)).join(' and ');
     });
   }
 

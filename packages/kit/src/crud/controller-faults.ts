@@ -310,8 +310,10 @@ class ControllerFaults {
     const { policy, options, input } = this.#operations;
     const by = options.import?.by;
     if (by === undefined) return;
-    const { tenant } = policy.options;
-    const scoping = new Set([tenant as string | undefined, policy.owner?.column, this.#operations.parent?.edge.column]);
+    const { tenant, access } = policy.options;
+    // Callers with grants see rows of several owners.
+    const owner = access === undefined ? policy.owner?.column : undefined;
+    const scoping = new Set([tenant as string | undefined, owner, this.#operations.parent?.edge.column]);
     const isUniqueWithin = policy.model.table.indexes.some(
       ({ columns, unique }) => unique && columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
     );

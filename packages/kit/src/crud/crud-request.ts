@@ -18,6 +18,8 @@ export interface Visibility {
 export interface Scope {
   readonly where: Where | boolean;
   readonly compiled: CompiledWhere;
+  /** The access of the resource decides about the rows: it may find them sooner. */
+  readonly byAccess?: boolean;
 }
 
 /** The rows a write may reach: those the caller sees, and those among them that its action is allowed on. */

@@ -12,7 +12,7 @@ import { csvColumns, csvHeader, csvWriter } from './csv-text.ts';
 import { crudErrors } from './errors.ts';
 import { ExportStream } from './export-stream.ts';
 import { limits } from './limits.ts';
-import { conditions, keysetFor, unitFor } from './list.ts';
+import { conditions, keysetFor, narrowWhole, unitFor } from './list.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { presentRows, streamRows, type Selection } from './read.ts';
@@ -70,7 +70,7 @@ export class Exporter {
     const shape = access.shape(visibilityOf, list, 1);
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
-    const where = await conditions(request, policy, list.where, fixed);
+    const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, list.where, fixed))];
     await this.#refuseTooLarge(db, request, where);
     const unit = unitFor(shape, []);
     const orderBy = keysetFor(policy, list.ordering).orderSql(db.dialect);

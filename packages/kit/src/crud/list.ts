@@ -91,12 +91,11 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
           },
         }),
   };
-  const narrowed = await narrow(db, request, policy, {
+  const found = await selectPage(db, request, policy, selection, {
     limit: list.limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, backwards, from?.position[0]),
   });
-  const found = await selectPage(db, request, selection, narrowed, list.limit + 1);
   const hasMore = found.length > list.limit;
   const kept = hasMore ? found.slice(0, list.limit) : found;
   const rows = backwards ? kept.toReversed() : kept;
@@ -137,12 +136,11 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
     isFreeForm: context.isFreeForm,
     rows: list.isDeleted ? 'deleted' : 'live',
   };
-  const narrowed = await narrow(db, request, policy, {
+  const found = await selectPage(db, request, policy, selection, {
     limit: offset + limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, false, undefined),
   });
-  const found = await selectPage(db, request, selection, narrowed, limit + 1);
   const hasMore = found.length > limit;
   const rows = hasMore ? found.slice(0, limit) : found;
   const isKnown = offset === 0 || rows.length > 0;
@@ -194,8 +192,8 @@ export async function conditions(
 async function narrow(db: Db, request: CrudRequest, policy: Policy, page: AccessPage): Promise<CompiledNarrowing | undefined> {
   const { access } = policy.options;
   if (access?.page === undefined) return undefined;
-  const { compiled } = await policy.scope(request);
-  if (compiled.constant !== undefined) return undefined;
+  const { compiled, byAccess } = await policy.scope(request);
+  if (compiled.constant !== undefined || byAccess !== true) return undefined;
   const narrowing = await access.page(policy.accessContext(request, db), page);
   return narrowing === undefined ? undefined : { ...narrowing, compiled: policy.compile(request, narrowing.where) };
 }
@@ -204,17 +202,23 @@ interface CompiledNarrowing extends AccessNarrowing {
   readonly compiled: CompiledWhere;
 }
 
+/** A condition that leaves out rows the caller may not see, for reads of every row; empty where the access of the resource knows none. */
+export async function narrowWhole(db: Db, request: CrudRequest, policy: Policy): Promise<CompiledWhere[]> {
+  const narrowed = await narrow(db, request, policy, { limit: Infinity, isFiltered: true, isWhole: true });
+  return narrowed?.isComplete === true ? [narrowed.compiled] : [];
+}
+
 /** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
-async function selectPage(
-  db: Db,
-  request: CrudRequest,
-  selection: Selection,
-  narrowed: CompiledNarrowing | undefined,
-  wanted: number,
-): Promise<Item[]> {
-  if (narrowed === undefined) return selectRows(db, request, selection);
-  const found = await selectRows(db, request, { ...selection, where: [...selection.where, narrowed.compiled] });
-  return narrowed.isComplete || found.length >= wanted ? found : selectRows(db, request, selection);
+async function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
+  // Grants of deleted objects are hidden: deleted rows are not found through them.
+  if (selection.rows === 'deleted') return selectRows(db, request, selection);
+  for (const isRetry of [false, true]) {
+    const narrowed = await narrow(db, request, policy, isRetry ? { ...page, isRetry } : page);
+    if (narrowed === undefined) break;
+    const found = await selectRows(db, request, { ...selection, where: [...selection.where, narrowed.compiled] });
+    if (narrowed.isComplete || found.length >= (selection.limit ?? 0)) return found;
+  }
+  return selectRows(db, request, selection);
 }
 
 function byKey(policy: Policy, ordering: readonly OrderTerm[], backwards: boolean, after: unknown): Pick<AccessPage, 'byKey'> {
@@ -247,8 +251,9 @@ async function countRows(
     return { from, parameters, terms };
   };
   const { terms, ...source } = sourceOf([compiled, ...where]);
-  const { from, parameters } = source;
   if (mode === 'exact') {
+    const whole = isDeleted ? [] : await narrowWhole(db, request, policy);
+    const { from, parameters } = sourceOf([...whole, compiled, ...where]);
     const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
     const number = Number(row?.count ?? 0);
     return { number, text: String(number) };
@@ -258,7 +263,7 @@ async function countRows(
     if (estimate !== undefined) return { number: null, text: `~${estimate}` };
   }
   const upTo = typeof mode === 'object' ? mode.upTo : limits.countUpTo;
-  const narrowed = await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0 });
+  const narrowed = isDeleted ? undefined : await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0 });
   let number = narrowed === undefined ? undefined : await countUpTo(db, sourceOf([narrowed.compiled, compiled, ...where]), upTo);
   if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
   return { number, text: number === null ? `${upTo}+` : String(number) };

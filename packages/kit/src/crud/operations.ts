@@ -32,7 +32,7 @@ import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
-import { firstPage, type ListPage, readList, unitFor } from './list.ts';
+import { firstPage, type ListPage, narrowWhole, readList, unitFor } from './list.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
@@ -678,8 +678,11 @@ export class Operations {
   async rowsOf(request: CrudRequest, where: Where | undefined, limit: number, rows: RowState = 'live'): Promise<Item[]> {
     const unit = wholeUnit(this.policy);
     await this.policy.loadScopes(request, where);
-    const conditions = where === undefined ? [] : [this.policy.compile(request, where)];
-    return selectRows(this.policy.database(request), request, { unit, where: conditions, limit, rows, isFreeForm: true, forCode: true });
+    const db = this.policy.database(request);
+    // One row is asked for by its key.
+    const whole = limit > 1 && rows === 'live' ? await narrowWhole(db, request, this.policy) : [];
+    const conditions = [...whole, ...(where === undefined ? [] : [this.policy.compile(request, where)])];
+    return selectRows(db, request, { unit, where: conditions, limit, rows, isFreeForm: true, forCode: true });
   }
 
   /** The pipeline for routes of the controller's own; what they write is trusted like a hook. */

@@ -188,9 +188,9 @@ export class Policy {
     const given = admin === undefined ? this.#given(request) : [admin.rows as Where | boolean];
     const granted = this.#granted(request, VIEW);
     if (isSettled(owned) && isSettled(given) && isSettled(granted))
-      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given], rows);
+      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given], rows, isDeciding(owned, granted));
     return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
-      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more], rows),
+      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more], rows, isDeciding(own, grant)),
     );
   }
 
@@ -222,13 +222,13 @@ export class Policy {
     return { db, caller: callerOf(request), model: this.model, request, permission: request.context, owner: this.owner?.column };
   }
 
-  #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState): Maybe<Scope> {
+  #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState, byAccess = false): Maybe<Scope> {
     const where = every([...parts, ...this.#statePart(rows)]);
     // A deleted row may hang on a deleted one: whoever saw it through that one still does.
     const related = rows === 'live' ? 'live' : 'any';
     const needed = this.loadScopes(request, where, related);
     const compile = (): Scope => {
-      const scope = { where, compiled: this.compile(request, where, related) };
+      const scope = { where, compiled: this.compile(request, where, related), byAccess };
       request.scopes.set(this.#scopeKeys[rows], scope);
       return scope;
     };
@@ -283,6 +283,8 @@ export class Policy {
       if (this.options.access?.admitsAnonymous === true) return false;
       throw coreErrors.not_authenticated();
     }
+    // Whoever is deactivated owns nothing, should an authenticator let them through.
+    if (!user.is_active) return false;
     const own = this.#identity(column, user.id);
     if (unless === undefined) return own;
     const verdict = unless.evaluate(request.context);
@@ -338,6 +340,11 @@ function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boo
   if (owned === undefined) return [granted];
   if (owned === true || granted === true) return [true];
   return [{ or: [owned, granted].filter((part) => part !== false) } as Where];
+}
+
+/** Callers who see every row by their owner's rule, or were granted all or nothing, are not looked up by what they were granted. */
+function isDeciding(owned: Where | boolean | undefined, granted: Where | boolean | undefined): boolean {
+  return owned !== true && typeof granted === 'object';
 }
 
 /** A user's id or a tenant's key as the column holds it; undefined when it cannot. */

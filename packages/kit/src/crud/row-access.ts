@@ -28,12 +28,16 @@ export interface AccessPage {
   readonly isFiltered: boolean;
   /** Set when the list is ordered by the key alone; `after` is the key to go on from. */
   readonly byKey?: { readonly descending: boolean; readonly after?: unknown };
+  /** Every row is read (an export, statistics, an exact count): only a complete condition helps. */
+  readonly isWhole?: boolean;
+  /** The page came out short: what was found must be rows that are there. */
+  readonly isRetry?: boolean;
 }
 
 /** A condition that finds the same rows sooner. */
 export interface AccessNarrowing {
   readonly where: Where;
-  /** False: there may be more rows than the condition lets through. A page that comes out short is read again without it. */
+  /** False: there may be more rows than the condition lets through. A page that comes out short is asked for again, and then read without it. */
   readonly isComplete: boolean;
 }
 

@@ -12,7 +12,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { CrudRequest, Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import { limits } from './limits.ts';
-import { conditions, type ListPage } from './list.ts';
+import { conditions, type ListPage, narrowWhole } from './list.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { type Metric, metricKinds } from './metric.ts';
@@ -64,7 +64,8 @@ export class Stats {
     const given = await reader.readRows(rest, ['group_by', 'metrics', 'ordering'], faults);
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
-    const items = await this.#rows(request, stats, await conditions(request, policy, given, fixed));
+    const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, given, fixed))];
+    const items = await this.#rows(request, stats, where);
     return { items, count: items.length, next: null, previous: null };
   };
 

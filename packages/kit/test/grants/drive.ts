@@ -8,7 +8,7 @@ import { accountsOf } from '../../src/contrib/accounts/accounts.ts';
 import { grants, objectActions, objectGrants, sharing } from '../../src/contrib/grants/index.ts';
 import { count, CrudController, many, one, resource, sum } from '../../src/crud/index.ts';
 import type { ReferenceTarget } from '../../src/db/column.ts';
-import { createTable, insert, migration, model, softDelete, t, versioned } from '../../src/db/index.ts';
+import { createTable, insert, migration, model, softDelete, softDeleteUnique, t, versioned } from '../../src/db/index.ts';
 import { all, allowAny, hasScopes, isAuthenticated } from '../../src/permissions/index.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../../src/testing/test-app.ts';
@@ -21,7 +21,7 @@ export const folders = model('folders', {
   parent_id: t.ref((): ReferenceTarget => folders).nullable(),
 });
 
-const docIndexes = [{ columns: ['org', 'owner_id', '-id'] }, { columns: ['folder_id', '-id'] }];
+const docIndexes = [{ columns: ['org', 'owner_id', '-id'] }, { columns: ['folder_id', '-id'] }, softDeleteUnique('org', 'code')];
 export const docs = model(
   'docs',
   {
@@ -30,6 +30,7 @@ export const docs = model(
     owner_id: t.uuid().readOnly(),
     folder_id: t.ref(() => folders).nullable(),
     title: t.text(100),
+    code: t.text(60).nullable(),
     size: t.int().dbDefault(0),
     status: t.enum(['draft', 'sent', 'filed']).dbDefault('draft'),
     ...versioned(),
@@ -58,14 +59,20 @@ export const docActions = objectActions(docs, {
   subjects: ['tenant', 'authenticated', 'public'],
 });
 
-export const folderResource = resource(folders, { tenant: 'org', access: grants(folders) });
+export const folderResource = resource(folders, {
+  tenant: 'org',
+  access: grants(folders),
+  relations: { docs: many(() => docs, 'folder_id', { limit: 5 }) },
+  nested: { docs: { input: ['title'] } },
+});
 export const docResource = resource(docs, {
   tenant: 'org',
   owner: 'owner_id',
   version: 'version',
   access: grants(docs, { operations: { file: 'change' } }),
   admin: { rows: true },
-  input: ['folder_id', 'title', 'size'],
+  input: ['folder_id', 'title', 'code', 'size'],
+  nested: { comments: { input: ['text'] } },
   relations: { folder: one(() => folders, 'folder_id'), comments: many(() => comments, 'doc_id', { limit: 5 }) },
   state: 'status',
   transitions: { send: { from: ['draft'], to: 'sent' }, file: { from: ['draft', 'sent'], to: 'filed' } },
@@ -86,6 +93,7 @@ class Docs extends CrudController(docResource, {
   ordering: { by: ['title', 'size'] },
   expand: ['folder', 'comments'],
   export: ['jsonl'],
+  import: { formats: ['jsonl'], by: 'code' },
   bulk: { create: true, update: true, destroy: true },
   restore: true,
   stats: { by: ['title'], metrics: { rows: count(), size: sum('size') } },
@@ -121,6 +129,7 @@ interface DocValues {
   readonly folder?: string | null;
   readonly org?: string;
   readonly size?: number;
+  readonly code?: string;
 }
 
 export interface Drive extends TestApp {
@@ -218,8 +227,9 @@ export async function startDrive({ extra = [], ...options }: DriveOptions = {}):
       return id;
     },
     folder: async (name, parent = null) => (await insert(db, folders, { name, org: 'north', parent_id: parent })).id,
-    doc: async (title, { owner = 'ann', folder = null, org = 'north', size = 0 } = {}) =>
-      (await insert(db, docs, { title, org, owner_id: user(owner).id, folder_id: folder, size })).id,
+    doc: async (title, { owner = 'ann', folder = null, org = 'north', size = 0, code } = {}) =>
+      (await insert(db, docs, { title, org, owner_id: user(owner).id, folder_id: folder, size, ...(code === undefined ? {} : { code }) }))
+        .id,
     ask: async (person, method, url, payload, headers = {}) => {
       const response = await started.inject({
         method: method as 'GET',

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../../test/admin/admin-app.ts';
-import { docActions, docResource, docs, driveTables, folderActions, folderResource, commentResource } from '../../../test/grants/drive.ts';
+import {
+  commentResource,
+  docActions,
+  docResource,
+  docs,
+  driveTables,
+  folderActions,
+  folderResource,
+  folders,
+} from '../../../test/grants/drive.ts';
 import { modelResource } from '../../admin/index.ts';
 import { insert } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
@@ -13,8 +22,11 @@ interface Section {
   readonly title: string;
   readonly rows: readonly {
     readonly title: string;
-    readonly values: { readonly may?: readonly string[]; readonly why?: string; readonly object?: unknown };
+    readonly removable?: boolean;
+    readonly values: { readonly may?: readonly string[]; readonly why?: string; readonly object?: unknown; readonly through?: string };
   }[];
+  readonly adds?: { readonly fields: readonly { readonly name: string; readonly choices?: readonly { readonly value: string }[] }[] };
+  readonly removes?: object;
 }
 
 describeDatabases('grants in the admin site', (database) => {
@@ -27,13 +39,17 @@ describeDatabases('grants in the admin site', (database) => {
   beforeAll(async () => {
     site = await new AdminApp(
       database.db,
-      [objectGrants({ objects: [folderActions, docActions] }), { ...driveTables, admin: { resources: [modelResource(docResource)] } }],
+      [
+        objectGrants({ objects: [folderActions, docActions], isInTenant: (_db, { username }) => username !== 'stranger' }),
+        { ...driveTables, admin: { resources: [modelResource(docResource)] } },
+      ],
       { resources: [docResource, folderResource, commentResource], tenant: () => 'north' },
     ).ready();
     root = await site.browser({ username: 'root', is_staff: true, is_superuser: true });
     staff = await site.browser({ username: 'clerk', is_staff: true });
     const owner = await site.newUser({ username: 'owner' });
     colleague = (await site.newUser({ username: 'colleague' })).id;
+    await site.newUser({ username: 'stranger' });
     doc = (await insert(database.db, docs, { title: 'shown', org: 'north', owner_id: owner.id })).id;
     const group = await createGroup(database.db, { name: 'readers' });
     await addGroupMember(database.db, group.id, colleague);
@@ -50,7 +66,7 @@ describeDatabases('grants in the admin site', (database) => {
       ['owner', ['view', 'change', 'delete', 'share', 'send']],
       ['readers', ['view']],
     ]);
-    expect(who.rows[1]?.values.why).toContain(`was granted viewer on docs/${doc}`);
+    expect(who.rows[1]?.values.why).toBe(`the group readers was granted viewer on docs/${doc}`);
     const { items } = (await site.get(root, 'resources/groups?search=readers')).body;
     const has = await section(root, `groups/${items[0].id}`, 'Has access to');
     expect(has.rows.map(({ values }) => values.object)).toEqual([{ resource: 'docs', id: doc, text: `docs/${doc}` }]);
@@ -68,15 +84,69 @@ describeDatabases('grants in the admin site', (database) => {
     expect(made.status).toBe(201);
     const user = { id: colleague, username: 'colleague', email: null, is_active: true, is_staff: false, is_superuser: false };
     expect(await actionsOf(database.db, user, on())).toEqual(new Set(['view', 'change']));
-    expect((await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(404);
+    const taking = await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`);
+    expect([taking.status, taking.body.code]).toEqual([403, 'cannot_grant']);
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
     expect(await actionsOf(database.db, user, on())).toEqual(new Set(['view']));
     for (const [change, code] of [
       [{ type: 'planets' }, 'unknown_type'],
       [{ object: '01890000-0000-7000-8000-000000000000' }, 'unknown_object'],
       [{ subject: 'nobody' }, 'unknown_subject'],
+      [{ subject: 'user:nobody' }, 'unknown_subject'],
+      [{ subject: 'user:stranger' }, 'unknown_subject'],
+      [{ subject: 'group:nobody' }, 'unknown_subject'],
       [{ set: 'emperor' }, 'unknown_set'],
     ] as const)
       expect((await site.send(root, 'POST', 'resources/grants', { ...fields, ...change })).body.errors?.[0]?.code).toBe(code);
+  });
+
+  test('a user’s page says what it has access to, also through groups; staff are told of objects they may view only', async () => {
+    const through = async (browser: Browser) =>
+      (await section(browser, `users/${colleague}`, 'Has access to')).rows.map(({ title, values }) => [title, values.through]);
+    expect(await through(root)).toEqual([[`docs/${doc}`, 'the group readers']]);
+    const other = await site.browser({ username: 'other-clerk', is_staff: true });
+    expect(await through(other)).toEqual([]);
+    await grant(database.db, { subject: `user:${other.userId}`, set: 'viewer', object: on() });
+    expect(await through(other)).toEqual([[`docs/${doc}`, 'the group readers']]);
+  });
+
+  test('only whoever holds share is offered to grant and revoke; by name, and with the sets of the model', async () => {
+    const viewer = await site.browser({ username: 'looking', is_staff: true });
+    await grant(database.db, { subject: `user:${viewer.userId}`, set: 'viewer', object: on() });
+    const shown = await section(viewer, `docs/${doc}`, 'Who has access, and why');
+    expect([shown.adds, shown.removes, shown.rows.some(({ removable }) => removable === true)]).toEqual([undefined, undefined, false]);
+    const offered = await section(root, `docs/${doc}`, 'Who has access, and why');
+    expect(offered.adds).toMatchObject({ resource: 'grants', values: { type: 'docs', object: doc } });
+    expect(offered.adds?.fields.find(({ name }) => name === 'set')?.choices?.map(({ value }) => value)).toEqual([
+      'viewer',
+      'editor',
+      'sender',
+      'manager',
+    ]);
+    // The owner's access is no grant: it cannot be revoked.
+    expect(offered.rows.find(({ title }) => title === 'owner')?.removable).toBe(false);
+    const made = await site.send(root, 'POST', 'resources/grants', { subject: 'user:colleague', set: 'viewer', type: 'docs', object: doc });
+    expect(made.status).toBe(201);
+    expect((await site.send(viewer, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(404);
+    expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
+  });
+
+  test('an object of another tenant is shared by nobody but superusers, whatever was granted on it', async () => {
+    const abroad = await site.browser({ username: 'abroad', is_staff: true });
+    const { id } = await insert(database.db, docs, { title: 'south', org: 'south', owner_id: abroad.userId });
+    const fields = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: id };
+    const refused = await site.send(abroad, 'POST', 'resources/grants', fields);
+    expect([refused.status, refused.body.errors?.[0]?.code]).toEqual([422, 'unknown_object']);
+    expect((await site.send(root, 'POST', 'resources/grants', fields)).status).toBe(201);
+  });
+
+  test('a parent is changed under the same rule as over the API', async () => {
+    const mover = await site.browser({ username: 'mover', is_staff: true });
+    const folder = (await insert(database.db, folders, { name: 'target', org: 'north' })).id;
+    await grant(database.db, { subject: `user:${mover.userId}`, set: 'editor', object: on() });
+    await grant(database.db, { subject: `user:${mover.userId}`, set: 'manager', object: { type: folders, id: folder } });
+    const moved = await site.send(mover, 'PATCH', `resources/docs/${doc}`, { folder_id: folder });
+    expect([moved.status, moved.body.code]).toEqual([403, 'cannot_grant']);
+    expect((await site.send(mover, 'PATCH', `resources/docs/${doc}`, { size: 3 })).status).toBe(200);
   });
 });

@@ -1,20 +1,18 @@
-import { AdminConditions, adminRows } from '../../app/admin/list.ts';
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminColumn, AdminLink, AdminRow, AdminSection } from '../../app/admin/shapes.ts';
+import { AdminConditions, adminRows } from '../../app/admin/list.ts';
+import type { AdminColumn, AdminRow } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { knownAsker } from './caller-subjects.ts';
+import { adminAsker, expiryField, hasAccessTo, subjectField, whoHasAccess } from './admin-sections.ts';
 import { grantErrors } from './errors.ts';
+import { findSubject } from './find-subject.ts';
 import { grantsState } from './grants-state.ts';
-import { allPaths, describePath } from './holdings.ts';
 import type { ObjectActions } from './object-actions.ts';
-import { lockToShare, shareObject, unshareObject } from './share.ts';
-import { findGrant, type GrantRow, listGrants } from './store.ts';
+import { lockToShare, shareObject, sharedBy, unshareObject } from './share.ts';
+import { findGrant, type GrantRow } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
-import { parseSubject, userSubject } from './subject.ts';
-
-const SHOWN_MAX = 200;
+import { userSubject } from './subject.ts';
 
 const columns: readonly AdminColumn[] = [
   { name: 'subject', label: 'Who', kind: 'text' },
@@ -31,7 +29,8 @@ export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): 
     resources: [grantsResource()],
     sections: async (context, target) => {
       const declaration = objects().get(target.type);
-      if (declaration !== undefined) return [await whoHasAccess(context, declaration, target.id)];
+      // Another backend decides without stored grants: there is nothing to show.
+      if (declaration !== undefined) return declaration.backend === undefined ? [await whoHasAccess(context, declaration, target.id)] : [];
       if (target.type === 'user' || target.type === 'group') return [await hasAccessTo(context, target.type, target.id)];
       return [];
     },
@@ -55,19 +54,20 @@ function grantsResource(): AdminResource {
     ],
     creation: {
       fields: [
-        { name: 'subject', label: 'Who', kind: 'text', required: true, help: 'user:<id>, group:<id>, tenant, authenticated or public.' },
+        subjectField,
         { name: 'type', label: 'Type', kind: 'text', required: true, help: 'The table of the object.' },
         { name: 'object', label: 'Object id', kind: 'text', required: true },
         { name: 'set', label: 'Set', kind: 'text', nullable: true },
         { name: 'actions', label: 'Actions', kind: 'strings', nullable: true, help: 'Single actions, where no set fits.' },
-        { name: 'expires_at', label: 'Until', kind: 'time', nullable: true },
+        expiryField,
       ],
     },
     editable: false,
     removable: true,
     removal: 'They lose what it gives from the next request on.',
     actions: [],
-    async list({ db, principal, linkTo }, query) {
+    async list(context, query) {
+      const { db, principal, linkTo } = context;
       const where = new AdminConditions(db.dialect);
       for (const [name, column] of [
         ['subject', 'g.subject'],
@@ -75,8 +75,9 @@ function grantsResource(): AdminResource {
         ['object', 'g.object_id'],
       ] as const)
         if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name])}`);
-      // Whoever is no superuser sees grants of their own: a list of all would name objects they may not see.
-      if (!principal.user.is_superuser)
+      // Whoever is no superuser sees grants of their own, and those of an object they may share: a list of all would name objects they may not see.
+      const { type, object } = query.filters;
+      if (!(await mayShare(context, type, object)))
         where.add(
           `(g.granted_by = ${where.parameter(principal.user.id)} or g.subject = ${where.parameter(userSubject(principal.user.id))})`,
         );
@@ -98,10 +99,13 @@ function grantsResource(): AdminResource {
       );
       return { items: rows.map((row) => rowOf(row, names.get(row.subject) ?? null, linkTo)), count, next };
     },
-    async read({ db, principal, linkTo }, id) {
+    async read(context, id) {
+      const { db, principal, linkTo } = context;
       const row = isUuid(id) ? await findGrant(db, id) : null;
       const { user } = principal;
-      if (row === null || (!user.is_superuser && row.granted_by !== user.id && row.subject !== userSubject(user.id))) return null;
+      if (row === null) return null;
+      const isOwn = row.granted_by === user.id || row.subject === userSubject(user.id);
+      if (!isOwn && !(await mayShare(context, row.object_type, row.object_id))) return null;
       const shown = rowOf(row, (await namesOf(db, [row.subject])).get(row.subject) ?? null, linkTo);
       return {
         ...shown,
@@ -120,22 +124,19 @@ function grantsResource(): AdminResource {
     async create(context, fields) {
       const { db, principal, requestId } = context;
       const declaration = objectType(context, String(fields['type']));
-      const asker = await askerOf(context);
+      const asker = await adminAsker(context);
       const [row] = await db.transaction(async (tx) => {
         const object = await lockToShare(tx, declaration, String(fields['object']), asker).catch((error: { code?: string }) => {
           if (error.code !== grantErrors.unknown_object().code && error.code !== 'not_found') throw error;
           throw fieldFault('object', 'unknown_object', 'There is no such object.');
         });
+        const found = await findSubject(tx, String(fields['subject']), object.link.tenantKey);
+        if ('fault' in found) throw fieldFault('subject', 'unknown_subject', found.fault);
         const given = {
-          subject: String(fields['subject']),
+          subject: found.subject,
           ...(typeof fields['set'] === 'string' && fields['set'] !== '' ? { set: fields['set'] } : {}),
           ...(Array.isArray(fields['actions']) && fields['actions'].length > 0 ? { actions: fields['actions'] as string[] } : {}),
-          expiresAt:
-            fields['expires_at'] instanceof Date
-              ? fields['expires_at']
-              : typeof fields['expires_at'] === 'string'
-                ? new Date(fields['expires_at'])
-                : null,
+          expiresAt: typeof fields['expires_at'] === 'string' ? new Date(fields['expires_at']) : null,
         };
         return shareObject(tx, object, [given], { by: principal, requestId }, () => ['body']);
       });
@@ -146,7 +147,7 @@ function grantsResource(): AdminResource {
       const row = isUuid(id) ? await findGrant(db, id) : null;
       if (row === null) throw coreErrors.not_found();
       const declaration = objectType(context, row.object_type);
-      const asker = await askerOf(context);
+      const asker = await adminAsker(context);
       await db.transaction(async (tx) =>
         unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId }),
       );
@@ -155,8 +156,14 @@ function grantsResource(): AdminResource {
   };
 }
 
-async function askerOf({ db, principal }: AdminContext) {
-  return knownAsker(db, { user: principal.user, tenant: undefined, now: grantsState.of(db).clock.now() });
+/** Superusers share everything; the rest what they hold `share` on. */
+async function mayShare(context: AdminContext, type: string | undefined, id: string | undefined): Promise<boolean> {
+  const { db, principal } = context;
+  if (principal.user.is_superuser) return true;
+  const declaration = type === undefined ? undefined : grantsState.of(db).objects.get(type);
+  if (declaration === undefined || id === undefined) return false;
+  const asker = await adminAsker(context);
+  return (await sharedBy(db, declaration, id, asker)) !== undefined;
 }
 
 function objectType({ db }: AdminContext, type: string): ObjectActions {
@@ -169,57 +176,6 @@ function objectType({ db }: AdminContext, type: string): ObjectActions {
 
 function fieldFault(name: string, code: string, message: string): Error {
   return coreErrors.validation_error({ errors: [{ location: ['body', name], code, message }] });
-}
-
-/** Everybody with access to an object, and why. */
-async function whoHasAccess({ db, linkTo }: AdminContext, declaration: ObjectActions, id: string): Promise<AdminSection> {
-  const paths = await allPaths(db, declaration, id);
-  const names = await namesOf(
-    db,
-    paths.map(({ subject }) => subject),
-  );
-  return {
-    kind: 'table',
-    title: 'Who has access, and why',
-    columns: [
-      { name: 'who', label: 'Who', kind: 'link' },
-      { name: 'may', label: 'May', kind: 'chips' },
-      { name: 'why', label: 'Why', kind: 'text' },
-      { name: 'until', label: 'Until', kind: 'time' },
-    ],
-    rows: paths.slice(0, SHOWN_MAX).map((path, index) => ({
-      id: path.grantId ?? `${path.subject}-${index}`,
-      title: names.get(path.subject) ?? path.subject,
-      values: {
-        who: subjectLink(path.subject, names.get(path.subject) ?? null, linkTo),
-        may: path.actions,
-        why: describePath(path),
-        until: path.expiresAt?.toISOString() ?? null,
-      },
-    })),
-    empty: 'Superusers only.',
-    more: { resource: 'grants', filters: { type: declaration.type, object: id } },
-  };
-}
-
-/** What a user or a group was granted. */
-async function hasAccessTo({ db, linkTo }: AdminContext, kind: 'user' | 'group', id: string): Promise<AdminSection> {
-  const subject = kind === 'user' ? userSubject(id) : `group:${id}`;
-  const rows = await listGrants(db, { subject }, null, SHOWN_MAX);
-  return {
-    kind: 'table',
-    title: 'Has access to',
-    columns: columns.filter(({ name }) => name !== 'subject'),
-    rows: rows.map((row) => rowOf(row, null, linkTo)),
-    empty: kind === 'user' ? 'Nothing was granted to this user directly.' : 'Nothing was granted to this group.',
-    more: { resource: 'grants', filters: { subject } },
-  };
-}
-
-function subjectLink(subject: string, name: string | null, linkTo: AdminContext['linkTo']): AdminLink | string {
-  const parsed = parseSubject(subject);
-  const link = parsed?.id === undefined ? null : linkTo(parsed.kind, parsed.id, name ?? subject);
-  return link ?? name ?? subject;
 }
 
 function rowOf(row: GrantRow, name: string | null, linkTo: AdminContext['linkTo']): AdminRow {

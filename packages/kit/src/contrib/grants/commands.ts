@@ -3,6 +3,7 @@ import type { Command, CommandContext } from '../../app/command.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
+import { findSubject, findUser } from './find-subject.ts';
 import { grant, revoke } from './grant.ts';
 import { grantsState, type ObjectRef } from './grants-state.ts';
 import { explainAccess } from './holdings.ts';
@@ -11,7 +12,6 @@ import { grantFacts } from './record-grant.ts';
 import { type GrantRow, listGrants } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
-import { parseSubject, subjectText, userSubject } from './subject.ts';
 
 const ACTOR = 'kit grants';
 const PAGE = 500;
@@ -121,25 +121,13 @@ export const grantsCommand: Command<App> = {
   },
 };
 
-/** `user:ada` and `group:billing` by name or id; the rest as it is. */
 async function subjectOf(db: Db, text: string, context: Context): Promise<string> {
-  const parsed = parseSubject(text);
-  const [, kind, name] = /^(user|group):(.+)$/s.exec(text) ?? [];
-  const { groups } = grantsState.of(db);
-  if (kind === 'user') return userSubject((await requireUser(db, name as string, context)).id);
-  if (kind === 'group') {
-    const group = (await groups?.findById(db, name as string)) ?? (await groups?.findByName(db, name as string, null));
-    return group === null || group === undefined ? context.fail(`There is no group ${JSON.stringify(name)}.`) : `group:${group.id}`;
-  }
-  return parsed === undefined
-    ? context.fail(`${JSON.stringify(text)} is no subject. Use user:ada, group:billing, tenant, authenticated or public.`)
-    : subjectText(parsed);
+  const found = await findSubject(db, text);
+  return 'fault' in found ? context.fail(found.fault) : found.subject;
 }
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {
-  const { users } = grantsState.of(db);
-  const user = (await users?.findById(db, login)) ?? (await users?.findByLogin(db, login));
-  return user ?? context.fail(`There is no user ${JSON.stringify(login)}.`);
+  return (await findUser(db, login)) ?? context.fail(`There is no user ${JSON.stringify(login)}.`);
 }
 
 function objectOf(db: Db, text: string, context: Context): { readonly type: string; readonly id: string } {

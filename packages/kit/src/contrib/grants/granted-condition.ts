@@ -4,7 +4,7 @@ import type { Dialect } from '../../db/dialect.ts';
 import type { Model } from '../../db/model.ts';
 import { quoteName, quoteText } from '../../db/names.ts';
 import type { Columns } from '../../db/rows.ts';
-import { whereSql } from '../../db/where/where-sql.ts';
+import { placeSql, whereSql } from '../../db/where/where-sql.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { KnownAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
@@ -39,22 +39,72 @@ export function existsPlan(
   asker: KnownAsker,
   action: string,
 ): { readonly text: string; readonly values: unknown[] } | undefined {
+  return planFor('exists', dialect, declaration, asker, action);
+}
+
+/**
+ * One statement that decides about one object: `$1` is its key. A grant on the object itself is found by one index, without reading its row;
+ * parents are looked at after that, from the row as it is stored.
+ */
+export function decisionPlan(
+  dialect: Dialect,
+  declaration: ObjectActions,
+  asker: KnownAsker,
+  action: string,
+): { readonly text: string; readonly values: unknown[] } | undefined {
+  return planFor('decision', dialect, declaration, asker, action);
+}
+
+type PlanKind = 'exists' | 'decision';
+
+function planFor(
+  kind: PlanKind,
+  dialect: Dialect,
+  declaration: ObjectActions,
+  asker: KnownAsker,
+  action: string,
+): { readonly text: string; readonly values: unknown[] } | undefined {
   let known = plans.get(declaration);
   if (known === undefined) plans.set(declaration, (known = new Map()));
-  const key = `${dialect} ${action} ${asker.user === null} ${asker.tenant === undefined}`;
+  // An owner's column that cannot hold this user's id makes a text of its own.
+  if (!isUsual(declaration, asker)) {
+    const plan = writePlan(kind, new GrantSql(dialect, asker), declaration, action);
+    return plan === undefined ? undefined : { text: plan.text, values: plan.values.list };
+  }
+  const key = `${kind} ${dialect} ${action} ${asker.user === null} ${tenantKind(asker)} ${GrantSql.placesOf(dialect, asker)}`;
   let plan = known.get(key);
   if (plan === undefined) {
-    const sql = new GrantSql(dialect, asker);
-    const branches = inheritance(sql, declaration, action);
-    if (branches.length === 0) return undefined;
-    plan = { text: `exists (${branches.join(' union all ')})`, values: sql.values };
-    // An owner's column that cannot hold this user's id makes a text of its own.
-    if (isUsual(declaration, asker)) known.set(key, plan);
-    return { text: plan.text, values: sql.values.list };
+    plan = writePlan(kind, new GrantSql(dialect, asker), declaration, action);
+    if (plan === undefined) return undefined;
+    known.set(key, plan);
   }
-  if (isUsual(declaration, asker)) return { text: plan.text, values: plan.values.for(asker) };
-  const sql = new GrantSql(dialect, asker);
-  return { text: `exists (${inheritance(sql, declaration, action).join(' union all ')})`, values: sql.values.list };
+  return { text: plan.text, values: plan.values.for(asker) };
+}
+
+function tenantKind({ tenant }: KnownAsker): string {
+  return tenant === undefined ? 'any' : tenant === null ? 'none' : 'one';
+}
+
+function writePlan(kind: PlanKind, sql: GrantSql, declaration: ObjectActions, action: string): WrittenPlan | undefined {
+  const branches = inheritance(sql, declaration, action);
+  if (branches.length === 0) return undefined;
+  const { values } = sql;
+  if (kind === 'exists')
+    return { text: `exists (${branches.map(({ from, where }) => selectSql(from, where)).join(' union all ')})`, values };
+  const [table, key] = [quoteName(declaration.type), `t0.${quoteName(declaration.key.name)}`];
+  const parameter = `$1${sql.dialect === 'postgres' ? `::${sql.keyType(declaration)}` : ''}`;
+  const selects = branches.map(({ from, where, isAbove }) =>
+    isAbove
+      ? placeSql(selectSql([`${table} t0`, ...from], [`${key} = this.${declaration.key.name}`, ...where]), 2, (column) =>
+          column === declaration.key.name ? parameter : `t0.${quoteName(column)}`,
+        )
+      : placeSql(selectSql(from, where), 2, () => parameter),
+  );
+  return { text: `select 1 as allowed where exists (${selects.join(' union all ')})`, values };
+}
+
+function selectSql(from: readonly string[], where: readonly string[]): string {
+  return `select 1 from ${from.join(', ')} where ${where.join(' and ')}`;
 }
 
 /** Whether the owners' columns of the object and its parents can hold the id of the asker. */
@@ -64,12 +114,19 @@ function isUsual(declaration: ObjectActions, asker: KnownAsker): boolean {
   return owned.every((each) => new GrantSql('sqlite', asker).isOwned(each, 't') !== undefined);
 }
 
+/** A SELECT that finds a grant: on the object, or on one of its parents. */
+interface Branch {
+  readonly from: readonly string[];
+  readonly where: readonly string[];
+  readonly isAbove: boolean;
+}
+
 /** One SELECT per level: the row itself, its parent, the parent's parent. Parents that are deleted give nothing, and nothing passes through them. */
-function inheritance(sql: GrantSql, declaration: ObjectActions, action: string): string[] {
-  const branches: string[] = [];
+function inheritance(sql: GrantSql, declaration: ObjectActions, action: string): Branch[] {
+  const branches: Branch[] = [];
   if (declaration.actions.has(action)) {
     const id = sql.keyText(declaration, `this.${declaration.key.name}`);
-    branches.push(`select 1 from grants g where g.object_id = ${id} and ${sql.grantsOf(declaration, action)}`);
+    branches.push({ from: ['grants g'], where: [`g.object_id = ${id}`, sql.grantsOf(declaration, action)], isAbove: false });
   }
   const tables: string[] = [];
   const joins: string[] = [];
@@ -80,12 +137,10 @@ function inheritance(sql: GrantSql, declaration: ObjectActions, action: string):
     const isParent = `${alias}.${quoteName(parent.key.name)} = ${reference}${sql.isUndeleted(parent, alias)}`;
     if (parent.actions.has(action)) {
       const onParent = `g.object_id = ${sql.keyText(parent, reference)} and g.object_deleted_at is null and ${sql.grantsOf(parent, action)}`;
-      branches.push(`select 1 from ${[...tables, 'grants g'].join(', ')} where ${[...joins, onParent].join(' and ')}`);
+      branches.push({ from: [...tables, 'grants g'], where: [...joins, onParent], isAbove: true });
       const owned = sql.isOwned(parent, alias);
       if (owned !== undefined)
-        branches.push(
-          `select 1 from ${[...tables, `${quoteName(parent.type)} ${alias}`].join(', ')} where ${[...joins, isParent, owned].join(' and ')}`,
-        );
+        branches.push({ from: [...tables, `${quoteName(parent.type)} ${alias}`], where: [...joins, isParent, owned], isAbove: true });
     }
     tables.push(`${quoteName(parent.type)} ${alias}`);
     joins.push(isParent);

@@ -13,6 +13,7 @@ import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
 import { type ChainLink, keyText, objectChain } from './object-chain.ts';
 import { grantsOn, type GrantRow } from './store.ts';
+import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
 
@@ -220,11 +221,22 @@ export async function explainAccess(db: Db, user: User | null, { type, id }: Obj
       ? refused('anonymous', `${who} may not: ${place} is not public.`)
       : refused('not_granted', `${who} holds ${[...until.keys()].join(', ') || 'nothing'} on ${place}, not "${action}".`);
   if (!until.has('view')) return refused('not_visible', `${who} holds "${action}" on ${place}, but not "view": without it nothing counts.`);
-  return { allowed: true, reason: first.kind, paths: giving, text: `${who}: ${giving.map(describePath).join('; ')}.` };
+  const names = await namesOf(
+    db,
+    giving.map(({ subject }) => subject),
+  );
+  const text = `${who} may do "${action}": ${giving.map((path) => describePath(path, names)).join('; ')}.`;
+  return { allowed: true, reason: first.kind, paths: giving, text };
 }
 
-export function describePath({ kind, subject, object, isInherited, set, actions, expiresAt }: AccessPath): string {
-  const what = kind === 'owner' ? `${subject} owns` : `${subject} was granted ${set ?? actions.join(', ')} on`;
+/** A path in words: `the group desk was granted editor on its parent folders/018f…`. */
+export function describePath(
+  { kind, subject, object, isInherited, set, actions, expiresAt }: AccessPath,
+  names: ReadonlyMap<string, string | null>,
+): string {
+  const name = names.get(subject) ?? subject;
+  const who = subject.startsWith('group:') && name !== subject ? `the group ${name}` : name;
+  const what = kind === 'owner' ? `${who} owns` : `${who} was granted ${set ?? actions.join(', ')} on`;
   const where = `${isInherited ? 'its parent ' : ''}${object.type}/${object.id}`;
   return `${what} ${where}${expiresAt === null ? '' : ` until ${expiresAt.toISOString()}`}`;
 }

@@ -15,7 +15,8 @@ import { keyText } from './object-chain.ts';
  *
  * - merge: the newest of each subject, read off the index (subject, type, tenant, object id), and the newest of those. Its cost is the page
  *   times the subjects, however much the caller may see. For lists in the order of a time-ordered key.
- * - ids first: the ids of all the caller's objects, when there are few, and then the rows. For filters and other orders.
+ * - ids first: the ids of all the caller's objects, when there are few, and then the rows. For filters and other orders, and for reads of every
+ *   row (exports, statistics, exact counts), where it costs what the caller may see instead of what there is.
  * - ordered probe: rows in the order of the list, each tested. When the caller may see many.
  *
  * The first two only narrow the statement: its own condition still decides about every row.
@@ -33,6 +34,8 @@ const VIEW = 'view';
 const STREAMS_MAX = 16;
 /** More objects than this are not collected first: testing rows in order finds a page sooner. */
 const IDS_MAX = 10_000;
+/** The same for reads of every row. Above it, reading the whole table in order is cheaper than as many lookups. */
+const WHOLE_IDS_MAX = 100_000;
 /** Parents whose objects are collected one by one. */
 const PARENTS_MAX = 1_000;
 
@@ -46,8 +49,9 @@ export async function narrowPage(question: PageQuestion, page: AccessPage): Prom
   const streams = subjects.length + parents.length + (isOwner ? 1 : 0);
   if (streams === 0) return { where: NOTHING, isComplete: true };
   const isOrdered = page.byKey === undefined || declaration.key.definition.kind === 'uuid';
+  if (page.isWhole === true) return idsFirst(question, parents, WHOLE_IDS_MAX);
   if (!page.isFiltered && isOrdered && streams <= STREAMS_MAX) return merge(question, page, subjects, parents);
-  return idsFirst(question, parents);
+  return idsFirst(question, parents, IDS_MAX);
 }
 
 const NOTHING = whereSql('1 = 0') as Where;
@@ -55,7 +59,7 @@ const NOTHING = whereSql('1 = 0') as Where;
 /** The newest objects of each subject, and the newest among those. */
 async function merge(
   { db, declaration, asker }: PageQuestion,
-  { limit, byKey }: AccessPage,
+  { limit, byKey, isRetry = false }: AccessPage,
   subjects: readonly string[],
   parents: readonly unknown[],
 ): Promise<AccessNarrowing> {
@@ -72,9 +76,13 @@ async function merge(
     `order by ${key} ${direction} limit ${count}`;
   const isLive = () =>
     `${sql.inTenant(declaration)} and g.object_deleted_at is null and ${sql.isLive()} and ${sql.gives(declaration, VIEW)}`;
+  // Rows that were removed by other means than CRUD leave their grants behind: looked at only after they shortened a page.
+  const isThere = isRetry
+    ? ` and exists (select 1 from ${quoteName(declaration.type)} t where ${key} = ${sql.textKey(declaration, 'g.object_id')}${sql.isUndeleted(declaration, 't')})`
+    : '';
   const streams = subjects.map(
     (subject) =>
-      `select g.object_id as id from grants g where g.subject = ${values.add(subject)} and g.object_type = '${declaration.type}'${isLive()}` +
+      `select g.object_id as id from grants g where g.subject = ${values.add(subject)} and g.object_type = '${declaration.type}'${isLive()}${isThere}` +
       `${after === undefined ? '' : ` and g.object_id ${sign} ${after}`} order by g.object_id ${direction} limit ${count}`,
   );
   const owned = sql.isOwned(declaration, 't');
@@ -109,15 +117,19 @@ function idAmong(db: Db, declaration: ObjectActions, ids: readonly string[]): Wh
 const NOBODY: KnownAsker = { user: null, tenant: null, now: new Date(0), groups: [] };
 
 /** Every object of the caller, collected before the rows are read, if there are not too many. */
-async function idsFirst({ db, declaration, asker }: PageQuestion, parents: readonly unknown[]): Promise<AccessNarrowing | undefined> {
+async function idsFirst(
+  { db, declaration, asker }: PageQuestion,
+  parents: readonly unknown[],
+  idsMax: number,
+): Promise<AccessNarrowing | undefined> {
   const counted = new GrantSql(db.dialect, asker);
   const sources = idSources(counted, declaration, parents);
   if (sources.length === 0) return { where: NOTHING, isComplete: true };
-  const counts = sources.map(({ from }, index) => `(select count(*) from (select 1 as one ${from} limit ${IDS_MAX + 1}) c${index})`);
+  const counts = sources.map(({ from }, index) => `(select count(*) from (select 1 as one ${from} limit ${idsMax + 1}) c${index})`);
   const [row] = await db.query<{ count: number | bigint }>(`select ${counts.join(' + ')} as count`, counted.values.list, {
     replanned: true,
   });
-  if (Number(row?.count ?? 0) > IDS_MAX) return undefined;
+  if (Number(row?.count ?? 0) > idsMax) return undefined;
   const sql = new GrantSql(db.dialect, asker);
   const ids = idSources(sql, declaration, parents)
     .map(({ id, from }) => `select ${id} ${from}`)

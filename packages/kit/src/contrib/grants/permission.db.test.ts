@@ -70,7 +70,7 @@ describeDatabases('hasGrant', (database) => {
         },
       },
       extra: [
-        objectGrants({ objects: [docActions, folderActions, memoActions] }),
+        objectGrants({ objects: [docActions, folderActions, memoActions], isInTenant: () => true }),
         { name: 'memos', models: [memos], migrations: [migration('0001_initial', [createTable('memos', memos.columns)])] },
       ],
     });

@@ -2,7 +2,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { docs, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
 import { remove } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
-import { addGroupMember, createGroup, deleteGroup, removeGroupMember } from '../accounts/index.ts';
+import {
+  accountsOf,
+  addGroupMember,
+  createGroup,
+  createUser,
+  deactivateUser,
+  deleteGroup,
+  deleteUser,
+  removeGroupMember,
+} from '../accounts/index.ts';
 import { grant, replaceGrants, revoke, transfer } from './grant.ts';
 import { actionsOf, explainAccess, objectsOf, whoCan } from './holdings.ts';
 import { pruneGrants } from './prune.ts';
@@ -239,6 +248,8 @@ describeDatabases('sharing objects', (database) => {
         ['POST', 'docs/bulk-update', { items: [{ id, folder_id }] }],
         ['POST', 'docs/bulk-update', { ids: [id], changes: { folder_id } }],
       ];
+      const imported = (mode: string, row: object) =>
+        drive.ask('bob', 'POST', `docs/import?mode=${mode}`, `${JSON.stringify(row)}\n`, { 'content-type': 'application/x-ndjson' });
       // "change" on the object and everything on the folder: the folder would give "delete" and "share".
       for (const [method, url, body] of moves(mine))
         expect([url, (await drive.ask('bob', method, url, body)).body.code]).toEqual([url, 'cannot_grant']);
@@ -252,6 +263,18 @@ describeDatabases('sharing objects', (database) => {
       expect([made.status, made.body.code]).toEqual([403, 'cannot_grant']);
       const bulk = await drive.ask('bob', 'POST', 'docs/bulk', { items: [{ title: 'planted', folder_id: theirs }] });
       expect([bulk.status, bulk.body.code]).toEqual([403, 'cannot_grant']);
+      const file = await imported('create', { title: 'planted', folder_id: theirs });
+      expect([file.status, file.body.code]).toEqual([403, 'cannot_grant']);
+      const nested = await drive.ask('bob', 'PATCH', `folders/${theirs}`, { docs: [{ title: 'planted' }] });
+      expect([nested.status, nested.body.code, nested.body.action]).toEqual([403, 'permission_denied', 'change']);
+      expect((await drive.ask('bob', 'PATCH', `folders/${mine}`, { docs: [{ title: 'put' }] })).status).toBe(200);
+      expect(await database.db.query('select id from docs where title = $1', ['planted'])).toEqual([]);
+      // A file that names a row which is there moves it like a PATCH.
+      const coded = await drive.doc('coded', { code: 'coded' });
+      await give('bob', 'editor', onDoc(coded));
+      const moved = await imported('upsert', { title: 'coded', code: 'coded', folder_id: mine });
+      expect([moved.status, moved.body.code]).toEqual([403, 'cannot_grant']);
+      expect(await database.db.query('select folder_id from docs where id = $1', [coded])).toEqual([{ folder_id: null }]);
     });
 
     test('is never below its own child, also when two moves would make the circle together', async () => {
@@ -338,6 +361,19 @@ describeDatabases('sharing objects', (database) => {
       await deleteGroup(database.db, group);
       expect((await drive.ask('cid', 'GET', `docs/${id}`)).status).toBe(404);
       expect(await database.db.query('select id from grants where subject = $1', [`group:${group}`])).toEqual([]);
+    });
+
+    test('a deleted user’s grants are gone, also for somebody who gets the same id; a deactivated one keeps them', async () => {
+      const id = await drive.doc('left');
+      const management = accountsOf(database.db).management(null);
+      const leaver = await createUser(database.db, { username: 'leaver' }, management);
+      await grant(database.db, { subject: `user:${leaver.id}`, set: 'manager', object: onDoc(id) });
+      await deactivateUser(database.db, leaver.id, management);
+      expect((await whoCan(database.db, onDoc(id), 'share')).map(({ subject: who }) => who)).toContain(`user:${leaver.id}`);
+      await deleteUser(database.db, leaver.id, management);
+      expect(await database.db.query('select id from grants where subject = $1', [`user:${leaver.id}`])).toEqual([]);
+      expect(drive.audited.filter(({ action }) => action === 'grant.revoked')).toMatchObject([{ before: { object_id: id } }]);
+      expect(await actionsOf(database.db, { ...leaver, is_active: true }, onDoc(id))).toEqual(new Set());
     });
 
     test('a grant counts up to the millisecond it expires, and not at it', async () => {

@@ -27,13 +27,14 @@ export async function grantsOn(
   const among = objects
     .map(({ type, id }) => `(object_type = $${parameters.push(type)} and object_id = $${parameters.push(id)})`)
     .join(' or ');
-  let of = '';
-  if (subjects !== undefined)
-    of =
-      db.dialect === 'postgres'
-        ? ` and subject = any($${parameters.push(subjects)}::text[])`
-        : ` and subject in (select value from json_each($${parameters.push(JSON.stringify(subjects))}))`;
+  const of = subjects === undefined ? '' : ` and ${amongTexts(db, 'subject', subjects, parameters)}`;
   return db.query<GrantRow>(`select ${GRANT} from grants where (${among})${of} order by id`, parameters, { replanned: true });
+}
+
+function amongTexts({ dialect }: Db, expression: string, texts: readonly string[], parameters: unknown[]): string {
+  return dialect === 'postgres'
+    ? `${expression} = any($${parameters.push(texts)}::text[])`
+    : `${expression} in (select value from json_each($${parameters.push(JSON.stringify(texts))}))`;
 }
 
 export async function findGrant(db: Db, id: string): Promise<GrantRow | null> {
@@ -91,15 +92,22 @@ export async function setDeleted(tx: Db, type: string, id: string, deletedAt: Da
 
 export interface GrantFilter {
   readonly subject?: string;
+  readonly subjects?: readonly string[];
   readonly type?: string;
   readonly id?: string;
 }
 
 /** A page by key, oldest first. */
-export async function listGrants(db: Db, { subject, type, id }: GrantFilter, after: string | null, limit: number): Promise<GrantRow[]> {
+export async function listGrants(
+  db: Db,
+  { subject, subjects, type, id }: GrantFilter,
+  after: string | null,
+  limit: number,
+): Promise<GrantRow[]> {
   const parameters: unknown[] = [];
   const conditions = [
     ...(subject === undefined ? [] : [`subject = $${parameters.push(subject)}`]),
+    ...(subjects === undefined ? [] : [amongTexts(db, 'subject', subjects, parameters)]),
     ...(type === undefined ? [] : [`object_type = $${parameters.push(type)}`]),
     ...(id === undefined ? [] : [`object_id = $${parameters.push(id)}`]),
     ...(after === null ? [] : [`id > $${parameters.push(after)}`]),

@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.ts';
 import { grantsState } from './grants-state.ts';
 import { parseSubject } from './subject.ts';
 
-const WIDE_NAMES = { tenant: 'Everyone in the tenant', authenticated: 'Every signed-in user', public: 'Everybody' } as const;
+const WIDE_NAMES = { tenant: 'everyone in the tenant', authenticated: 'every signed-in user', public: 'everybody' } as const;
 
 /** What people call subjects; null for users and groups that are gone. */
 export async function namesOf(db: Db, subjects: readonly string[]): Promise<ReadonlyMap<string, string | null>> {

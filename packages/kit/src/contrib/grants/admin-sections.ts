@@ -1,0 +1,182 @@
+import type { AdminContext } from '../../app/index.ts';
+import type { AdminColumn, AdminField, AdminLink, AdminSection, AdminSectionRemoves } from '../../app/admin/shapes.ts';
+import type { Db } from '../../db/db.ts';
+import { compileWhere } from '../../db/where/compile-where.ts';
+import { quoteName } from '../../db/names.ts';
+import type { KnownAsker } from './asker.ts';
+import { knownAsker } from './caller-subjects.ts';
+import { ownedOrGranted } from './granted-condition.ts';
+import { grantsState } from './grants-state.ts';
+import { allPaths, describePath } from './holdings.ts';
+import type { ObjectActions } from './object-actions.ts';
+import { encodedKey, keyText } from './object-chain.ts';
+import { sharedBy } from './share.ts';
+import { type GrantRow, listGrants } from './store.ts';
+import { namesOf } from './subject-names.ts';
+import { shownActions } from './stored-actions.ts';
+import { parseSubject, userSubject } from './subject.ts';
+
+const SHOWN_MAX = 200;
+
+const removes: AdminSectionRemoves = {
+  resource: 'grants',
+  singular: 'grant',
+  label: 'Revoke',
+  removal: 'They lose what it gives from the next request on.',
+};
+
+export const subjectField: AdminField = {
+  name: 'subject',
+  label: 'Who',
+  kind: 'text',
+  required: true,
+  placeholder: 'user:ada',
+  help: 'user:ada or group:billing, by name or id; or tenant, authenticated, public where this kind of object allows them.',
+};
+
+export const expiryField: AdminField = { name: 'expires_at', label: 'Until', kind: 'time', nullable: true, help: 'Empty: for good.' };
+
+/** The caller of the admin site, as grants see it. */
+export async function adminAsker({ db, principal, tenant }: AdminContext): Promise<KnownAsker> {
+  return knownAsker(db, { user: principal.user, tenant: (await tenant()) ?? undefined, now: grantsState.of(db).clock.now() });
+}
+
+/** Everybody with access to an object, and why; with buttons for whoever holds `share`. */
+export async function whoHasAccess(context: AdminContext, declaration: ObjectActions, id: string): Promise<AdminSection> {
+  const { db, linkTo } = context;
+  const paths = await allPaths(db, declaration, id);
+  const names = await namesOf(
+    db,
+    paths.map(({ subject }) => subject),
+  );
+  const mayShare = (await sharedBy(db, declaration, id, await adminAsker(context))) !== undefined;
+  const columns: readonly AdminColumn[] = [
+    { name: 'who', label: 'Who', kind: 'link' },
+    { name: 'may', label: 'May', kind: 'chips' },
+    { name: 'why', label: 'Why', kind: 'text' },
+    { name: 'until', label: 'Until', kind: 'time' },
+  ];
+  return {
+    kind: 'table',
+    title: 'Who has access, and why',
+    columns,
+    rows: paths.slice(0, SHOWN_MAX).map((path, index) => ({
+      id: path.grantId ?? `${path.subject}-${index}`,
+      title: names.get(path.subject) ?? path.subject,
+      values: {
+        who: subjectLink(path.subject, names.get(path.subject) ?? null, linkTo),
+        may: path.actions,
+        why: describePath(path, names),
+        until: path.expiresAt?.toISOString() ?? null,
+      },
+      // What a parent gives is revoked on the parent.
+      removable: mayShare && path.grantId !== null && !path.isInherited,
+    })),
+    empty: 'Superusers only.',
+    more: { resource: 'grants', filters: { type: declaration.type, object: id } },
+    ...(mayShare ? { adds: grantForm(declaration, id), removes } : {}),
+  };
+}
+
+function grantForm({ type, sets, actions }: ObjectActions, id: string) {
+  const choices = [...sets].map(([value, given]) => ({ value, label: `${value} (${[...given].join(', ')})` }));
+  const set: AdminField = { name: 'set', label: 'Set', kind: 'select', nullable: true, choices };
+  const single: AdminField = {
+    name: 'actions',
+    label: 'Actions',
+    kind: 'strings',
+    nullable: true,
+    suggestions: [...actions],
+    help: `Single actions, where no set fits: ${[...actions].join(', ')}.`,
+  };
+  const fields = [subjectField, ...(choices.length === 0 ? [] : [set]), single, expiryField];
+  return { resource: 'grants', label: 'Grant access', fields, values: { type, object: id } };
+}
+
+const granted: readonly AdminColumn[] = [
+  { name: 'object', label: 'Object', kind: 'link' },
+  { name: 'actions', label: 'May', kind: 'chips' },
+  { name: 'through', label: 'Through', kind: 'text' },
+  { name: 'granted_by', label: 'Granted by', kind: 'text', secondary: true },
+  { name: 'expires_at', label: 'Until', kind: 'time', secondary: true },
+];
+
+/** What a user or a group was granted; of a user also what its groups were. */
+export async function hasAccessTo(context: AdminContext, kind: 'user' | 'group', id: string): Promise<AdminSection> {
+  const { db, linkTo, principal } = context;
+  const subject = kind === 'user' ? userSubject(id) : `group:${id}`;
+  const groups = kind === 'user' ? ((await grantsState.of(db).groups?.groupsOf(db, id, undefined)) ?? []) : [];
+  const subjects = [subject, ...groups.map((group) => `group:${group}`)];
+  const rows = await visibleGrants(context, await listGrants(db, { subjects }, null, SHOWN_MAX));
+  const names = await namesOf(
+    db,
+    rows.flatMap((row) => [row.subject, ...(row.granted_by === null ? [] : [userSubject(row.granted_by)])]),
+  );
+  return {
+    kind: 'table',
+    title: 'Has access to',
+    columns: granted,
+    rows: rows.map((row) => {
+      const { set, actions } = shownActions(row.actions);
+      const object = `${row.object_type}/${row.object_id}`;
+      return {
+        id: row.id,
+        title: object,
+        values: {
+          object: linkTo(row.object_type, row.object_id, object) ?? object,
+          actions: set === null ? (actions ?? []) : [set],
+          through: row.subject === subject ? 'directly' : `the group ${names.get(row.subject) ?? row.subject}`,
+          granted_by: row.granted_by === null ? null : (names.get(userSubject(row.granted_by)) ?? row.granted_by),
+          expires_at: row.expires_at?.toISOString() ?? null,
+        },
+        removable: principal.user.is_superuser && row.subject === subject,
+      };
+    }),
+    empty: kind === 'user' ? 'Nothing was granted to this user or its groups.' : 'Nothing was granted to this group.',
+    more: { resource: 'grants', filters: { subject } },
+    removes,
+  };
+}
+
+/**
+ * The grants that the staff member may know of: those on objects they may view, and those they gave or got themselves. A list of all would name
+ * objects that they cannot see.
+ */
+export async function visibleGrants(context: AdminContext, rows: readonly GrantRow[]): Promise<readonly GrantRow[]> {
+  const { db, principal } = context;
+  if (principal.user.is_superuser) return rows;
+  const asker = await adminAsker(context);
+  const visible = new Set<string>();
+  for (const type of new Set(rows.map(({ object_type }) => object_type))) {
+    const declaration = grantsState.of(db).objects.get(type);
+    if (declaration === undefined) continue;
+    const ids = rows.filter(({ object_type }) => object_type === type).map(({ object_id }) => object_id);
+    for (const id of await visibleIds(db, declaration, asker, ids)) visible.add(`${type}/${id}`);
+  }
+  return rows.filter(
+    ({ object_type, object_id, granted_by, subject }) =>
+      visible.has(`${object_type}/${object_id}`) || granted_by === principal.user.id || subject === userSubject(principal.user.id),
+  );
+}
+
+async function visibleIds(db: Db, declaration: ObjectActions, asker: KnownAsker, ids: readonly string[]): Promise<string[]> {
+  const keys = [...new Set(ids)].map((id) => encodedKey(declaration, id)).filter((key) => key !== undefined);
+  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, asker, 'view'));
+  if (keys.length === 0 || where.constant === false) return [];
+  const parameters: unknown[] = [];
+  const key = `t0.${quoteName(declaration.key.name)}`;
+  const terms = [`${key} in (${keys.map((each) => `$${parameters.push(each)}`).join(', ')})`];
+  if (where.constant === undefined) terms.push(where.append(db.dialect, 't0', parameters));
+  const found = await db.query<{ id: unknown }>(
+    `select ${key} as id from ${quoteName(declaration.type)} t0 where ${terms.join(' and ')}`,
+    parameters,
+    { replanned: true },
+  );
+  return found.map(({ id }) => keyText(id));
+}
+
+function subjectLink(subject: string, name: string | null, linkTo: AdminContext['linkTo']): AdminLink | string {
+  const parsed = parseSubject(subject);
+  const link = parsed?.id === undefined ? null : linkTo(parsed.kind, parsed.id, name ?? subject);
+  return link ?? name ?? subject;
+}
