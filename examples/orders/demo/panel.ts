@@ -16,12 +16,14 @@ function startedIn(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
 
-/** Eight commands, each copy-paste ready in the folder npm start was called in. */
+/** Nine commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
   const json = `-H 'content-type: application/json'`;
   const file = relative(startedIn(), configuration.file);
   const prefix = api.key.split('_')[1];
+  const newest = `$(curl -s '${api.url}/v1/orders?limit=1&fields=id' ${key} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`;
+  const shares = `{"items":[{"subject":"user:${api.colleagueId}","set":"viewer"},{"subject":"group:${api.groupId}","set":"editor"}]}`;
   return [
     { title: 'place an order', command: `curl -s ${api.url}/v1/orders ${key} ${json} -d '{"item":"Filter paper","quantity":3}'` },
     {
@@ -30,7 +32,11 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
     },
     {
       title: 'change the newest order; run it again, and the stale tag is refused',
-      command: `curl -s -X PATCH ${api.url}/v1/orders/$(curl -s '${api.url}/v1/orders?limit=1&fields=id' ${key} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/') ${key} ${json} -H 'If-Match: "1"' -d '{"quantity":2}'`,
+      command: `curl -s -X PATCH ${api.url}/v1/orders/${newest} ${key} ${json} -H 'If-Match: "1"' -d '{"quantity":2}'`,
+    },
+    {
+      title: 'share it: a colleague may look, a group may change it',
+      command: `curl -s -X PUT ${api.url}/v1/orders/${newest}/grants ${key} ${json} -d '${shares}'`,
     },
     { title: 'see its webhook at the receiver, signature verified', command: `curl -s ${receiver.url}` },
     { title: 'see its delivery at the sender', command: `curl -s ${api.url}/v1/webhooks/${api.endpointId}/deliveries ${key}` },

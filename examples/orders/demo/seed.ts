@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { App } from 'kit';
-import { accountsOf, changePassword, createUser, type UserManagement } from 'kit/contrib/accounts';
+import {
+  accountsGroups,
+  accountsOf,
+  addGroupMember,
+  changePassword,
+  createGroup,
+  createUser,
+  type UserManagement,
+} from 'kit/contrib/accounts';
 import { createApiKey, revokeApiKey, rotateApiKey } from 'kit/contrib/apikeys';
 import { createEndpoint, rotateSecret } from 'kit/contrib/webhooks';
 import type { Db } from 'kit/db';
@@ -16,6 +24,9 @@ export interface DemoAccess {
   /** New at every start: the database keeps only the digest of its secret. */
   readonly key: string;
   readonly endpointId: string;
+  /** With whom an order can be shared. */
+  readonly colleagueId: string;
+  readonly groupId: string;
 }
 
 type Owner = { readonly id: string };
@@ -23,9 +34,22 @@ type Owner = { readonly id: string };
 const USERNAME = 'demo';
 const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
-const SCOPES = ['orders:read', 'orders:write', 'webhooks:read', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
+const GROUP = 'support desk';
+const SCOPES = [
+  'orders:read',
+  'orders:write',
+  'orders:share',
+  'webhooks:read',
+  'jobs:read',
+  'jobs:write',
+  'uploads:read',
+  'uploads:write',
+];
 
-/** A staff user with a key and an endpoint, and a neighbour whose orders give the admin site something to show. Created once; secrets that must be shown are created again. */
+/**
+ * A staff user with a key and an endpoint, a neighbour whose orders give the admin site something to show, and a group of both. Created once;
+ * secrets that must be shown are created again.
+ */
 export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess> {
   const password = randomBytes(12).toString('base64url');
   const management = accountsOf(app.db).management('npm start');
@@ -35,8 +59,8 @@ export async function seed(app: App, receiver: DemoReceiver): Promise<DemoAccess
     const endpointId = await endpointAt(tx, user, receiver, { path: '/', description: KEY_NAME });
     return { username: USERNAME, password, key, endpointId };
   });
-  await seedNeighbour(app, receiver, management);
-  return access;
+  const colleagueId = await seedNeighbour(app, receiver, management);
+  return { ...access, colleagueId, groupId: await supportDesk(app, colleagueId) };
 }
 
 async function staffUser(app: App, tx: Db, password: string, management: UserManagement): Promise<Owner> {
@@ -78,14 +102,14 @@ async function endpointAt(
 }
 
 /** Another customer: keys in several states, an endpoint that works, one that fails, and a dozen orders that were announced to both. */
-async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserManagement): Promise<void> {
+async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserManagement): Promise<string> {
   const known = await app.users?.findByLogin(app.db, NEIGHBOUR);
   const user = known ?? (await createUser(app.db, { username: NEIGHBOUR, email: 'ada@example.com' }, management));
   await app.db.transaction(async (tx) => {
     await endpointAt(tx, user, receiver, { path: '/shop', description: 'Shop front' });
     await endpointAt(tx, user, receiver, { path: BROKEN_PATH, description: 'Warehouse, down at the moment' });
   });
-  if (known) return;
+  if (known) return known.id;
   const inDays = (days: number): Date => new Date(app.clock.now().getTime() + days * 86_400_000);
   const shop = await app.db.transaction((tx) =>
     createApiKey(tx, { user, name: 'Shop front', scopes: ['orders:*', 'uploads:*'], rateLimit: '100/min' }),
@@ -103,6 +127,15 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
     if (index % 3 !== 2) await own.write().transition(id, index % 3 === 0 ? 'pay' : 'cancel');
     if (index === 0) await own.write().update(id, { invoice_id: await sendInvoice(app, shop.raw) });
   }
+  return user.id;
+}
+
+async function supportDesk(app: App, memberId: string): Promise<string> {
+  const known = await accountsGroups.findByName(app.db, GROUP, null);
+  if (known !== null) return known.id;
+  const { id } = await createGroup(app.db, { name: GROUP }, { by: 'npm start' });
+  await addGroupMember(app.db, id, memberId, { by: 'npm start' });
+  return id;
 }
 
 /** As a client does it: announced, sent to the signed address, completed. Returns the id of the upload. */

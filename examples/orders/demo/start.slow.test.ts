@@ -65,17 +65,24 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     await database?.remove();
   });
 
-  test(`the eight printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
+  test(`the nine printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
     const url = kind === 'PostgreSQL' ? database?.url : undefined;
     const first = await start(folder, url);
-    const [place = '', find = '', patch = '', received = '', delivered = '', follow = '', change = '', revoke = ''] = first.commands;
-    expect(first.commands).toHaveLength(8);
+    const [place = '', find = '', patch = '', share = '', received = '', delivered = '', follow = '', change = '', revoke = ''] =
+      first.commands;
+    expect(first.commands).toHaveLength(9);
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
     expect(JSON.parse(shell(find, folder, url))).toMatchObject({
       items: [{ item: 'Filter paper', total: '37.50', version: 1, invoice: null }],
     });
     expect(JSON.parse(shell(patch, folder, url))).toMatchObject({ quantity: 2, total: '25.00', version: 2 });
     expect(JSON.parse(shell(patch, folder, url))).toMatchObject({ status: 412, code: 'precondition_failed', etag: '"2"' });
+    expect(JSON.parse(shell(share, folder, url))).toMatchObject({
+      items: [
+        { name: 'ada', set: 'viewer', expires_at: null },
+        { name: 'support desk', set: 'editor' },
+      ],
+    });
     const arrivals = (): unknown => JSON.parse(shell(received, folder, url));
     await expect.poll(arrivals, { timeout: 300_000 }).toMatchObject([
       { verified: true, type: 'order.created', data: { quantity: 3 } },
@@ -110,7 +117,7 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const second = await start(folder, url);
     expect(JSON.parse(shell(second.commands[0] ?? '', folder, url))).toMatchObject({ quantity: 3 });
     placed++;
-    expect((JSON.parse(shell(second.commands[4] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
+    expect((JSON.parse(shell(second.commands[5] ?? '', folder, url)) as { items: unknown[] }).items).toHaveLength(placed);
     expect(await second.stop()).toBe(0);
 
     writeFileSync(join(folder, '.data/config/orders.toml'), '[orders');

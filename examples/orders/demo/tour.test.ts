@@ -15,6 +15,8 @@ test('the tour shows the commands that npm start prints, in their order', () => 
       metricsUrl: '',
       key: 'kit_PREFIX_SECRET',
       endpointId: 'ENDPOINT',
+      colleagueId: 'COLLEAGUE',
+      groupId: 'GROUP',
       username: '',
       password: '',
       stop: () => Promise.resolve(),

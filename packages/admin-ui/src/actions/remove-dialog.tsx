@@ -8,13 +8,15 @@ import type { Target } from './action-dialog.tsx';
 import { TitleList } from './title-list.tsx';
 
 interface RemoveDialogProps {
-  readonly resource: AdminResourceShape;
+  readonly resource: Pick<AdminResourceShape, 'name' | 'singular' | 'removal'>;
   readonly target: Target;
+  /** Of the button and the title: `Delete` unless given. */
+  readonly verb?: string;
   /** Null: nothing was removed. */
   readonly onClose: (result: AdminResult | null) => void;
 }
 
-export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
+export function RemoveDialog({ resource, target, verb = 'Delete', onClose }: RemoveDialogProps) {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>(null);
   const noun = lowerFirst(resource.singular);
@@ -29,17 +31,17 @@ export function RemoveDialog({ resource, target, onClose }: RemoveDialogProps) {
     }
   };
   return (
-    <Modal opened onClose={() => onClose(null)} title={`Delete this ${noun}?`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={() => onClose(null)} title={`${verb} this ${noun}?`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack gap="md">
         {fault !== null && <FaultNotice error={fault} />}
         <Text size="sm">{resource.removal ?? 'This cannot be undone.'}</Text>
-        <TitleList heading={`Deletes this ${noun}:`} targets={[target]} />
+        <TitleList heading={`${verb}s this ${noun}:`} targets={[target]} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" data-autofocus onClick={() => onClose(null)}>
             Cancel
           </Button>
           <Button color="danger" loading={busy} onClick={() => void remove()}>
-            Delete
+            {verb}
           </Button>
         </Group>
       </Stack>

@@ -20,6 +20,8 @@ export type {
   AdminRow,
   AdminSecret,
   AdminSection,
+  AdminSectionAdds,
+  AdminSectionRemoves,
   AdminState,
   AdminTile,
   AdminTimelineEntry,

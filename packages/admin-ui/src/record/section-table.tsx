@@ -4,6 +4,7 @@ import type { AdminSection } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
 import { listHash } from '../routing/location.ts';
 import { Value } from '../values/value.tsx';
+import { AddRecord, RemoveRecord } from './section-changes.tsx';
 import css from './record.module.css';
 
 type TableSection = Extract<AdminSection, { kind: 'table' }>;
@@ -24,17 +25,21 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
     setOpen(next);
   };
   const Heading = `h${level}` as const;
+  const removes = section.rows.some(({ removable }) => removable === true) ? section.removes : undefined;
   return (
     <>
       <Group justify="space-between" mb="xs" gap="xs">
         <Text component={Heading} fw={600} size="sm" m={0}>
           {section.title}
         </Text>
-        {section.more !== undefined && (
-          <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
-            Show all<span className="visually-hidden"> of {section.title}</span>
-          </Anchor>
-        )}
+        <Group gap="sm">
+          {section.adds !== undefined && <AddRecord adds={section.adds} />}
+          {section.more !== undefined && (
+            <Anchor size="sm" href={listHash(section.more.resource, section.more.filters)}>
+              Show all<span className="visually-hidden"> of {section.title}</span>
+            </Anchor>
+          )}
+        </Group>
       </Group>
       {section.rows.length === 0 ? (
         <Text size="sm" c="dimmed">
@@ -55,6 +60,11 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                     {column.label}
                   </Table.Th>
                 ))}
+                {removes !== undefined && (
+                  <Table.Th>
+                    <span className="visually-hidden">{removes.label}</span>
+                  </Table.Th>
+                )}
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -87,10 +97,13 @@ export function SectionTable({ section, level, renderDetail }: SectionTableProps
                         <Value kind={column.kind} value={row.values[column.name]} label={column.label} />
                       </Table.Td>
                     ))}
+                    {removes !== undefined && (
+                      <Table.Td ta="end">{row.removable === true && <RemoveRecord removes={removes} row={row} />}</Table.Td>
+                    )}
                   </Table.Tr>
                   {open.has(row.id) && (
                     <Table.Tr>
-                      <Table.Td colSpan={section.columns.length + 1} p={0}>
+                      <Table.Td colSpan={section.columns.length + 1 + (removes === undefined ? 0 : 1)} p={0}>
                         <div className={css['details']}>{(row.details ?? []).map(renderDetail)}</div>
                       </Table.Td>
                     </Table.Tr>

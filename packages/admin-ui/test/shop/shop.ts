@@ -63,6 +63,7 @@ export class Shop implements AsyncDisposable {
         ...modules,
         admin({ prefix }),
       ],
+      resources,
     });
     const origin = await test.listen();
     const shop = new Shop(

@@ -171,6 +171,20 @@ function allowed(site: AdminSite, role: AdminRole, resource: AdminResource, { fo
     ...record,
     ...(form === undefined || !may('update') ? {} : { form: { ...form, fields: site.drawn(resource, form.fields) } }),
     removable: record.removable && may('remove'),
+    sections: record.sections.map((section) => allowedSection(site, role, section)),
+  };
+}
+
+/** A section without the buttons for what the role may not do to the other list. */
+function allowedSection(site: AdminSite, role: AdminRole, section: AdminSection): AdminSection {
+  if (section.kind !== 'table' || (section.adds === undefined && section.removes === undefined)) return section;
+  const { adds, removes, ...rest } = section;
+  const may = (other: { readonly resource: string } | undefined, operation: StaffOperation): boolean =>
+    other !== undefined && refusalOf(site.settings, role, site.resource(other.resource), operation) === null;
+  return {
+    ...rest,
+    ...(adds !== undefined && may(adds, 'create') ? { adds } : {}),
+    ...(removes !== undefined && may(removes, 'remove') ? { removes } : {}),
   };
 }
 

@@ -160,12 +160,18 @@ export type AdminSection =
       readonly rows: readonly (AdminRow & {
         /** Shown when the row is opened. */
         readonly details?: readonly AdminSection[];
+        /** See `removes`. */
+        readonly removable?: boolean;
       })[];
       readonly empty?: string;
       /** On the overview: stands before the charts. */
       readonly urgent?: boolean;
       /** Where the whole list is: a resource with filters. */
       readonly more?: { readonly resource: string; readonly filters: Readonly<Record<string, string>> };
+      /** Records of another list can be created here. */
+      readonly adds?: AdminSectionAdds;
+      /** Rows that are `removable` are records of another list and can be deleted here. */
+      readonly removes?: AdminSectionRemoves;
     }
   | { readonly kind: 'text'; readonly title: string; readonly text: string; readonly code?: boolean }
   /** What happened and what is planned, in order. */
@@ -175,6 +181,24 @@ export type AdminSection =
   /** `url` is of the site's own origin, else it is shown as a link. */
   | { readonly kind: 'image'; readonly title: string; readonly url: string; readonly text: string }
   | { readonly kind: 'chart'; readonly chart: AdminChart };
+
+export interface AdminSectionAdds {
+  readonly resource: string;
+  /** Of the button and the form: `Grant access`. */
+  readonly label: string;
+  readonly fields: readonly AdminField[];
+  /** Sent along with the fields: what the section is about. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+export interface AdminSectionRemoves {
+  readonly resource: string;
+  readonly singular: string;
+  /** Of the button: `Revoke`. */
+  readonly label: string;
+  /** Shown before it is done. */
+  readonly removal: string;
+}
 
 export interface AdminTimelineEntry {
   /** ISO 8601; null: not known yet. */

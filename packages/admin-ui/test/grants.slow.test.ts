@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { modelResource } from '../../kit/src/admin/index.ts';
+import { createGroup } from '../../kit/src/contrib/accounts/index.ts';
+import { actionsOf, grant, grants, objectActions, objectGrants } from '../../kit/src/contrib/grants/index.ts';
+import { resource } from '../../kit/src/crud/index.ts';
+import { createTable, insert, migration, model, t } from '../../kit/src/db/index.ts';
+import { AdminBrowser, go } from './admin-browser.ts';
+import { NOW } from './shop/fill.ts';
+import { Shop, STAFF } from './shop/shop.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const recipes = model('recipes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), name: t.text(80) });
+const recipeActions = objectActions(recipes, {
+  actions: ['view', 'change', 'delete', 'share'],
+  sets: { viewer: ['view'], editor: ['viewer', 'change'], manager: ['editor', 'delete', 'share'] },
+});
+const recipeResource = resource(recipes, { owner: 'owner_id', access: grants(recipes), admin: { rows: true } });
+
+let shop: Shop;
+let admin: AdminBrowser;
+let page: Page;
+let recipe: string;
+let group: string;
+const person = (username: string) => shop.app.users?.findByLogin(shop.db, username);
+
+beforeAll(async () => {
+  shop = await Shop.open({
+    now: NOW,
+    modules: [
+      objectGrants({ objects: [recipeActions] }),
+      {
+        name: 'recipes',
+        models: [recipes],
+        migrations: [migration('0001_initial', [createTable('recipes', recipes.columns)])],
+        admin: { resources: [modelResource(recipeResource, { singular: 'Recipe', group: 'Shop', title: 'name' })] },
+      },
+    ],
+    resources: [recipeResource],
+  });
+  const owner = await shop.newUser({ username: 'margaret' });
+  await shop.newUser({ username: 'theo' });
+  group = (await createGroup(shop.db, { name: 'roasters' })).id;
+  recipe = (await insert(shop.db, recipes, { owner_id: owner.id, name: 'House blend' })).id;
+  const staff = await person(STAFF);
+  // Olivia may look, change and share, and not delete.
+  await grant(shop.db, {
+    subject: `user:${staff?.id}`,
+    actions: ['view', 'change', 'share'],
+    object: { type: recipes, id: recipe },
+  });
+  admin = await AdminBrowser.open(shop);
+  page = await admin.at(`#/recipes/${recipe}`);
+});
+afterAll(async () => {
+  await admin.close();
+  await shop[Symbol.asyncDispose]();
+});
+afterEach(() => admin.expectQuiet());
+
+const who = () => page.getByRole('region', { name: 'Who has access, and why' });
+const dialog = () => page.getByRole('dialog');
+const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
+const held = async (username: string) => {
+  const user = await person(username);
+  return user === null || user === undefined ? null : [...(await actionsOf(shop.db, user, { type: recipes, id: recipe }))].toSorted();
+};
+
+/** Serious and critical findings of axe. */
+async function findings(): Promise<string[]> {
+  await page.evaluate(`${axe}; 0`);
+  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+test('a record’s page says who has access, and why; access is granted and revoked there', { timeout: 240_000 }, async () => {
+  await who().getByText('margaret owns recipes/').waitFor();
+  await who().getByText('olivia was granted change, share, view on recipes/').waitFor();
+  expect(await findings()).toEqual([]);
+
+  await page.getByRole('button', { name: 'Grant access' }).click();
+  await dialog().getByLabel('Who').fill('user:nobody');
+  await dialog().getByLabel('Set').selectOption('editor');
+  expect(await findings()).toEqual([]);
+  await dialog().getByRole('button', { name: 'Grant access' }).click();
+  await dialog().getByText('There is no user "nobody".').waitFor();
+  await dialog().getByLabel('Who').fill('user:theo');
+  await dialog().getByRole('button', { name: 'Grant access' }).click();
+  await said('Granted.');
+  await who().getByText('theo was granted editor on recipes/').waitFor();
+  expect(await held('theo')).toEqual(['change', 'view']);
+
+  await page.getByRole('button', { name: 'Revoke theo' }).click();
+  await dialog().getByText('They lose what it gives from the next request on.').waitFor();
+  expect(await findings()).toEqual([]);
+  await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
+  await said('The grant is gone.');
+  await who().getByText('theo was granted').waitFor({ state: 'detached' });
+  expect(await held('theo')).toEqual([]);
+});
+
+test('nobody hands out what they do not hold: the form stays and says so', { timeout: 120_000 }, async () => {
+  await go(page, shop, `#/recipes/${recipe}`);
+  await page.getByRole('button', { name: 'Grant access' }).click();
+  await dialog().getByLabel('Who').fill('group:roasters');
+  await dialog().getByLabel('Set').selectOption('manager');
+  await dialog().getByRole('button', { name: 'Grant access' }).click();
+  await dialog().getByText('Nobody hands out or takes away what they do not hold.').waitFor();
+  await dialog().getByLabel('Set').selectOption('viewer');
+  await dialog().getByRole('button', { name: 'Grant access' }).click();
+  await said('Granted.');
+  await who().getByText('the group roasters was granted viewer on recipes/').waitFor();
+});
+
+test('a group’s page has its members, and what it has access to', { timeout: 120_000 }, async () => {
+  await go(page, shop, `#/groups/${group}`);
+  const has = page.getByRole('region', { name: 'Has access to' });
+  await has.getByRole('link', { name: `recipes/${recipe}` }).waitFor();
+  await page.getByRole('button', { name: 'Add member' }).click();
+  await dialog().getByLabel('User').fill('theo');
+  await dialog().getByRole('button', { name: 'Add member' }).click();
+  await said('theo is a member now.');
+  expect(await held('theo')).toEqual(['view']);
+  expect(await findings()).toEqual([]);
+  await page.getByRole('region', { name: 'Members' }).getByRole('link', { name: 'theo' }).click();
+  await page.getByRole('heading', { name: 'theo', level: 1 }).waitFor();
+  await page.getByRole('region', { name: 'Has access to' }).getByText('the group roasters').waitFor();
+});
