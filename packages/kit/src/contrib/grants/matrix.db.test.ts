@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Called, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
 import { insert } from '../../db/index.ts';
+import { countQueries } from '../../db/query-observer.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { grant } from './grant.ts';
 import { actionsOf } from './holdings.ts';
@@ -167,6 +168,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 const MISSING = '01890000-0000-7000-8000-000000000000';
 const JSON_LINES = { 'content-type': 'application/x-ndjson' };
+const textsOf = (queries: readonly { readonly sql: string }[]) => queries.map(({ sql }) => sql);
 const LISTS = new Set(['list', 'query', 'export', 'stats']);
 const CREATIONS = ['create', 'import', 'bulkCreate'] as const;
 
@@ -272,18 +274,19 @@ describeDatabases('every operation for every kind of caller', (database) => {
         (holds === 'all' && wanted !== 'send') ||
         (holds === 'view' && wanted === 'view') ||
         (holds === 'action' && wanted === action && wanted !== 'view');
-      if (operation === 'restore') expect((await drive.ask('root', 'DELETE', `docs/${id}`)).status).toBe(204);
-      const answer = await send(caller, operation, id, title, place);
+      if (operation === 'restore') await drive.ask('root', 'DELETE', `docs/${id}`);
+      const { result: answer, queries } = await countQueries(() => send(caller, operation, id, title, place));
       const isUpsert = operation === 'importUpsert';
       // A file names rows by their code: there is no address to compare with.
-      const missing = isUpsert ? answer : await send(caller, operation, MISSING, title, place);
+      const compared = isUpsert ? { result: answer, queries } : await countQueries(() => send(caller, operation, MISSING, title, place));
+      const missing = compared.result;
       const [row] = await app.db.query<{ title: string; size: number; status: string }>(
         'select title, size, status from docs where id = $1',
         [id],
       );
       const isList = LISTS.has(operation);
       const isDeletion = operation === 'destroy' || operation === 'bulkDestroy';
-      // Without view: exactly the answer to an object that does not exist (status, body, headers), and nothing is written.
+      // Without view: exactly the answer to an object that does not exist (status, body, headers), by the same statements, and nothing is written.
       const [actual, expected] = isList
         ? [
             [answer.status, answer.text.includes(title)],
@@ -292,8 +295,10 @@ describeDatabases('every operation for every kind of caller', (database) => {
         : !gives('view')
           ? [
               // A file names no object: whether the code is taken (409) or free in the caller's tenant (201), the object stays as it is.
-              isUpsert ? [row] : [answer.status, plain(answer), row],
-              isUpsert ? [{ title, size: 0, status: 'draft' }] : [404, plain(missing), { title, size: 0, status: 'draft' }],
+              isUpsert ? [row] : [answer.status, plain(answer), row, textsOf(queries)],
+              isUpsert
+                ? [{ title, size: 0, status: 'draft' }]
+                : [404, plain(missing), { title, size: 0, status: 'draft' }, textsOf(compared.queries)],
             ]
           : gives(action)
             ? [

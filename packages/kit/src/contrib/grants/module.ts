@@ -104,7 +104,7 @@ async function forget(tx: Db, subject: string, change?: UserChange): Promise<voi
 
 /** Only the application knows which users belong to a tenant. */
 function tenantFaults({ objects, isInTenant }: ObjectGrantsOptions): Fault[] {
-  const [first] = objects.filter(({ tenant, backend }) => tenant !== undefined && backend === undefined);
+  const first = objects.find(({ tenant, backend }) => tenant !== undefined && backend === undefined);
   if (first === undefined || isInTenant !== undefined) return [];
   return [
     {

@@ -159,7 +159,7 @@ describeDatabases('random grants', (database) => {
     const docsOf: World['docs'][number][] = [];
     for (const { id, owner_id, folder_id, size, title } of rows) {
       const isDeleted = pick(7) === 0;
-      if (isDeleted) expect((await drive.ask('root', 'DELETE', `docs/${id}`)).status).toBe(204);
+      if (isDeleted) await drive.ask('root', 'DELETE', `docs/${id}`);
       docsOf.push({ id, owner: owner_id, folder: folder_id, size, title, isDeleted });
     }
     return { folders: made, docs: docsOf, groups, grants };

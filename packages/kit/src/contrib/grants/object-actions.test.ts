@@ -49,12 +49,13 @@ describe('a declaration', () => {
 });
 
 describe('at start-up', () => {
-  const start = async (objects: readonly ObjectActions[], controller: new () => object) => {
+  const start = async (objects: readonly ObjectActions[], controller: new () => object, more: { tenant?: () => string } = {}) => {
     const app = createApp({
       database: 'sqlite::memory:',
       log: { level: 'silent' },
       modules: [objectGrants({ objects })],
       mount: { '/v1': { '/things': controller as never } },
+      ...more,
     });
     try {
       await app.ready();
@@ -118,6 +119,15 @@ describe('at start-up', () => {
     class Things extends CrudController(made, { permission: isAuthenticated }) {}
     await expect(start([actions], class Shared extends sharing(Things) {})).rejects.toThrow(/no action "share"/);
     expect(() => sharing(Controller as never)).toThrow('made by CrudController');
+  });
+
+  test('objects of a tenant need to know which users belong to it', async () => {
+    const each = model(`rooms_${(count += 1)}`, { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), org: t.text(20).readOnly() });
+    const actions = objectActions(each, { actions: ['view', 'change', 'delete'], tenant: 'org' });
+    class Rooms extends CrudController(resource(each, { owner: 'owner_id', tenant: 'org', access: grants(each) }), {
+      permission: isAuthenticated,
+    }) {}
+    await expect(start([actions], Rooms, { tenant: () => 'north' })).rejects.toThrow(/E024.*has a tenant, and isInTenant is missing/s);
   });
 
   test('a parent without actions fails', async () => {

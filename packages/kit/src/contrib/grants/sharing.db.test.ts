@@ -101,7 +101,7 @@ describeDatabases('sharing objects', (database) => {
         items: [
           { subject: subject('bob'), set: 'viewer' },
           { subject: `user:${MISSING}`, set: 'viewer' },
-          { subject: 'nobody', set: 'viewer' },
+          { subject: `api_key:${MISSING}`, set: 'viewer' },
           { subject: subject('cid'), set: 'emperor' },
           { subject: subject('dan'), actions: ['view', 'fly'] },
           { subject: subject('eve'), set: 'viewer', expires_at: new Date(drive.clock.now().getTime()).toISOString() },
