@@ -5,7 +5,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { apiKeyMigration, createApiKey, revokeApiKey, useApiKeys, verifyApiKey } from 'kit/contrib/apikeys';
+import { apiKeyMigrations, createApiKey, revokeApiKey, useApiKeys, verifyApiKey } from 'kit/contrib/apikeys';
 import { countQueries, migrate, openDatabase, type Database } from 'kit/db';
 import type { UserDirectory } from 'kit';
 import pg from 'pg';
@@ -43,7 +43,7 @@ const users: UserDirectory = {
 };
 
 async function prepare(db: Database): Promise<void> {
-  await migrate(db, [{ name: 'apikeys', migrations: [apiKeyMigration] }]);
+  await migrate(db, [{ name: 'apikeys', migrations: apiKeyMigrations }]);
   await db.query('create table people (id text primary key, login text, email text, active boolean not null, staff boolean not null)');
   await db.query("insert into people values ('7', 'ada', null, true, false)");
 }

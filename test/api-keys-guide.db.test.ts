@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
-import { apiKeyMigration, createApiKey, revokeApiKey, useApiKeys } from 'kit/contrib/apikeys';
+import { apiKeyMigrations, createApiKey, revokeApiKey, useApiKeys } from 'kit/contrib/apikeys';
 import { migrate, openDatabase, type Database } from 'kit/db';
 import { describeDatabases } from 'kit/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -18,7 +18,7 @@ interface GuideServer {
 }
 
 const prepare = async (db: Database) => {
-  await migrate(db, [{ name: 'apikeys', migrations: [apiKeyMigration] }]);
+  await migrate(db, [{ name: 'apikeys', migrations: apiKeyMigrations }]);
   await db.query('create table people (id text primary key, login text, email text, active boolean not null, staff boolean not null)');
   await db.query("insert into people values ('7', 'ada', null, $1, $2)", [true, false]);
 };

@@ -1,6 +1,6 @@
 import type { User, UserDirectory } from '../src/auth/index.ts';
 import { type Database, type Db, migrate } from '../src/db/index.ts';
-import { initial } from '../src/contrib/apikeys/migrations/index.ts';
+import { apiKeyMigrations } from '../src/contrib/apikeys/migrations/all.ts';
 
 /** Users that are not the toolkit's: another table, other column names, keys that are no UUIDs. */
 export const people: UserDirectory = {
@@ -29,7 +29,7 @@ async function findPerson(db: Db, column: string, value: string): Promise<User |
 
 /** The tables of keys and people, and two people: ada and bob. */
 export async function preparePeopleAndKeys(db: Database): Promise<void> {
-  await migrate(db, [{ name: 'apikeys', migrations: [initial] }]);
+  await migrate(db, [{ name: 'apikeys', migrations: apiKeyMigrations }]);
   await db.query(
     'create table people (person_no text primary key, handle text, mail text, enabled boolean not null, staff boolean not null, root boolean not null)',
   );

@@ -63,7 +63,6 @@ export class Shop implements AsyncDisposable {
         ...modules,
         admin({ prefix }),
       ],
-      resources,
     });
     const origin = await test.listen();
     const shop = new Shop(

@@ -10,7 +10,7 @@ import { modelDrift } from '../../db/migrations/drift.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { createApiKey } from './create.ts';
-import { initial } from './migrations/index.ts';
+import { apiKeyMigrations } from './migrations/all.ts';
 import { apiKeys as model } from './models.ts';
 import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
@@ -61,7 +61,7 @@ describeDatabases(
     };
 
     test('the model is what the migration makes', () => {
-      expect(modelDrift([{ name: 'apikeys', models: [model], migrations: [initial] }])).toEqual([]);
+      expect(modelDrift([{ name: 'apikeys', models: [model], migrations: apiKeyMigrations }])).toEqual([]);
     });
 
     test('create, edit, rotate and revoke over HTTP each leave one audit entry and one event', async () => {

@@ -6,7 +6,7 @@ export { currentApiKey, type KeyedRequest } from './current-key.ts';
 export { apiKeyErrors } from './errors.ts';
 export { ownerChanged } from './invalidation.ts';
 export { keyPattern, keyPatternFor } from './key.ts';
-export { initial as apiKeyMigration } from './migrations/index.ts';
+export { apiKeyMigrations } from './migrations/all.ts';
 export { apiKeys } from './module.ts';
 export type { ApiKeyOptions, KeyCacheOptions } from './options.ts';
 export { notByApiKey } from './permission.ts';

@@ -7,6 +7,7 @@ import type { KeyCache } from './cache.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { LastUsed } from './last-used.ts';
 import type { KeyStatements } from './store.ts';
+import type { Usage } from './usage.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 
 /** Everything the verbs need to know about the keys of one database, besides the database. */
@@ -20,6 +21,7 @@ export interface Keyring {
   readonly registry: Registry;
   readonly failedAttempts: FailedAttempts | null;
   readonly lastUsed: LastUsed;
+  readonly usage: Usage;
   readonly cache: KeyCache | null;
   /** Undefined unless the application has metrics. */
   readonly verifications: Counter<'outcome'> | undefined;

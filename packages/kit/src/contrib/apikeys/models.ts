@@ -25,5 +25,23 @@ export const apiKeys = model(
     previous_expires_at: t.timestamp().nullable(),
     previous_last_used_at: t.timestamp().nullable(),
   },
-  { indexes: [{ columns: ['owner_id', 'created_at'] }] },
+  {
+    indexes: [
+      { columns: ['owner_id', 'created_at'] },
+      // For operators: the few that are expired or revoked among many.
+      { columns: ['expires_at'], where: 'expires_at is not null', name: 'api_keys_expiring' },
+      { columns: ['revoked_at'], where: 'revoked_at is not null', name: 'api_keys_revoked' },
+    ],
+  },
+);
+
+/** Requests of a key by the hour. Not a foreign key: counts are written behind the requests, and pruned by their age. */
+export const apiKeyUsage = model(
+  'api_key_usage',
+  {
+    key_id: t.uuid(),
+    hour: t.timestamp(),
+    requests: t.bigint(),
+  },
+  { primaryKey: ['key_id', 'hour'], indexes: [{ columns: ['hour'] }] },
 );

@@ -6,8 +6,8 @@ import { ApiKeyAuth, ApiKeyBearer } from './authenticators.ts';
 import { apiKeyCommand } from './commands.ts';
 import { apiKeyErrors } from './errors.ts';
 import { ownerChanged } from './invalidation.ts';
-import { initial } from './migrations/0001_initial.ts';
-import { apiKeys as keys } from './models.ts';
+import { apiKeyMigrations } from './migrations/all.ts';
+import { apiKeys as keys, apiKeyUsage } from './models.ts';
 import { pepperFault, readApiKeyOptions, type ApiKeyOptions } from './options.ts';
 import { startKeyring, type ApiKeysInUse } from './use-api-keys.ts';
 import { VERIFICATION_OUTCOMES } from './verify.ts';
@@ -20,8 +20,8 @@ export function apiKeys(options: ApiKeyOptions = {}): Module {
   let verifications: Counter<'outcome'> | undefined;
   return {
     name: 'apikeys',
-    models: [keys],
-    migrations: [initial],
+    models: [keys, apiKeyUsage],
+    migrations: apiKeyMigrations,
     authenticators: [new ApiKeyAuth(), new ApiKeyBearer()],
     errors: apiKeyErrors,
     commands: [apiKeyCommand],

@@ -12,6 +12,7 @@ import { keyrings } from './keyring.ts';
 import { LastUsed } from './last-used.ts';
 import { apiKeyRules, completed, pepperFault, type ApiKeyOptions, type ApiKeySettings } from './options.ts';
 import { keyStatements } from './store.ts';
+import { Usage } from './usage.ts';
 import { userDirectory } from '../../auth/user-directory-rule.ts';
 import { InvalidOptions, type OptionRules, readOptions } from '../../options/read-options.ts';
 import { clock, objectWith, required } from '../../options/value-rule.ts';
@@ -27,7 +28,7 @@ export interface UseApiKeysOptions extends ApiKeyOptions {
 
 /** Keys of a database that are in use: stop writes what is left to write and ends the listener. */
 export interface ApiKeysInUse {
-  /** Writes the last-used times that wait. */
+  /** Writes the last-used times and the counted requests that wait. */
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -78,6 +79,7 @@ export async function startKeyring(
   const fault = pepperFault(pepper);
   if (fault !== null) throw new TypeError(fault);
   const lastUsed = new LastUsed(database, log);
+  const usage = new Usage(database, log);
   const cache = settings.cache === null ? null : new KeyCache(settings.cache);
   keyrings.bind(database, {
     tag: settings.tag,
@@ -89,6 +91,7 @@ export async function startKeyring(
     registry,
     failedAttempts: settings.failedAttempts === null ? null : new FailedAttempts(settings.failedAttempts),
     lastUsed,
+    usage,
     cache,
     verifications,
     routeScopes,
@@ -96,10 +99,14 @@ export async function startKeyring(
   try {
     const unfollow = cache === null ? async () => undefined : await followChanges(database, cache);
     return {
-      flush: () => lastUsed.flush(),
+      async flush() {
+        await lastUsed.flush();
+        await usage.flush();
+      },
       async stop() {
         await unfollow();
         await lastUsed.stop();
+        await usage.stop();
         keyrings.release(database);
       },
     };

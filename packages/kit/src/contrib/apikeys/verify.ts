@@ -119,6 +119,7 @@ function judge(keyring: Keyring, key: VerifiableKey | null, { secret }: KeyParts
   if (key === null || keyState(key.row, now) !== 'active') return null;
   if (!isCurrent && !isPreviousInGrace(key, digest, now)) return null;
   keyring.lastUsed.note(key.row, !isCurrent, now);
+  keyring.usage.note(key.row.id, now);
   count(keyring, isCurrent ? 'accepted' : 'previous');
   return { apiKey: key.apiKey, user: key.owner, isPrevious: !isCurrent };
 }

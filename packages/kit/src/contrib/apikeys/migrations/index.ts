@@ -1,1 +1,0 @@
-export { initial } from './0001_initial.ts';
