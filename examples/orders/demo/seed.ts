@@ -35,16 +35,7 @@ const USERNAME = 'demo';
 const NEIGHBOUR = 'ada';
 const KEY_NAME = 'npm start';
 const GROUP = 'support desk';
-const SCOPES = [
-  'orders:read',
-  'orders:write',
-  'orders:share',
-  'webhooks:read',
-  'jobs:read',
-  'jobs:write',
-  'uploads:read',
-  'uploads:write',
-];
+const SCOPES = ['orders:read', 'orders:write', 'orders:share', 'webhooks:read', 'jobs:read', 'jobs:write', 'uploads:read', 'uploads:write'];
 
 /**
  * A staff user with a key and an endpoint, a neighbour whose orders give the admin site something to show, and a group of both. Created once;

@@ -12,6 +12,7 @@ import { Shell } from './shell/shell.tsx';
 // The first load is for the login and the overview; the grid and the forms come when they are asked for.
 const ListPage = lazy(async () => ({ default: (await import('./list/list-page.tsx')).ListPage }));
 const CreatePage = lazy(async () => ({ default: (await import('./record/create-page.tsx')).CreatePage }));
+const ImportPage = lazy(async () => ({ default: (await import('./record/import-page.tsx')).ImportPage }));
 const EditPage = lazy(async () => ({ default: (await import('./record/edit-page.tsx')).EditPage }));
 const RecordPage = lazy(async () => ({ default: (await import('./record/record-page.tsx')).RecordPage }));
 
@@ -48,6 +49,8 @@ function Screen({ place }: { readonly place: Place }) {
       return <ListPage resource={resource} />;
     case 'create':
       return <CreatePage resource={resource} />;
+    case 'import':
+      return <ImportPage resource={resource} />;
     case 'record':
       return <RecordPage resource={resource} id={place.id} />;
     case 'edit':

@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import type { AxeResults } from 'axe-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminBrowser, go, soon } from './admin-browser.ts';
+import { findings } from './axe.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** axe looks at some twenty screens; on a busy machine that takes its time. */
 const BUSY_MS = 240_000;
@@ -24,18 +20,6 @@ afterAll(async () => {
   await admin.close();
   await shop[Symbol.asyncDispose]();
 });
-
-/** Serious and critical findings of axe, each with the element it is about. */
-async function findings(page: Page): Promise<string[]> {
-  // Through the debugger, which the page's own policy does not bind.
-  await page.evaluate(`${axe}; 0`);
-  const results = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
-  return results.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) =>
-      nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any.map((check) => check.message).join(' ')}`),
-    );
-}
 
 /** Every screen of the site, opened by the steps that lead to it. */
 const screens: readonly (readonly [string, (page: Page) => Promise<void>])[] = [

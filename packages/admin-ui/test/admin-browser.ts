@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from '../../../test/provision/chromium.ts';
 import { PASSWORD, STAFF, type Shop } from './shop/shop.ts';
@@ -116,4 +116,13 @@ export function row(page: Page, title: string): ReturnType<Page['locator']> {
 /** What a page shows a moment later. */
 export function soon<T>(read: () => Promise<T>): ReturnType<typeof expect.poll<T>> {
   return expect.poll(read, { timeout: STEP_MS });
+}
+
+/** Picks a record by typing what people call it. */
+export async function pick(scope: Page | Locator, label: string, text: string, title: string): Promise<void> {
+  const input = scope.locator('input[type=text], input:not([type])').and(scope.getByLabel(label)).first();
+  await input.click();
+  await input.fill(text);
+  const page = 'page' in scope ? scope.page() : scope;
+  await page.getByRole('option', { name: title }).first().click();
 }

@@ -8,6 +8,7 @@ import { Field } from '../forms/field.tsx';
 import { toInputs, toSubmission } from '../forms/form-values.ts';
 import { formatNumber, lowerFirst, plural, wordsFor } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
+import { ChosenFields } from './chosen-fields.tsx';
 import { Preview } from './preview.tsx';
 import { runBatches, type BatchProgress } from './run-batches.ts';
 import { useShowSecret } from './secret-dialog.tsx';
@@ -34,8 +35,10 @@ type Phase = 'asking' | 'running' | 'ended';
 /** Asks once, naming what it affects; then runs, shows how far it is, and says what could not be done. */
 export function ActionDialog({ resource, action, targets, defaults = {}, onClose }: ActionDialogProps) {
   const showSecret = useShowSecret();
-  const fields = action.fields ?? [];
-  const [inputs, setInputs] = useState(() => toInputs(fields, defaults));
+  const offered = action.fields ?? [];
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const fields = action.sets === true ? offered.filter(({ name }) => chosen.includes(name)) : offered;
+  const [inputs, setInputs] = useState(() => toInputs(offered, defaults));
   const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
   const [phase, setPhase] = useState<Phase>('asking');
   const [progress, setProgress] = useState<BatchProgress>({ done: 0, failures: [], results: [], rest: targets.map(({ id }) => id) });
@@ -81,7 +84,8 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const submission = toSubmission(fields, inputs, null);
+    // An emptied field that was chosen is set to nothing; one that was not is left alone.
+    const submission = toSubmission(fields, inputs, action.sets === true ? {} : null);
     setFaults(submission.faults);
     if (Object.keys(submission.faults).length === 0) void run(submission.values);
   };
@@ -129,6 +133,9 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
                 onChange={(value) => setInputs({ ...inputs, [field.name]: value })}
               />
             ))}
+            {action.sets === true && !partly && (
+              <ChosenFields offered={offered} chosen={chosen} inputs={inputs} what={what} onChoose={setChosen} />
+            )}
             {action.previews === true && !partly && (
               <Preview resource={resource.name} action={action} ids={targets.map(({ id }) => id)} inputs={inputs} />
             )}
@@ -136,8 +143,12 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
               <Button variant="default" onClick={close} data-autofocus={fields.length === 0 ? true : undefined}>
                 Cancel
               </Button>
-              <Button type="submit" color={action.tone === 'bad' ? 'danger' : 'accent'}>
-                {partly ? 'Continue with the rest' : (action.confirmLabel ?? label)}
+              <Button
+                type="submit"
+                color={action.tone === 'bad' ? 'danger' : 'accent'}
+                disabled={action.sets === true && chosen.length === 0}
+              >
+                {partly ? 'Continue with the rest' : `${action.confirmLabel ?? label}${action.sets === true ? ` ${what}` : ''}`}
               </Button>
             </Group>
           </Stack>

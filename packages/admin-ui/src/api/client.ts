@@ -1,6 +1,18 @@
 import { markConnection } from './connection.ts';
 import { ApiFault, readFault, toFault } from './fault.ts';
-import type { AdminOverviewAnswer, AdminPage, AdminPreview, AdminRange, AdminRecord, AdminResult, AdminSession } from './shapes.ts';
+import type {
+  AdminChoices,
+  AdminFileFormat,
+  AdminImportResult,
+  AdminOverviewAnswer,
+  AdminPage,
+  AdminPreview,
+  AdminRange,
+  AdminRecord,
+  AdminResult,
+  AdminSavedFilter,
+  AdminSession,
+} from './shapes.ts';
 
 /** Below the page's own address, wherever a proxy put it; the fragment never counts. */
 const base = new URL('api/', document.baseURI);
@@ -21,6 +33,8 @@ interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  readonly file?: { readonly content: Blob; readonly mediaType: string };
   readonly ifMatch?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,13 +44,14 @@ export function requestHeaders(): Record<string, string> {
   return csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
 }
 
-async function send(path: string, { method = 'GET', query = {}, body, ifMatch, signal }: RequestOptions): Promise<Response> {
+async function send(path: string, { method = 'GET', query = {}, body, file, ifMatch, signal }: RequestOptions): Promise<Response> {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') url.searchParams.set(name, value);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'GET' && csrfToken !== null) headers['x-csrf-token'] = csrfToken;
   if (ifMatch !== undefined) headers['if-match'] = ifMatch;
   if (body !== undefined) headers['content-type'] = 'application/json';
+  if (file !== undefined) headers['content-type'] = file.mediaType;
   try {
     const response = await fetch(url, {
       method,
@@ -45,6 +60,7 @@ async function send(path: string, { method = 'GET', query = {}, body, ifMatch, s
       cache: 'no-store',
       redirect: 'error',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(file === undefined ? {} : { body: file.content }),
       ...(signal === undefined ? {} : { signal }),
     });
     markConnection(true);
@@ -111,9 +127,58 @@ export interface ListRequest {
   readonly limit: number;
 }
 
-export function listRecords(name: string, { search, filters, sort, cursor, limit }: ListRequest, signal?: AbortSignal): Promise<AdminPage> {
+/** What narrows and orders a list, as the server and the address name it. */
+function narrowing({ search, filters, sort }: Pick<ListRequest, 'search' | 'filters' | 'sort'>): Record<string, string> {
   const named = Object.fromEntries(Object.entries(filters).map(([filter, value]) => [`filter.${filter}`, value]));
-  return request(resource(name), { query: { search, sort, cursor, limit: String(limit), ...named }, signal });
+  return { search, ...named, sort };
+}
+
+export function listRecords(name: string, asked: ListRequest, signal?: AbortSignal): Promise<AdminPage> {
+  const { cursor, limit } = asked;
+  return request(resource(name), { query: { ...narrowing(asked), cursor, limit: String(limit) }, signal });
+}
+
+const list = (name: string, ...rest: string[]): string => ['lists', name, ...rest].map(encodeURIComponent).join('/');
+
+/** Where the browser itself fetches the list as a file: it may be larger than this page should hold. */
+export function exportAddress(name: string, asked: ListRequest, format: AdminFileFormat): string {
+  const url = new URL(list(name, 'export'), base);
+  for (const [key, value] of Object.entries<string>({ format, ...narrowing(asked) })) if (value !== '') url.searchParams.set(key, value);
+  return url.href;
+}
+
+const MEDIA_TYPES: Readonly<Record<AdminFileFormat, string>> = { csv: 'text/csv', jsonl: 'application/x-ndjson' };
+
+export function importFile(
+  name: string,
+  file: Blob,
+  { format, dryRun, upsert }: { readonly format: AdminFileFormat; readonly dryRun: boolean; readonly upsert: boolean },
+): Promise<AdminImportResult> {
+  const query = { dry_run: dryRun ? 'true' : undefined, mode: upsert ? 'upsert' : undefined };
+  return request(list(name, 'import'), { method: 'POST', query, file: { content: file, mediaType: MEDIA_TYPES[format] } });
+}
+
+/** Records that a picker offers: those that the text finds, or the one with the id. */
+export function readChoices(
+  name: string,
+  asked: { readonly search: string } | { readonly id: string },
+  signal?: AbortSignal,
+): Promise<AdminChoices> {
+  return request(list(name, 'choices'), { query: { ...asked }, signal });
+}
+
+export async function listSavedFilters(name: string, signal?: AbortSignal): Promise<readonly AdminSavedFilter[]> {
+  const { items } = await request<{ items: readonly AdminSavedFilter[] }>(list(name, 'filters'), { signal });
+  return items;
+}
+
+export function saveFilter(name: string, called: string, asked: ListRequest): Promise<AdminSavedFilter> {
+  const entries = Object.entries(narrowing(asked)).filter(([, value]) => value !== '');
+  return request(list(name, 'filters'), { method: 'POST', body: { name: called, query: new URLSearchParams(entries).toString() } });
+}
+
+export function deleteSavedFilter(name: string, id: string): Promise<void> {
+  return request(list(name, 'filters', id), { method: 'DELETE' });
 }
 
 export function readRecord(name: string, id: string, signal?: AbortSignal): Promise<AdminRecord> {

@@ -2,6 +2,8 @@
 export interface FieldFault {
   readonly field: string;
   readonly message: string;
+  /** Of a file: the row it is in. */
+  readonly row: number | null;
 }
 
 /** Why a request did not do what was asked. `status` 0: no answer came. */
@@ -105,6 +107,7 @@ function fieldFaults(errors: unknown): FieldFault[] {
     const { location, message } = error as { location?: unknown; message?: unknown };
     const names = Array.isArray(location) ? location.filter((part): part is string => typeof part === 'string' && part !== 'body') : [];
     const field = names[0] === 'fields' ? names[1] : names[0];
-    return [{ field: field ?? '', message: typeof message === 'string' ? message : 'This value is not accepted.' }];
+    const row = Array.isArray(location) && location[0] === 'body' && typeof location[1] === 'number' ? location[1] : null;
+    return [{ field: field ?? '', row, message: typeof message === 'string' ? message : 'This value is not accepted.' }];
   });
 }

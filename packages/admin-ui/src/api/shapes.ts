@@ -7,7 +7,9 @@ export type {
   AdminField,
   AdminFieldChange,
   AdminFileTarget,
+  AdminFileFormat,
   AdminFilter,
+  AdminImportResult,
   AdminLink,
   AdminNotice,
   AdminOverview,
@@ -29,5 +31,5 @@ export type {
   AdminValue,
   AdminWords,
 } from '../../../kit/src/app/admin/shapes.ts';
-export type { AdminOverviewAnswer, AdminSession } from '../../../kit/src/admin/wire.ts';
+export type { AdminChoices, AdminOverviewAnswer, AdminSavedFilter, AdminSession } from '../../../kit/src/admin/wire.ts';
 export { ADMIN_ACTION_IDS_MAX } from '../../../kit/src/admin/wire.ts';

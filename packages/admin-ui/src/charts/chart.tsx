@@ -22,9 +22,20 @@ export function isEmptyChart({ buckets, series }: AdminChart): boolean {
  * A chart that is read by eye, pointer, keyboard and screen reader: the plot is a slider over the buckets whose value
  * is spoken, and the same numbers are one button away as a table.
  */
-export function Chart({ chart, level = 3 }: { readonly chart: AdminChart; readonly level?: 2 | 3 }) {
+export function Chart({
+  chart,
+  level = 3,
+  onZoom,
+}: {
+  readonly chart: AdminChart;
+  readonly level?: 2 | 3;
+  /** Dragging over the plot chooses a range of time. */
+  readonly onZoom?: (from: string, to: string) => void;
+}) {
   const id = useId();
-  const [at, setAt] = useState<number | null>(null);
+  const [pointed, setPointed] = useState<number | null>(null);
+  // Another range may have fewer buckets.
+  const at = pointed === null ? null : Math.min(pointed, chart.buckets.length - 1);
   const [asTable, setAsTable] = useState(false);
   const Heading = `h${level}` as const;
   const isEmpty = isEmptyChart(chart);
@@ -41,7 +52,7 @@ export function Chart({ chart, level = 3 }: { readonly chart: AdminChart; readon
         <div className={css['empty']}>{chart.empty ?? 'Nothing happened in this time.'}</div>
       ) : (
         <>
-          <Reader chart={chart} look={look} at={at} onMove={setAt} labelledBy={id} />
+          <Reader chart={chart} look={look} at={at} onMove={setPointed} labelledBy={id} onZoom={onZoom} />
           <Button
             className={css['tableButton']}
             variant="subtle"
@@ -91,11 +102,14 @@ interface ReaderProps {
   readonly at: number | null;
   readonly onMove: (at: number | null) => void;
   readonly labelledBy: string;
+  readonly onZoom?: ((from: string, to: string) => void) | undefined;
 }
 
-function Reader({ chart, look, at, onMove, labelledBy }: ReaderProps) {
+function Reader({ chart, look, at, onMove, labelledBy, onZoom }: ReaderProps) {
   const { ref, width } = useElementSize();
   const last = chart.buckets.length - 1;
+  const [dragFrom, setDragFrom] = useState<number | null>(null);
+  const dragged = dragFrom === null || at === null ? null : ([Math.min(dragFrom, at), Math.max(dragFrom, at)] as const);
   const spoken = at ?? last;
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -105,10 +119,25 @@ function Reader({ chart, look, at, onMove, labelledBy }: ReaderProps) {
     event.preventDefault();
     onMove(Math.min(last, Math.max(0, target)));
   };
-  const onPointerMove = (event: PointerEvent) => {
+  const bucketAt = (event: PointerEvent): number => {
     const box = event.currentTarget.getBoundingClientRect();
     const share = (event.clientX - box.left - PLOT_LEFT) / Math.max(1, box.width - PLOT_LEFT);
-    onMove(Math.min(last, Math.max(0, Math.floor(share * chart.buckets.length))));
+    return Math.min(last, Math.max(0, Math.floor(share * chart.buckets.length)));
+  };
+  const onPointerDown = (event: PointerEvent) => {
+    if (onZoom === undefined || event.button !== 0 || event.pointerType === 'touch') return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDragFrom(bucketAt(event));
+    onMove(bucketAt(event));
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    const [from, to] = dragFrom === null ? [0, 0] : [Math.min(dragFrom, bucketAt(event)), Math.max(dragFrom, bucketAt(event))];
+    setDragFrom(null);
+    // A click is not a range.
+    if (from === to) return;
+    const [first, second] = chart.buckets.map((bucket) => Date.parse(bucket));
+    const end = Date.parse(chart.buckets[to] ?? '') + ((second ?? 0) - (first ?? 0));
+    onZoom?.(new Date(chart.buckets[from] ?? '').toISOString(), new Date(end).toISOString());
   };
 
   return (
@@ -127,10 +156,13 @@ function Reader({ chart, look, at, onMove, labelledBy }: ReaderProps) {
       onKeyDown={onKeyDown}
       onFocus={() => onMove(at ?? last)}
       onBlur={() => onMove(null)}
-      onPointerMove={onPointerMove}
+      onPointerDown={onPointerDown}
+      onPointerMove={(event) => onMove(bucketAt(event))}
+      onPointerUp={onPointerUp}
+      onPointerCancel={() => setDragFrom(null)}
       onPointerLeave={() => onMove(null)}
     >
-      <Plot chart={chart} look={look} at={at} width={width} />
+      <Plot chart={chart} look={look} at={at} dragged={dragged} width={width} />
       {at !== null && <Tip chart={chart} look={look} at={at} />}
     </div>
   );

@@ -17,11 +17,13 @@ interface PlotProps {
   readonly chart: AdminChart;
   readonly look: readonly SeriesLook[];
   readonly at: number | null;
+  /** The first and the last bucket of what is being chosen. */
+  readonly dragged: readonly [number, number] | null;
   readonly width: number;
 }
 
 /** The drawing alone; what it says is spoken by what is around it. */
-export function Plot({ chart, look, at, width }: PlotProps) {
+export function Plot({ chart, look, at, dragged, width }: PlotProps) {
   const { buckets, kind, unit } = chart;
   const values = chart.series.map((series) => series.values);
   const stacks = stack(values, buckets.length);
@@ -57,6 +59,15 @@ export function Plot({ chart, look, at, width }: PlotProps) {
           {axisLabel(buckets[bucket] ?? '', buckets)}
         </text>
       ))}
+      {dragged !== null && (
+        <rect
+          className={css['dragged']}
+          x={x(dragged[0])}
+          width={step * (dragged[1] - dragged[0] + 1)}
+          y={TOP}
+          height={HEIGHT - TOP - BOTTOM}
+        />
+      )}
       {at !== null && <rect className={css['cursor']} x={x(at)} width={step} y={TOP} height={HEIGHT - TOP - BOTTOM} />}
       {kind === 'bars'
         ? stacks.map((pieces, series) =>

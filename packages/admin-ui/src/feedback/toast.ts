@@ -38,5 +38,5 @@ function show(message: {
   readonly autoClose: number | false;
 }): void {
   notifications.hide(ID);
-  notifications.show({ id: ID, withBorder: true, closeButtonProps: { 'aria-label': 'Close message' }, ...message });
+  notifications.show({ id: ID, withBorder: true, closeButtonProps: { 'aria-label': 'Close the message' }, ...message });
 }

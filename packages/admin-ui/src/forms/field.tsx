@@ -4,6 +4,7 @@ import type { AdminField } from '../api/shapes.ts';
 import { Prose } from '../values/prose.tsx';
 import { FileField } from './file-field.tsx';
 import type { InputValue } from './form-values.ts';
+import { ReferencePicker } from './reference-picker.tsx';
 
 interface FieldProps {
   readonly field: AdminField;
@@ -71,6 +72,16 @@ export function Field({ field, value, error, onChange, title, onBusy = () => {} 
           splitChars={[',', ' ', '\n']}
           clearable
           comboboxProps={{ withinPortal: true }}
+        />
+      );
+    case 'reference':
+      return (
+        <ReferencePicker
+          {...base}
+          resource={field.resource ?? ''}
+          value={text}
+          isClearable={field.required !== true}
+          onChange={(id) => onChange(id)}
         />
       );
     case 'long_text':

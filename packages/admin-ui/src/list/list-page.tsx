@@ -18,6 +18,7 @@ import { formatNumber, lowerFirst, plural } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { plain, Value } from '../values/value.tsx';
 import { ColumnChoice } from './column-choice.tsx';
+import { FileMenu } from './file-menu.tsx';
 import { GATHER_MAX, gatherTargets } from './gather.ts';
 import { isNarrowed, listParams, readListQuery } from './list-query.ts';
 import css from './list.module.css';
@@ -116,6 +117,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
         </div>
         <Group gap="sm" justify="flex-end">
           {resource.live === true && <Switch label="Live" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} />}
+          <FileMenu resource={resource} query={query} />
           <ColumnChoice columns={resource.columns} hidden={hidden} onChange={(names) => setHiddenColumns(resource.name, names)} />
           <Tooltip label="Load again" withArrow>
             <ActionIcon

@@ -20,7 +20,10 @@ interface PagerProps {
 export function Pager({ page, noun, size, isFirst, onPrevious, onFirst, onNext, onSize }: PagerProps) {
   return (
     <nav className={css['pager']} aria-label="Pages of the list">
-      <span role="status">{page.count === null ? `Too many ${noun} to count` : `${formatNumber(page.count)} ${noun}`}</span>
+      <span role="status">
+        {page.count === null ? `Too many ${noun} to count` : `${formatNumber(page.count)} ${noun}`}
+        {page.searched !== undefined && ` among the newest ${formatNumber(page.searched)}`}
+      </span>
       <Group gap="xs">
         <NativeSelect
           size="xs"

@@ -1,11 +1,13 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import type { ListRequest } from '../api/client.ts';
 import type { AdminFilter, AdminResourceShape } from '../api/shapes.ts';
 import { toInput } from '../forms/form-values.ts';
+import { ReferencePicker } from '../forms/reference-picker.tsx';
 import { Icon } from '../icons/icon.tsx';
 import { isNarrowed } from './list-query.ts';
 import css from './list.module.css';
+import { SavedFilters } from './saved-filters.tsx';
 
 const TYPING_MS = 250;
 /** The others wait behind a button, unless they are set. */
@@ -44,6 +46,7 @@ export function Toolbar({ resource, query, onChange }: ToolbarProps) {
           More filters
         </Button>
       )}
+      <SavedFilters resource={resource} query={query} />
       {isNarrowed(query) && (
         <Button variant="subtle" px="xs" onClick={() => onChange({ search: '', filters: {} }, { typing: false })}>
           Clear
@@ -86,11 +89,24 @@ function Filter({ filter, value, onChange }: FilterProps) {
       />
     );
   }
+  if (filter.kind === 'reference') {
+    return (
+      <ReferencePicker
+        className={css['filter'] ?? ''}
+        label={filter.label}
+        resource={filter.resource ?? ''}
+        value={value}
+        isClearable
+        onChange={(id) => onChange(filter.name, id, false)}
+      />
+    );
+  }
   return (
     <DelayedInput
       className={css['filter']}
       label={filter.label}
       value={value}
+      suggestions={filter.suggestions ?? []}
       onChange={(text) => onChange(filter.name, text.trim(), true)}
     />
   );
@@ -102,11 +118,13 @@ interface DelayedInputProps {
   readonly placeholder?: string;
   readonly value: string;
   readonly withIcon?: boolean;
+  readonly suggestions?: readonly string[];
   readonly onChange: (value: string) => void;
 }
 
 /** Asks when the typing pauses, and follows the address when that changes by itself. */
-function DelayedInput({ className, label, placeholder, value, withIcon = false, onChange }: DelayedInputProps) {
+function DelayedInput({ className, label, placeholder, value, withIcon = false, suggestions = [], onChange }: DelayedInputProps) {
+  const listId = useId();
   const [text, setText] = useState(value);
   const sent = useRef(value);
   const change = useRef(onChange);
@@ -127,15 +145,25 @@ function DelayedInput({ className, label, placeholder, value, withIcon = false, 
     return () => window.clearTimeout(timer);
   }, [text]);
   return (
-    <TextInput
-      className={className}
-      type="search"
-      label={label}
-      placeholder={placeholder}
-      value={text}
-      spellCheck={false}
-      leftSection={withIcon ? <Icon name="search" size={16} /> : undefined}
-      onChange={(event) => setText(event.currentTarget.value)}
-    />
+    <>
+      <TextInput
+        className={className}
+        type="search"
+        label={label}
+        placeholder={placeholder}
+        value={text}
+        spellCheck={false}
+        leftSection={withIcon ? <Icon name="search" size={16} /> : undefined}
+        list={suggestions.length === 0 ? undefined : listId}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      {suggestions.length > 0 && (
+        <datalist id={listId}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+    </>
   );
 }

@@ -1,5 +1,6 @@
 import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { readOverview } from '../api/client.ts';
 import type { AdminOverview, AdminRange } from '../api/shapes.ts';
 import { Chart, isEmptyChart } from '../charts/chart.tsx';
@@ -10,6 +11,7 @@ import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Time } from '../values/time.tsx';
 import css from './overview.module.css';
+import { RangeForm } from './range-form.tsx';
 import { Tile } from './tile.tsx';
 
 const RANGES: readonly { value: AdminRange; label: string }[] = [
@@ -20,18 +22,27 @@ const RANGES: readonly { value: AdminRange; label: string }[] = [
 ];
 const DEFAULT_RANGE: AdminRange = '24h';
 const REFRESH_MS = 30_000;
+const CUSTOM = 'custom';
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const NO_ENDS: readonly [string, string] = ['', ''];
 
 export function OverviewPage() {
   const { params } = useLocation();
   const asked = params.get('range');
-  const range = RANGES.find(({ value }) => value === asked)?.value ?? DEFAULT_RANGE;
+  const chosen = chosenRange(asked ?? '');
+  const range = chosen ?? RANGES.find(({ value }) => value === asked)?.value ?? DEFAULT_RANGE;
+  const [isChoosing, setChoosing] = useState(false);
   const query = useQuery({
     queryKey: ['overview', range],
     queryFn: ({ signal }) => readOverview(range, signal),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
-  const go = (to: string): void => navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
+  const go = (to: string): void => {
+    setChoosing(to === CUSTOM);
+    if (to !== CUSTOM) navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
+  };
+  const zoom = (from: string, to: string): void => go(`${from}/${to}`);
 
   return (
     <Stack gap="lg">
@@ -43,23 +54,37 @@ export function OverviewPage() {
               'Loading …'
             ) : (
               <>
-                Updated <Time iso={query.data.at} /> · every 30 s
+                Updated <Time iso={query.data.at} /> · every 30 s · times in {zone}
               </>
             )}
           </Text>
         </div>
-        <SegmentedControl size="xs" data={[...RANGES]} value={range} onChange={go} aria-label="Range of time" />
+        <SegmentedControl
+          size="xs"
+          data={[...RANGES, { value: CUSTOM, label: 'Custom' }]}
+          value={isChoosing || chosen !== null ? CUSTOM : range}
+          onChange={go}
+          aria-label="Range of time"
+        />
       </Group>
+      {(isChoosing || chosen !== null) && (
+        <RangeForm key={chosen ?? ''} ends={chosen === null ? NO_ENDS : (chosen.split('/') as [string, string])} onChoose={zoom} />
+      )}
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data === undefined
         ? query.error === null && <Waiting />
-        : query.data.parts.map((part) => <Part key={part.title} part={part} />)}
+        : query.data.parts.map((part) => <Part key={part.title} part={part} onZoom={zoom} />)}
       {query.data?.parts.length === 0 && <Text c="dimmed">No module has anything to show here.</Text>}
     </Stack>
   );
 }
 
-function Part({ part }: { readonly part: AdminOverview }) {
+interface PartProps {
+  readonly part: AdminOverview;
+  readonly onZoom: (from: string, to: string) => void;
+}
+
+function Part({ part, onZoom }: PartProps) {
   // A chart without data takes no room.
   const charts = part.charts.filter((chart) => !isEmptyChart(chart));
   const empty = part.charts.filter(isEmptyChart);
@@ -82,7 +107,7 @@ function Part({ part }: { readonly part: AdminOverview }) {
         <div className={css['charts']}>
           {charts.map((chart) => (
             <Card key={chart.title}>
-              <Chart chart={chart} />
+              <Chart chart={chart} onZoom={onZoom} />
             </Card>
           ))}
         </div>
@@ -113,4 +138,10 @@ function Waiting() {
       </div>
     </Stack>
   );
+}
+
+/** `from/to`, where the address has both and in this order. */
+function chosenRange(asked: string): `${string}/${string}` | null {
+  const [from = '', to = '', ...rest] = asked.split('/');
+  return rest.length === 0 && Date.parse(from) < Date.parse(to) ? `${from}/${to}` : null;
 }

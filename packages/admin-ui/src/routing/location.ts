@@ -3,6 +3,7 @@ export type Place =
   | { readonly page: 'overview' }
   | { readonly page: 'list'; readonly resource: string }
   | { readonly page: 'create'; readonly resource: string }
+  | { readonly page: 'import'; readonly resource: string }
   | { readonly page: 'record'; readonly resource: string; readonly id: string }
   | { readonly page: 'edit'; readonly resource: string; readonly id: string }
   | { readonly page: 'unknown' };
@@ -14,7 +15,7 @@ export interface Location {
 
 export type Params = Readonly<Record<string, string | undefined>>;
 
-/** `#/api-keys?search=ci`, `#/api-keys/<id>`, `#/api-keys/<id>/edit`, `#/api-keys/-/new`. */
+/** `#/api-keys?search=ci`, `#/api-keys/<id>`, `#/api-keys/<id>/edit`, `#/api-keys/-/new`, `#/api-keys/-/import`. */
 export function parseHash(hash: string): Location {
   const [path, query] = split(hash.replace(/^#/, ''));
   return { place: parsePath(path), params: new URLSearchParams(query) };
@@ -33,6 +34,7 @@ function parsePath(path: string): Place {
   if (id === undefined) return { page: 'list', resource };
   if (verb === undefined) return { page: 'record', resource, id };
   if (id === '-' && verb === 'new') return { page: 'create', resource };
+  if (id === '-' && verb === 'import') return { page: 'import', resource };
   return verb === 'edit' ? { page: 'edit', resource, id } : { page: 'unknown' };
 }
 
@@ -54,6 +56,7 @@ function pathOf(place: Place): string {
   const list = `/${encodeURIComponent(place.resource)}`;
   if (place.page === 'list') return list;
   if (place.page === 'create') return `${list}/-/new`;
+  if (place.page === 'import') return `${list}/-/import`;
   const record = `${list}/${encodeURIComponent(place.id)}`;
   return place.page === 'edit' ? `${record}/edit` : record;
 }

@@ -1,4 +1,5 @@
 import { createApiKey, revokeApiKey, updateApiKey } from '../../../kit/src/contrib/apikeys/index.ts';
+import { addUsage, type UsedHour } from '../../../kit/src/contrib/apikeys/usage-store.ts';
 import { accountsOf, deactivateUser } from '../../../kit/src/contrib/accounts/index.ts';
 import { createEndpoint, deliverDue, publish, rotateSecret, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
 import { insertMany } from '../../../kit/src/db/index.ts';
@@ -144,9 +145,22 @@ async function keys(shop: Shop, [ada, grace, linus, margaret]: readonly [Person,
   await revokeApiKey(db, leaked, { reason: 'Found in a public repository' });
   await updateApiKey(db, trial, { scopes: ['orders:read'] });
   await db.query('update api_keys set expires_at = $2 where id = $1', [trial, inDays(-2)]);
+  await addUsage(
+    db,
+    Object.keys(used).flatMap((keyId, index) => usageOf(keyId, 40 + index * 15)),
+  );
   for (const [id, ago] of Object.entries(used)) {
     await db.query('update api_keys set last_used_at = $2 where id = $1', [id, new Date(Date.parse(NOW) - ago)]);
   }
+}
+
+/** Eight days of requests, more by day than by night. */
+function usageOf(keyId: string, busiest: number): UsedHour[] {
+  return Array.from({ length: 8 * 24 }, (_, index) => {
+    const hourMs = Date.parse(OPENED) + index * HOUR_MS;
+    const share = Math.max(0.05, Math.sin(((new Date(hourMs).getUTCHours() - 5) / 24) * 2 * Math.PI));
+    return { keyId, hourMs: hourMs - (hourMs % HOUR_MS), requests: Math.round(busiest * share) };
+  });
 }
 
 async function wares({ db }: Shop, roll: () => number): Promise<void> {

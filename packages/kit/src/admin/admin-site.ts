@@ -1,5 +1,5 @@
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminUploads } from '../app/admin/declaration.ts';
-import type { AdminActionShape, AdminField, AdminResourceShape } from '../app/admin/shapes.ts';
+import type { AdminActionShape, AdminField, AdminResourceShape, AdminFilter } from '../app/admin/shapes.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { App } from '../app/module.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
@@ -43,7 +43,7 @@ export class AdminSite {
   installIn(app: App): void {
     this.#app = app;
     this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
-    const resources = this.#declarations.flatMap((each) => each.resources ?? []);
+    const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
     const faults = [...resourceFaults(resources), ...sourceFaults(resources, app), ...this.#fileFields.faults(resources)];
     if (faults.length > 0) throw new StartUpError(faults);
@@ -95,8 +95,26 @@ export class AdminSite {
       .map((resource) => {
         const { creation } = resource;
         const drawn = 'refused' in creation ? creation : { fields: this.drawn(resource, creation.fields) };
-        return shapeOf({ ...resource, creation: drawn }, (operation) => refusalOf(this.settings, role, resource, operation));
+        return shapeOf(
+          { ...resource, creation: drawn },
+          (operation) => refusalOf(this.settings, role, resource, operation),
+          (each) => this.resolved(role, each),
+        );
       });
+  }
+
+  /** A reference with the list to search in; a text field where the role may not read it, or there is none. */
+  resolved<T extends AdminField | AdminFilter>(role: AdminRole, { of, ...each }: T): T {
+    if (each.kind !== 'reference') return each as T;
+    const target = of === undefined ? undefined : this.#target(of);
+    const isReadable = target !== undefined && refusalOf(this.settings, role, target, 'read') === null;
+    return (isReadable ? { ...each, resource: target.name } : { ...each, kind: 'text' }) as T;
+  }
+
+  #target(targetType: string): AdminResource | undefined {
+    return [...this.#resources.values()].find(
+      ({ auditedAs, table, name }) => auditedAs === targetType || table === targetType || name === targetType,
+    );
   }
 
   get resources(): Iterable<AdminResource> {
@@ -110,8 +128,7 @@ export class AdminSite {
   }
 
   context({ db, databases, clock, requestId, log, caller }: Asked, principal: Principal): AdminContext {
-    const of = (targetType: string) =>
-      [...this.#resources.values()].find(({ auditedAs, table }) => auditedAs === targetType || table === targetType);
+    const of = (targetType: string) => this.#target(targetType);
     const linkTo: AdminContext['linkTo'] = (targetType, id, text = id) => {
       const target = of(targetType);
       return target === undefined ? null : { resource: target.name, id, text };
@@ -151,29 +168,36 @@ export function fieldsOf({ fields = [], reason }: AdminAction): readonly AdminFi
 }
 
 /** Member by member: nothing of a declaration but this reaches the browser. */
-function shapeOf(resource: AdminResource, refusal: (operation: StaffOperation) => string | null): AdminResourceShape {
+function shapeOf(
+  resource: AdminResource,
+  refusal: (operation: StaffOperation) => string | null,
+  resolved: <T extends AdminField | AdminFilter>(each: T) => T,
+): AdminResourceShape {
   const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable, removal } =
     resource;
-  const optional = { description, icon, searches, live, removal };
+  const exports = refusal('export') === null ? resource.exports : undefined;
+  const imports = refusal('import') === null ? resource.imports : undefined;
+  const optional = { description, icon, searches, live, removal, exports, imports };
   const uncreatable = refusal('create');
+  const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {
     name,
     label,
     singular,
     group,
     columns,
-    filters,
-    creation: uncreatable === null || 'refused' in creation ? creation : { refused: uncreatable },
+    filters: filters.map(resolved),
+    creation: uncreatable === null || 'refused' in creation ? offered : { refused: uncreatable },
     editable: editable && refusal('update') === null,
     removable: removable && refusal('remove') === null,
-    actions: resource.actions.map((action) => actionShape(action, refusal(action))),
+    actions: resource.actions.map((action) => actionShape(action, refusal(action), resolved)),
     ...given(optional),
   };
 }
 
-function actionShape(action: AdminAction, refusal: string | null): AdminActionShape {
-  const { name, label, tone, on, confirm, confirmLabel } = action;
-  const fields = fieldsOf(action);
+function actionShape(action: AdminAction, refusal: string | null, resolved: (field: AdminField) => AdminField): AdminActionShape {
+  const { name, label, tone, on, confirm, confirmLabel, sets } = action;
+  const fields = fieldsOf(action).map(resolved);
   const refused = refusal ?? undefined;
   const previews = action.preview === undefined ? undefined : true;
   return {
@@ -181,7 +205,7 @@ function actionShape(action: AdminAction, refusal: string | null): AdminActionSh
     label,
     tone,
     on,
-    ...given({ confirm, confirmLabel, fields: fields.length === 0 ? undefined : fields, previews, refused }),
+    ...given({ confirm, confirmLabel, fields: fields.length === 0 ? undefined : fields, sets, previews, refused }),
   };
 }
 

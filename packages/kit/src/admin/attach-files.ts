@@ -1,5 +1,6 @@
 import type { AdminContext, AttachedFile } from '../app/admin/declaration.ts';
-import { find, type Db } from '../db/index.ts';
+import { find } from '../db/repository.ts';
+import type { Db } from '../db/db.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { keyOf } from './model-rows.ts';
 

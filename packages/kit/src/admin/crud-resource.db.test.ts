@@ -191,6 +191,7 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
       { name: 'pay', label: 'Mark as paid', fields: [{ name: 'reference', kind: 'text', required: true }] },
       { name: 'close', label: 'Close' },
       { name: 'reopen' },
+      { name: 'edit-selected' },
       { name: 'restore' },
     ]);
     const id = await created();

@@ -26,6 +26,21 @@ export const adminErrors = defineErrors('admin', {
     detail: 'This record is not deleted.',
     remedy: 'Load the list again; deleted records are behind the filter "Deleted".',
   },
+  not_exportable: {
+    status: 409,
+    detail: 'This list cannot be downloaded in this format.',
+    remedy: 'Use a list and a format that the site offers: only tables shown by modelResource() can be downloaded.',
+  },
+  not_importable: {
+    status: 409,
+    detail: 'Records of this list cannot be made from a file.',
+    remedy: 'Only lists of a CRUD resource with a form for new records take files.',
+  },
+  too_many_saved: {
+    status: 409,
+    detail: 'You have saved too many filters for this list.',
+    remedy: 'Delete one that you no longer use; `saved_max` is the limit.',
+  },
   not_removable: {
     status: 409,
     detail: 'This record cannot be removed.',

@@ -63,6 +63,34 @@ describeDatabases(
       expect(overview.text).toContain('Oldest ready');
       expect(overview.text).toContain('Durations of the newest jobs');
     });
+
+    test('a tile leads to the jobs it counts, and to no others', async () => {
+      clock.advance(3 * 86_400_000);
+      const old = await started(-1);
+      await runDueJobs(database.db);
+      clock.advance(3 * 86_400_000);
+      const failed = await started(-1);
+      await runDueJobs(database.db);
+      const ready = await started(1);
+      // The session of before has ended meanwhile.
+      const later = await site.browser();
+      const { parts } = (await site.get(later, 'overview?range=24h')).body;
+      const tiles = parts.find(({ title }: { title: string }) => title === 'Jobs').tiles as {
+        label: string;
+        value: number;
+        link: { resource: string; filters: Record<string, string> };
+      }[];
+      const listed = async (label: string): Promise<string[]> => {
+        const tile = tiles.find((each) => each.label === label);
+        const filters = Object.entries(tile?.link.filters ?? {}).map(([name, value]) => `filter.${name}=${encodeURIComponent(value)}`);
+        const { items } = (await site.get(later, `resources/jobs?${filters.join('&')}`)).body;
+        expect(items).toHaveLength(tile?.value ?? -1);
+        return items.map(({ id }: { id: string }) => id);
+      };
+      expect(await listed('Failed')).toEqual([failed]);
+      expect(await listed('Failed')).not.toContain(old);
+      expect(await listed('Ready')).toContain(ready);
+    });
   },
   { database: { clock } },
 );

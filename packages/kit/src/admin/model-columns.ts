@@ -93,7 +93,16 @@ export function adminField({ name, settings }: ModelColumn, isNew: boolean): Adm
   };
 }
 
-function fieldKind(settings: ColumnSettings): Pick<AdminField, 'kind' | 'placeholder'> {
+/** The table whose key the column holds; null where it holds something else. */
+export function referenceTarget({ reference }: ColumnSettings): string | null {
+  if (reference === undefined || reference.column !== undefined) return null;
+  return typeof reference.target === 'string' ? reference.target : reference.target().name;
+}
+
+function fieldKind(settings: ColumnSettings): Pick<AdminField, 'kind' | 'placeholder' | 'of'> {
+  const target = referenceTarget(settings);
+  // Numbers travel as numbers: their form takes the typed key.
+  if (target !== null && settings.kind !== 'int') return { kind: 'reference', of: target };
   switch (settings.kind) {
     case 'text':
       return { kind: settings.max !== undefined && settings.max <= SHORT_TEXT_MAX ? 'text' : 'long_text' };

@@ -6,7 +6,7 @@ import type { Model } from '../db/model.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, rule, text } from '../options/value-rule.ts';
-import { adminColumn, labelOf, type ModelColumn, shownColumns, titleColumn, writableColumns } from './model-columns.ts';
+import { adminColumn, labelOf, type ModelColumn, referenceTarget, shownColumns, titleColumn, writableColumns } from './model-columns.ts';
 
 export interface ModelResourceOptions {
   /** In the navigation; the table's name in words unless given. */
@@ -93,6 +93,8 @@ export interface Plan {
   readonly filtered: readonly ModelColumn[];
   readonly title: string;
   readonly softDeletes: boolean;
+  /** The first column of the form whose values are unique: rows of a file are found by it. */
+  readonly uniqueColumn: string | undefined;
 }
 
 /** Reads the options completely; every fault is thrown at once, when the application is created. */
@@ -154,6 +156,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     filtered,
     title,
     softDeletes,
+    uniqueColumn: [...given, ...writable].find((column) => isUnique(model, column))?.name,
     shape: {
       name: options.name ?? model.name.replaceAll('_', '-'),
       label,
@@ -166,6 +169,11 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
       ...(searched.length === 0 ? {} : { searches: searched.map(labelOf).join(', ').toLowerCase() }),
     },
   };
+}
+
+/** By itself, or among the rows that are not deleted. */
+function isUnique(model: Model, { name, settings }: ModelColumn): boolean {
+  return settings.unique || model.table.indexes.some(({ columns, unique }) => unique && columns.length === 1 && columns[0] === name);
 }
 
 /** Columns that the policy of the resource sets and no client changes. */
@@ -192,5 +200,7 @@ function filterOf({ name, settings }: ModelColumn): AdminFilter {
   const base = { name, label: labelOf(name) };
   if (settings.kind === 'bool') return { ...base, kind: 'select', choices: YES_NO };
   if (settings.values !== undefined) return { ...base, kind: 'select', choices: settings.values.map((value) => ({ value, label: value })) };
+  const target = referenceTarget(settings);
+  if (target !== null) return { ...base, kind: 'reference', of: target };
   return { ...base, kind: 'text' };
 }

@@ -1,8 +1,11 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
-import type { AnyResource } from '../crud/resource.ts';
+import { type AnyResource, isResource } from '../crud/resource.ts';
 import type { Model } from '../db/model.ts';
-import { adminColumn, adminField, unfillableColumns } from './model-columns.ts';
+import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
+import type { App } from '../app/module.ts';
+import { operationsOfController } from '../crud/controller.ts';
+import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';
 import { databaseOf, modelStore, type RowStore } from './model-store.ts';
@@ -16,13 +19,38 @@ export type { ModelResourceOptions } from './model-plan.ts';
  * of `kit/crud`, its rules and its pipeline hold here too, and its transitions are actions; a model without one is shown and changed whole.
  */
 export function modelResource(source: Model | AnyResource, options: ModelResourceOptions = {}): AdminResource {
+  const listed = adminResource(source, options);
+  // Its controllers say what a search looks into; which there are is known when the app is.
+  return {
+    ...listed,
+    installedIn(app) {
+      const search = isResource(source) && options.search === undefined ? declaredSearch(app as App, source) : [];
+      return search.length === 0 ? listed : adminResource(source, { ...options, search });
+    },
+  };
+}
+
+/** The columns that the mounted controllers of the resource search. */
+function declaredSearch(app: App, resource: AnyResource): readonly string[] {
+  const declared = app.controllers.flatMap((controller) => {
+    const operations = operationsOfController(controller);
+    const { search = [] } = operations?.resource === resource ? operations.options : {};
+    return 'columns' in search ? search.columns : search;
+  });
+  const shown = new Set(shownColumns(resource.model as Model).map(({ name }) => name));
+  const { hidden = [] } = resource.options as { readonly hidden?: readonly string[] };
+  return [...new Set(declared)].filter((name) => shown.has(name) && !hidden.includes(name));
+}
+
+function adminResource(source: Model | AnyResource, options: ModelResourceOptions): AdminResource {
   const plan = planOf(source, options);
   const { model, resource } = plan;
   const { readOnly = false } = options;
   const store = resource === null ? modelStore(plan) : resourceStore(plan, resource);
   const transitions = resource === null || readOnly ? [] : transitionActions(resource);
   const restore = plan.softDeletes && !readOnly ? [restoreAction(plan, store)] : [];
-  const actions = [...transitions, ...(options.actions ?? []), ...restore];
+  const bulkEdit = readOnly || plan.writable.length === 0 ? [] : [bulkEditAction(plan, store)];
+  const actions = [...transitions, ...(options.actions ?? []), ...bulkEdit, ...restore];
   const creation = creationOf(plan, readOnly);
   return {
     ...plan.shape,
@@ -38,12 +66,26 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
     removable: !readOnly,
     ...(plan.softDeletes ? { removal: 'It leaves the lists and can be restored: its row stays, marked as deleted.' } : {}),
     actions,
+    exports: FORMATS,
+    async *exportRows(context, query, format) {
+      yield* exportRows(databaseOf(plan, context), plan, await store.view(context), query, format);
+    },
+    ...(store.importRows === undefined || 'refused' in creation
+      ? {}
+      : {
+          imports: {
+            formats: FORMATS,
+            columns: plan.creatable.map(({ name }) => name),
+            ...(plan.uniqueColumn === undefined ? {} : { by: plan.uniqueColumn }),
+          },
+          importRows: store.importRows.bind(store),
+        }),
     async list(context, query) {
       const db = databaseOf(plan, context);
       const view = await store.view(context);
-      const { rows, count, next } = await listRows(db, plan, view, query);
+      const { rows, ...page } = await listRows(db, plan, view, query);
       const titles = await referenceTitles(db, plan.shown, rows);
-      return { items: rows.map((row) => rowOf(context, plan, view, row, titles)), count, next };
+      return { ...page, items: rows.map((row) => rowOf(context, plan, view, row, titles)) };
     },
     async titles(context, ids) {
       const view = await store.view(context);
@@ -140,6 +182,32 @@ async function possible(
 ): Promise<readonly string[]> {
   const transitions = resource === null || !isOffered ? [] : await (await accessOf(resource, context)).transitions(row);
   return [...transitions, ...more.map(({ name }) => name)];
+}
+
+const FORMATS = ['csv', 'jsonl'] as const;
+const BULK_EDIT = 'edit-selected';
+
+/** The same values for every selected record. Each is a change of its own: checked, recorded, and refused alone. */
+function bulkEditAction({ shape, writable, resource }: Plan, store: RowStore): AdminAction {
+  const rules = (resource?.options.fields ?? {}) as Readonly<Record<string, { readonly visibleTo?: object } | undefined>>;
+  return {
+    name: BULK_EDIT,
+    label: 'Edit selected',
+    tone: 'neutral',
+    on: 'selection',
+    needs: 'update',
+    sets: true,
+    confirm: 'The values are replaced, and the old ones are in the audit log only.',
+    confirmLabel: 'Change',
+    // The list is the same for everybody: what only some may see is edited on its own page.
+    fields: writable.filter(({ name }) => rules[name]?.visibleTo === undefined).map((column) => adminField(column, false)),
+    async run(context, ids, values) {
+      const result = await adminEach(context, ids, async (id) => {
+        await store.update(context, id, values, null);
+      });
+      return adminDone(result, [shape.singular.toLowerCase(), shape.label.toLowerCase()], 'changed');
+    },
+  };
 }
 
 const RESTORE = 'restore';

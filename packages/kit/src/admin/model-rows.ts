@@ -1,9 +1,11 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
-import { AdminConditions, adminRows, type AdminOrder, type AdminRows } from '../app/admin/list.ts';
+import { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from '../app/admin/list.ts';
 import { isUuid } from '../db/uuid.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
+import { newestRows, searchRows } from '../app/admin/search-rows.ts';
+import { limits } from '../crud/limits.ts';
 import { quoteName } from '../db/names.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { SchemaResult } from '../http/schema.ts';
@@ -23,16 +25,35 @@ export function isShown({ columns }: RowView, name: string): boolean {
   return columns === null || columns.has(name);
 }
 
-export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminListQuery): Promise<AdminRows<Row>> {
+export async function listRows(
+  db: Db,
+  plan: Plan,
+  view: RowView,
+  query: AdminListQuery,
+): Promise<AdminRows<Row> & { readonly searched?: number }> {
+  const { searched, ...select } = await selectOf(db, plan, view, query);
+  return { ...(await adminRows<Row>(db, select, query)), ...(searched === undefined ? {} : { searched }) };
+}
+
+/** The rows that the search and the filters leave, as SQL: for a page, and for a file. */
+export async function selectOf(
+  db: Db,
+  plan: Plan,
+  view: RowView,
+  query: Pick<AdminListQuery, 'search' | 'filters' | 'sort'>,
+): Promise<AdminSelect & { readonly searched?: number }> {
   const where = new AdminConditions(db.dialect);
   const { model, filtered, keyName, keyKind, softDeletes } = plan;
   const condition = await view.condition(db.dialect, where.parameters);
   if (condition !== true) where.add(condition === false ? '1 = 0' : `(${condition})`);
   if (query.search !== null) {
-    const byKey = keyKind === 'uuid' && isUuid(query.search) ? [`t.${quoteName(keyName)} = ${where.parameter(query.search)}`] : [];
-    const searched = plan.searched.filter((name) => isShown(view, name)).map((name) => `t.${quoteName(name)}`);
-    if (searched.length + byKey.length === 0) where.add('1 = 0');
-    else where.contains(searched, query.search, byKey);
+    const searched = plan.searched.filter((name) => isShown(view, name));
+    const byKey = keyKind === 'uuid' && isUuid(query.search) ? [{ column: keyName, values: [query.search] }] : [];
+    const unique = searched.filter((name) => model.columns[name]?.settings.unique === true);
+    const equals = [...byKey, ...unique.map((column) => ({ column, values: [query.search] }))];
+    // As in the API: every word, in whichever column.
+    const words = query.search.split(/\s+/u).slice(0, limits.searchWords);
+    await searchRows(db, where, { table: model.name, alias: 't', key: keyName, columns: searched, equals, words }, query.search);
   }
   for (const { name, settings } of filtered) {
     const value = query.filters[name];
@@ -42,8 +63,12 @@ export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminLi
     if (!isShown(view, name)) where.add('1 = 0');
     else if (settings.kind === 'bool') where.add(`${column} = ${where.parameter(value === 'yes')}`);
     else if (settings.kind === 'uuid') where.uuid(column, value);
+    // Without the cast, which would hide the column from its index.
+    else if (settings.kind === 'text' || settings.kind === 'enum') where.add(`${column} = ${where.parameter(value)}`);
     else where.add(`cast(${column} as text) = ${where.parameter(value)}`);
   }
+  if (where.searched === undefined && !isIndexedList(plan, query))
+    await newestRows(db, where, { table: model.name, alias: 't', key: keyName });
   if (softDeletes) where.add(`t.${DELETED} is ${query.filters['deleted'] === 'yes' ? 'not null' : 'null'}`);
   const orders = Object.fromEntries(
     plan.listed.flatMap((column): [string, AdminOrder][] => {
@@ -54,19 +79,27 @@ export async function listRows(db: Db, plan: Plan, view: RowView, query: AdminLi
   // The columns of the model's output, which is what turns a row into JSON; what the plan does not show is left out there.
   const columns = shownColumns(model).map(({ name }) => `t.${quoteName(name)}`);
   const { conditions, parameters } = where;
-  return adminRows<Row>(
-    db,
-    {
-      columns: columns.join(', '),
-      from: `from ${quoteName(model.name)} t`,
-      key: `t.${quoteName(keyName)}`,
-      keyKind,
-      conditions,
-      parameters,
-      orders,
-    },
-    query,
-  );
+  return {
+    columns: columns.join(', '),
+    from: `from ${quoteName(model.name)} t`,
+    key: `t.${quoteName(keyName)}`,
+    keyKind,
+    conditions,
+    parameters,
+    orders,
+    ...where.searchNote,
+  };
+}
+
+/** Whether indexes serve the filters and the order of the list: one filter that has an index is enough, an order must have its own. */
+function isIndexedList({ model, keyName, filtered }: Plan, { filters, sort }: Pick<AdminListQuery, 'filters' | 'sort'>): boolean {
+  const isIndexed = (name: string) =>
+    name === keyName ||
+    model.columns[name]?.settings.unique === true ||
+    model.table.indexes.some(({ columns: [first = ''] }) => first.replace(/^-/, '') === name);
+  const used = filtered.map(({ name }) => name).filter((name) => filters[name] !== undefined);
+  if (filters['deleted'] === 'yes') used.push(DELETED);
+  return (used.length === 0 || used.some(isIndexed)) && (sort === null || isIndexed(sort.column));
 }
 
 export function isDeleted({ softDeletes }: Plan, row: Row): boolean {

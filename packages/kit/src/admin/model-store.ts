@@ -1,8 +1,9 @@
 import { databaseNamed } from '../db/named-database.ts';
-import type { AdminContext } from '../app/admin/declaration.ts';
+import type { AdminContext, AdminFile } from '../app/admin/declaration.ts';
 import type { Db } from '../db/db.ts';
 import { find, insert, remove, update } from '../db/repository.ts';
 import { uuidv7 } from '../db/uuidv7.ts';
+import type { AdminImportResult } from '../app/admin/shapes.ts';
 import { attachFiles } from './attach-files.ts';
 import { adminErrors } from './errors.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';
@@ -19,6 +20,8 @@ export interface RowStore {
   remove(context: AdminContext, id: string): Promise<Row>;
   /** Of a table that deletes softly. */
   restore(context: AdminContext, id: string): Promise<void>;
+  /** Only of a resource: its pipeline writes files. */
+  importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;
 }
 
 const EVERYTHING: RowView = { columns: null, condition: () => Promise.resolve(true) };

@@ -2,6 +2,9 @@ import type { Module } from '../app/module.ts';
 import type { Middleware } from '../http/middleware.ts';
 import { AdminSite } from './admin-site.ts';
 import { adminErrors } from './errors.ts';
+import { listController } from './list-controller.ts';
+import { savedFilters as savedFiltersTable } from './migrations/0001_saved_filters.ts';
+import { savedFilters } from './models.ts';
 import { readAdminOptions, type AdminOptions } from './options.ts';
 import { overviewController } from './overview-controller.ts';
 import { resourceController } from './resource-controller.ts';
@@ -17,12 +20,15 @@ export function admin(options: AdminOptions = {}): Module {
     name: 'admin',
     requires: ['accounts'],
     errors: adminErrors,
+    models: [savedFilters],
+    migrations: [savedFiltersTable],
     middleware: [headers],
     mount: {
       [prefix]: siteController(site),
       [`${prefix}/api`]: sessionController(site),
       [`${prefix}/api/overview`]: overviewController(site),
       [`${prefix}/api/resources`]: resourceController(site),
+      [`${prefix}/api/lists`]: listController(site),
     },
     install: (app) => site.installIn(app),
     setup: () => site.readFiles(),

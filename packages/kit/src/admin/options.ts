@@ -18,7 +18,7 @@ export type AdminRole = 'read_only' | 'operator' | 'administrator';
 
 export interface AdminRoles {
   of(user: User): AdminRole | Promise<AdminRole>;
-  /** By list and operation (`read`, `create`, `update`, `remove`, or the name of an action), where the usual role is not the right one. */
+  /** By list and operation (`read`, `create`, `update`, `remove`, `export`, `import`, or the name of an action), where the usual role is not the right one. */
   readonly needs?: Readonly<Record<string, Readonly<Record<string, AdminRole>>>>;
 }
 

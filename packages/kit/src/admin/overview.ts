@@ -5,6 +5,8 @@ import type { AdminOverviewAnswer } from './wire.ts';
 
 /** Several people watching cost as much as one. */
 const KEPT_MS = 5_000;
+/** Ranges that people chose are many; the ones asked for last are kept. */
+const RANGES_MAX = 16;
 
 interface Kept {
   /** Null while it is being counted: whoever asks meanwhile waits for the same answer, however long it takes. */
@@ -22,11 +24,14 @@ export function overviewOf(site: AdminSite, context: AdminContext, range: AdminR
   const known = ranges.get(range);
   if (known !== undefined && (known.at === null || (now >= known.at && now - known.at < KEPT_MS))) return known.answer;
   const counting: Kept = { at: null, answer: count(site, context, range) };
+  ranges.delete(range);
   ranges.set(range, counting);
+  const [oldest] = ranges.keys();
+  if (ranges.size > RANGES_MAX && oldest !== undefined) ranges.delete(oldest);
   counting.answer.then(
     () => (counting.at = context.clock.now().getTime()),
     // A failure is the answer of those who waited for it, and of nobody after them.
-    () => ranges.delete(range),
+    () => ranges.get(range) === counting && ranges.delete(range),
   );
   return counting.answer;
 }

@@ -64,6 +64,7 @@ const checks: Readonly<Record<AdminField['kind'], Check>> = {
   long_text: text,
   password: text,
   file: text,
+  reference: text,
   number: (value) => (typeof value === 'number' && Number.isFinite(value) ? null : { code: 'invalid_type', message: 'Give a number.' }),
   bool: (value) => (typeof value === 'boolean' ? null : { code: 'invalid_type', message: 'Give true or false.' }),
   time: (value) =>

@@ -6,6 +6,7 @@ import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { isStaff } from '../permissions/built-ins.ts';
 import type { User } from '../auth/principal.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import type { Cursors } from '../db/keyset/cursor.ts';
 import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
@@ -106,7 +107,7 @@ export function resourceController(site: AdminSite): Controller {
         const { ids, fields = {} } = context.body;
         if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
         await requireRole(site.settings, context.user, resource, action);
-        const { [REASON]: reason, ...own } = readFields(fieldsOf(action), fields, { location: ['body', 'fields'], partial: false });
+        const { [REASON]: reason, ...own } = readActionFields(action, fields);
         const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
         const asked = site.context(context, context.principal);
         const result = await action.run(asked, ids, read);
@@ -129,7 +130,7 @@ export function resourceController(site: AdminSite): Controller {
         await requireRole(site.settings, context.user, resource, action);
         if (action.preview === undefined) throw adminErrors.unknown_action({ detail: 'The action has no preview.' });
         const { ids, fields = {} } = context.body;
-        const read = readFields(fieldsOf(action), fields, { location: ['body', 'fields'], partial: false });
+        const read = readActionFields(action, fields);
         return action.preview(site.context(context, context.principal), ids, read);
       },
     );
@@ -141,6 +142,15 @@ export function resourceController(site: AdminSite): Controller {
 function versionOf(header: string | undefined): number | null {
   const found = /^"(\d{1,15})"$/.exec(header ?? '');
   return found === null ? null : Number(found[1]);
+}
+
+/** Of an action that sets what was chosen, something must be. */
+function readActionFields(action: AdminAction, fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const location = ['body', 'fields'];
+  const read = readFields(fieldsOf(action), fields, { location, partial: action.sets === true });
+  if (action.sets === true && Object.keys(read).length === 0)
+    throw coreErrors.validation_error({ errors: [{ location, code: 'required', message: 'Choose at least one field.' }] });
+  return read;
 }
 
 function actionOf({ actions }: AdminResource, name: string): AdminAction {
@@ -169,7 +179,9 @@ function allowed(site: AdminSite, role: AdminRole, resource: AdminResource, { fo
   const may = (operation: StaffOperation): boolean => refusalOf(site.settings, role, resource, operation) === null;
   return {
     ...record,
-    ...(form === undefined || !may('update') ? {} : { form: { ...form, fields: site.drawn(resource, form.fields) } }),
+    ...(form === undefined || !may('update')
+      ? {}
+      : { form: { ...form, fields: site.drawn(resource, form.fields).map((field) => site.resolved(role, field)) } }),
     removable: record.removable && may('remove'),
     sections: record.sections.map((section) => allowedSection(site, role, section)),
   };
@@ -202,8 +214,10 @@ async function relatedOf(
   const sections: AdminSection[] = [];
   for (const other of site.resources) {
     for (const { to, filter } of other.related ?? []) {
-      if ((to !== auditedAs && to !== table) || refusalOf(site.settings, role, other, 'read') !== null) continue;
-      const filters = { [filter]: recordId };
+      const value =
+        to === '*' ? (auditedAs === undefined ? null : `${auditedAs}:${recordId}`) : to === auditedAs || to === table ? recordId : null;
+      if (value === null || refusalOf(site.settings, role, other, 'read') !== null) continue;
+      const filters = { [filter]: value };
       const query = {
         search: null,
         filters,

@@ -61,6 +61,10 @@ function faultsOf(resource: AdminResource): Fault[] {
     faults.push('`creation.fields` and the function `create` belong together.');
   if (resource.editable !== (resource.update !== undefined)) faults.push('`editable` and the function `update` belong together.');
   if (resource.removable !== (resource.remove !== undefined)) faults.push('`removable` and the function `remove` belong together.');
+  if ((resource.exports === undefined) !== (resource.exportRows === undefined))
+    faults.push('`exports` and the function `exportRows` belong together.');
+  if ((resource.imports === undefined) !== (resource.importRows === undefined))
+    faults.push('`imports` and the function `importRows` belong together.');
   const fields = [
     ...('fields' in resource.creation ? resource.creation.fields : []),
     ...resource.actions.flatMap((each) => each.fields ?? []),

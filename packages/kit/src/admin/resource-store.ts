@@ -68,6 +68,16 @@ export function resourceStore(plan: Plan, resource: AnyResource): RowStore {
     async restore(context, id) {
       await (await accessOf(resource, context)).restore(id);
     },
+    async importRows(context, { body, format, dryRun, upsert }) {
+      const access = await accessOf(resource, context);
+      const by = upsert ? plan.uniqueColumn : undefined;
+      return access.importRows(body, format, {
+        input: plan.creatable.map(({ name }) => name),
+        schema: creation,
+        by,
+        isDryRun: dryRun,
+      });
+    },
   };
 }
 

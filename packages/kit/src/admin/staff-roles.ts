@@ -4,7 +4,7 @@ import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 
 /** What somebody wants to do with the records of a list. */
-export type StaffOperation = 'read' | 'create' | 'update' | 'remove' | AdminAction;
+export type StaffOperation = 'read' | 'create' | 'update' | 'remove' | 'export' | 'import' | AdminAction;
 
 const RANK: Readonly<Record<AdminRole, number>> = { read_only: 0, operator: 1, administrator: 2 };
 const WORDS: Readonly<Record<AdminRole, string>> = { read_only: 'read only', operator: 'operator', administrator: 'administrator' };
@@ -17,11 +17,19 @@ export async function roleOf({ roles }: AdminSettings, user: User): Promise<Admi
 }
 
 /** The role an operation needs: as the settings say, else by what it does. */
-export function neededRole({ roles }: AdminSettings, { name }: AdminResource, operation: StaffOperation): AdminRole {
+export function neededRole(settings: AdminSettings, resource: AdminResource, operation: StaffOperation): AdminRole {
   const called = typeof operation === 'string' ? operation : operation.name;
-  const usual =
-    operation === 'read' ? 'read_only' : typeof operation !== 'string' && operation.tone === 'neutral' ? 'operator' : 'administrator';
-  return roles?.needs?.[name]?.[called] ?? usual;
+  return settings.roles?.needs?.[resource.name]?.[called] ?? usualRole(settings, resource, operation);
+}
+
+function usualRole(settings: AdminSettings, resource: AdminResource, operation: StaffOperation): AdminRole {
+  if (operation === 'read') return 'read_only';
+  // Reading, but of everything at once and out of the site.
+  if (operation === 'export') return 'operator';
+  if (operation === 'import') return neededRole(settings, resource, 'create');
+  if (typeof operation === 'string') return 'administrator';
+  if (operation.needs !== undefined) return neededRole(settings, resource, operation.needs);
+  return operation.tone === 'neutral' ? 'operator' : 'administrator';
 }
 
 /** Why this role may not do it; null: it may. */

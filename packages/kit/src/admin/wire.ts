@@ -10,6 +10,11 @@
 //   DELETE api/resources/:name/:id                    → AdminResult
 //   POST   api/resources/:name/actions/:action        { ids: […], fields: { … } } → AdminResult
 //   POST   api/resources/:name/actions/:action/preview  the same → AdminPreview; changes nothing
+//   GET    api/lists/:name/export?format=csv          with the parameters of the list → the rows as a file
+//   POST   api/lists/:name/import?dry_run=true        a file as text/csv or application/x-ndjson → AdminImportResult
+//   GET    api/lists/:name/choices?search= | ?id=     → AdminChoices, for pickers
+//   GET    api/lists/:name/filters                    → { items: AdminSavedFilter[] } of the caller
+//   POST   api/lists/:name/filters                    { name, query } → AdminSavedFilter, 201; DELETE …/filters/:id → 204
 // Every unsafe request but the login carries `x-csrf-token`. Errors are problem+json; a 422 names the field in its location:
 // ["body", "url"] of a form, ["body", "fields", "reason"] of an action.
 import type { AdminOverview, AdminRange, AdminResourceShape } from '../app/admin/shapes.ts';
@@ -31,6 +36,18 @@ export interface AdminOverviewAnswer {
   /** When it was counted. */
   readonly at: string;
   readonly parts: readonly AdminOverview[];
+}
+
+/** Records that a picker offers. */
+export interface AdminChoices {
+  readonly items: readonly { readonly id: string; readonly title: string }[];
+}
+
+/** Filters that the caller gave a name; `query` is that of the list's address. */
+export interface AdminSavedFilter {
+  readonly id: string;
+  readonly name: string;
+  readonly query: string;
 }
 
 /** Ids in one request of an action; the site sends larger selections in several and shows how far it is. */

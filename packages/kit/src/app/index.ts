@@ -13,5 +13,6 @@ export { StartUpError } from './start-up-error.ts';
 export { adminCount, adminDone, adminEach } from './admin/each.ts';
 export { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from './admin/list.ts';
 export type { AdminAction, AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from './admin/declaration.ts';
-export { adminBuckets, bucketSql, type AdminBuckets } from './admin/range.ts';
+export { newestRows, searchRows } from './admin/search-rows.ts';
+export { adminBuckets, bucketSql, rangeFilters, type AdminBuckets } from './admin/range.ts';
 export { isUuid } from '../db/uuid.ts';

@@ -10,6 +10,10 @@ import type { TransitionRule } from './transition-rule.ts';
 import type { AnyResource } from './resource.ts';
 import type { Item } from './select-unit.ts';
 import type { WriteOptions } from './write.ts';
+import type { Readable } from 'node:stream';
+import type { Schema } from '../http/schema.ts';
+import type { FileFormat } from './export.ts';
+import { type ImportResult, RowImport } from './import.ts';
 
 /** What a form of the admin site sent, besides its values. */
 export interface AdminWrite {
@@ -18,6 +22,15 @@ export interface AdminWrite {
   /** The version the form was made from: another one in the database is a 412. */
   readonly version?: number;
   readonly tx?: Db;
+}
+
+export interface AdminImport {
+  /** Columns that are taken: those of the form of a new row. */
+  readonly input: readonly string[];
+  readonly schema: Schema;
+  /** The column that finds rows which are there already; absent: every row is new. */
+  readonly by?: string | undefined;
+  readonly isDryRun: boolean;
 }
 
 /**
@@ -131,6 +144,13 @@ export class AdminAccess {
     return this.#as('transitions', (request) =>
       this.#operations.possibleTransitions(request, row).then((found) => found.map(({ name }) => name)),
     );
+  }
+
+  /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
+  importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun }: AdminImport): Promise<ImportResult> {
+    const { policy, list, writer } = this.#operations;
+    const rows = new RowImport({ policy, list, writer, input, schema }, { rowsMax: limits.importRows, by });
+    return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
   }
 
   #rule(name: string): TransitionRule {

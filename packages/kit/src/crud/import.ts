@@ -15,6 +15,7 @@ import { type FileFormat, mediaTypes } from './export.ts';
 import { cellValue, NO_JSON } from './import-row.ts';
 import { limits } from './limits.ts';
 import type { Context, ListAccess } from './list-access.ts';
+import type { ListDeclaration } from './list-query.ts';
 import type { Policy } from './policy.ts';
 import { type FileRow, readFile } from './read-file.ts';
 import { bodySchemas } from './schemas.ts';
@@ -32,10 +33,19 @@ export interface ImportOptions<N extends string = string> {
   readonly rowsMax?: number;
 }
 
-/** What an import works with, besides what lists do. */
-export interface ImportAccess extends ListAccess {
+/** What rows of a file are made of, and how they are written. */
+export interface ImportTarget {
+  readonly policy: Policy;
+  readonly list: Pick<ListDeclaration, 'expand'>;
+  /** Columns that are taken from a file. */
   readonly input: readonly string[];
+  /** What a row must be; the schema of a create with `input` unless given. */
+  readonly schema?: Schema;
   readonly writer: Writer;
+}
+
+/** What the route of an import works with, besides what lists do. */
+export interface ImportAccess extends ListAccess, Omit<ImportTarget, 'list'> {
   fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'>;
 }
 
@@ -47,18 +57,19 @@ export interface ImportResult {
   readonly ignored: readonly string[];
 }
 
-interface Parameters {
-  readonly format: FileFormat | undefined;
+interface ImportMode {
   readonly isDryRun: boolean;
+  /** Rows with the same value of `by` are changed. */
   readonly isUpsert: boolean;
+}
+
+interface Parameters extends ImportMode {
+  readonly format: FileFormat | undefined;
 }
 
 const BATCH_ROWS = 100;
 
-/**
- * `POST /import`: all rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in
- * one, through the pipeline of every other write, and lets other requests run between its batches.
- */
+/** `POST /import`. */
 export class Importer {
   readonly #access: ImportAccess;
   readonly options: Required<Pick<ImportOptions, 'formats' | 'bytesMax' | 'rowsMax'>> & Pick<ImportOptions, 'by'>;
@@ -72,30 +83,14 @@ export class Importer {
     const access = this.#access;
     const { policy } = access;
     const request = await access.request(context, 'create');
-    const visibility = (await access.visibilityOf(request))(policy);
     const parameters = this.#parameters(context.query as QueryValues);
-    const db = policy.database(request);
-    await access.parentRows(context, request, db, true);
-    await policy.scope(request);
+    await access.parentRows(context, request, policy.database(request), true);
     const { body, format } = await this.#file(context, parameters.format);
-    const reader = new RowReader(access, visibility, request, this.options.rowsMax);
-    let items: readonly BulkItem[];
-    try {
-      items = await reader.read(body, format);
-    } finally {
-      body.destroy();
-    }
-    const keys = parameters.isUpsert ? reader.keys(items, this.#by) : undefined;
-    reader.finish();
-    await this.#checkReferences(db, request, items);
-    const written = await this.#write(db, request, items, keys, access.fixedOptions(context), parameters.isDryRun);
+    const rows = new RowImport(access, this.options);
+    const result = await rows.run(request, body, format, parameters, access.fixedOptions(context));
     if (parameters.isDryRun) context.reply.code(200);
-    return { ...written, dry_run: parameters.isDryRun, ignored: reader.ignored };
+    return result;
   };
-
-  get #by(): ModelColumn {
-    return this.#access.policy.statements.column(this.options.by as string);
-  }
 
   #parameters(given: QueryValues): Parameters {
     const { formats, by } = this.options;
@@ -147,6 +142,49 @@ export class Importer {
     const format = wanted ?? named;
     if (!formats.includes(format)) throw coreErrors.unsupported_media_type({ detail: `This operation takes ${formats.join(', ')}.` });
     return { body: Readable.from([bytes]), format };
+  }
+}
+
+/**
+ * All rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in one, through the
+ * pipeline of every other write, and lets other requests run between its batches.
+ */
+export class RowImport {
+  readonly #access: ImportTarget;
+  readonly #options: { readonly rowsMax: number; readonly by?: string | undefined };
+
+  constructor(target: ImportTarget, options: { readonly rowsMax: number; readonly by?: string | undefined }) {
+    this.#access = target;
+    this.#options = options;
+  }
+
+  async run(
+    request: CrudRequest,
+    body: Readable,
+    format: FileFormat,
+    { isDryRun, isUpsert }: ImportMode,
+    fixed: Pick<WriteOptions, 'fixed' | 'authorize'> = {},
+  ): Promise<ImportResult> {
+    const { policy } = this.#access;
+    const visibility = await policy.visibility(request);
+    const db = policy.database(request);
+    await policy.scope(request);
+    const reader = new RowReader(this.#access, visibility, request, this.#options.rowsMax);
+    let items: readonly BulkItem[];
+    try {
+      items = await reader.read(body, format);
+    } finally {
+      body.destroy();
+    }
+    const keys = isUpsert ? reader.keys(items, this.#by) : undefined;
+    reader.finish();
+    await this.#checkReferences(db, request, items);
+    const written = await this.#write(db, request, items, keys, fixed, isDryRun);
+    return { ...written, dry_run: isDryRun, ignored: reader.ignored };
+  }
+
+  get #by(): ModelColumn {
+    return this.#access.policy.statements.column(this.#options.by as string);
   }
 
   async #checkReferences(db: Db, request: CrudRequest, items: readonly BulkItem[]): Promise<void> {
@@ -230,7 +268,7 @@ class Undone extends Error {}
 
 /** The first phase: reads and checks rows, and notes what is wrong with them. */
 class RowReader {
-  readonly #access: ImportAccess;
+  readonly #access: ImportTarget;
   readonly #request: CrudRequest;
   readonly #rowsMax: number;
   readonly #faults: FieldError[] = [];
@@ -238,7 +276,7 @@ class RowReader {
   readonly #input: ReadonlySet<string>;
   readonly #known: ReadonlySet<string>;
 
-  constructor(access: ImportAccess, visibility: Visibility, request: CrudRequest, rowsMax: number) {
+  constructor(access: ImportTarget, visibility: Visibility, request: CrudRequest, rowsMax: number) {
     this.#access = access;
     this.#request = request;
     this.#rowsMax = rowsMax;
@@ -254,7 +292,7 @@ class RowReader {
     const { policy } = this.#access;
     const file = await readFile(body, format);
     if (file.header !== undefined) await this.#header(file.header);
-    const schema = bodySchemas(policy, this.#access.input).create['~standard'];
+    const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
     const items: BulkItem[] = [];
     let count = 0;
     for await (const row of file.rows) {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { AuditSink } from '../../auth/audit-sink.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Clock } from '../../db/clock.ts';
@@ -6,7 +7,9 @@ import type { Cursors } from '../../db/keyset/cursor.ts';
 import type { Log } from '../../http/log.ts';
 import type {
   AdminActionShape,
+  AdminFileFormat,
   AdminFileTarget,
+  AdminImportResult,
   AdminOverview,
   AdminPage,
   AdminPreview,
@@ -83,8 +86,20 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refuse
   run(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
   /** Asks for a reason, which goes into an audit entry of each record. */
   readonly reason?: 'optional' | 'required';
+  /** The operation whose role it needs, where its tone does not say it. */
+  readonly needs?: 'create' | 'update' | 'remove';
   /** What `run` would do now. Changes nothing. */
   preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
+}
+
+/** A file that somebody sent to a list. */
+export interface AdminFile {
+  readonly body: Readable;
+  readonly format: AdminFileFormat;
+  /** Everything is done and undone: what comes back is what would have happened. */
+  readonly dryRun: boolean;
+  /** Rows that are there already are changed; else they are faults. */
+  readonly upsert: boolean;
 }
 
 /** A kind of record that the site lists. Rules stay in the module's verbs; this only says what is shown and what may be done. */
@@ -93,7 +108,10 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   readonly auditedAs?: string;
   /** The table of its records: columns of other tables that refer to it lead here. */
   readonly table?: string;
-  /** Whose records these are: the page of a record of this kind shows those that the filter finds by its id. */
+  /**
+   * Whose records these are: the page of a record of this kind shows those that the filter finds by its id. `*` is a record of any kind,
+   * found as `order:<id>` by its `target_type` and id.
+   */
   readonly related?: readonly { readonly to: string; readonly filter: string }[];
   /** Reading a record is recorded in the audit log. */
   readonly auditsReading?: boolean;
@@ -104,6 +122,8 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** The model or the CRUD resource that it shows. */
   readonly shows?: object;
   readonly actions: readonly AdminAction[];
+  /** The resource as it is in an app, where that says more about it. */
+  installedIn?(app: object): AdminResource;
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
   read(context: AdminContext, id: string): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */
@@ -113,6 +133,10 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** `version`: of the record when its form was made (`AdminRecord.form.version`); null when the form has none. */
   update?(context: AdminContext, id: string, fields: Readonly<Record<string, unknown>>, version: number | null): Promise<AdminResult>;
   remove?(context: AdminContext, id: string): Promise<AdminResult>;
+  /** The whole list as text, piece by piece; the first piece has everything that stands before the first row. Goes with `exports`. */
+  exportRows?(context: AdminContext, query: AdminListQuery, format: AdminFileFormat): AsyncGenerator<string, void>;
+  /** All rows of the file or none; a fault is a 422 whose location is `["body", row, column]`. Goes with `imports`. */
+  importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;
 }
 
 /** What the admin site shows for a module. */

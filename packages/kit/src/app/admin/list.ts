@@ -69,6 +69,8 @@ export interface AdminRows<R> {
 export class AdminConditions {
   readonly conditions: string[] = [];
   readonly parameters: unknown[] = [];
+  /** How many rows a search looked at, where it did not look at all; see `searchRows`. */
+  searched: number | undefined;
   readonly #dialect: Dialect;
 
   constructor(dialect: Dialect) {
@@ -87,6 +89,11 @@ export class AdminConditions {
   contains(expressions: readonly string[], text: string, alternatives: readonly string[] = []): void {
     const parameter = this.parameter(text);
     this.add(`(${[...expressions.map((sql) => containsSql(sql, parameter, this.#dialect)), ...alternatives].join(' or ')})`);
+  }
+
+  /** What a page says about its search. */
+  get searchNote(): { readonly searched?: number } {
+    return this.searched === undefined ? {} : { searched: this.searched };
   }
 
   /** Any of the columns is this id; text that is not an id matches nothing. */
@@ -125,14 +132,35 @@ export async function adminRows<R extends object>(db: Db, select: AdminSelect, q
   };
 }
 
-/** Null: more than are counted. */
-function countRows(db: Db, { from, countFrom, conditions, parameters }: AdminSelect): Promise<number | null> {
-  return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters }, COUNT_MAX);
+/** Every row of the list in its order, in one statement through a cursor. */
+export async function* adminStream<R extends object>(
+  db: Db,
+  select: AdminSelect,
+  query: Pick<AdminListQuery, 'sort'>,
+  chunkRows: number,
+): AsyncGenerator<R[], void> {
+  const { columns, from, conditions, parameters } = select;
+  const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
+  const orderBy = keysetOfList(select, order, query).orderSql(db.dialect);
+  yield* db.stream<R>(`select ${columns} ${from}${where(conditions)} order by ${orderBy}`, parameters, chunkRows);
+}
+
+/** Null: more than `max`. */
+export function countRows(
+  db: Db,
+  { from, countFrom, conditions, parameters }: AdminSelect,
+  max: number = COUNT_MAX,
+): Promise<number | null> {
+  return countUpTo(db, { from: `${countFrom ?? from}${where(conditions)}`, parameters }, max);
 }
 
 const ORDER_KINDS = { text: 'text', number: 'float', time: 'timestamp' } as const;
 
-function keysetOfList({ key, keyKind = 'uuid' }: AdminSelect, order: AdminOrder | undefined, { sort }: AdminListQuery): Keyset {
+function keysetOfList(
+  { key, keyKind = 'uuid' }: AdminSelect,
+  order: AdminOrder | undefined,
+  { sort }: Pick<AdminListQuery, 'sort'>,
+): Keyset {
   // Without another order it goes by its key, newest first.
   const descending = order === undefined ? sort?.descending !== false : (sort?.descending ?? false);
   const byKey = { name: 'order_key', sql: key, definition: { kind: keyKind, nullable: false }, descending };

@@ -6,7 +6,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** 12 to 30 bars: enough to see a shape, few enough to read. */
-const BUCKETS: Readonly<Record<AdminRange, { readonly count: number; readonly ms: number }>> = {
+const BUCKETS: Readonly<Record<string, { readonly count: number; readonly ms: number }>> = {
   '1h': { count: 12, ms: 5 * MINUTE_MS },
   '24h': { count: 24, ms: HOUR_MS },
   '7d': { count: 28, ms: 6 * HOUR_MS },
@@ -21,11 +21,58 @@ export interface AdminBuckets {
   readonly starts: readonly Date[];
 }
 
+/** What a bar may stand for, in a range that somebody chose. */
+const WIDTHS_MS: readonly number[] = [
+  10_000,
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  15 * MINUTE_MS,
+  HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  DAY_MS,
+  7 * DAY_MS,
+  30 * DAY_MS,
+];
+const BARS_MAX = 36;
+/** A shorter one has nothing to show, a longer one is not kept by anything. */
+const CHOSEN_MIN_MS = 10_000;
+const CHOSEN_MAX_MS = 400 * DAY_MS;
+
+/** The two ends of a range that somebody chose; null: it is none of the usual ones and no range either. */
+export function chosenRange(range: string): { readonly from: Date; readonly to: Date } | null {
+  const [from, to, ...rest] = range.split('/').map((text) => new Date(text));
+  if (from === undefined || to === undefined || rest.length > 0) return null;
+  const ms = to.getTime() - from.getTime();
+  return ms >= CHOSEN_MIN_MS && ms <= CHOSEN_MAX_MS ? { from, to } : null;
+}
+
+function chosenBuckets(range: string): AdminBuckets {
+  const chosen = chosenRange(range);
+  if (chosen === null) throw new TypeError(`adminBuckets(): "${range}" is no range of time.`);
+  const [from, to] = [chosen.from.getTime(), chosen.to.getTime()];
+  const ms = WIDTHS_MS.find((width) => (to - from) / width <= BARS_MAX) ?? 30 * DAY_MS;
+  const first = Math.floor(from / ms) * ms;
+  const starts = Array.from({ length: Math.ceil((to - first) / ms) }, (_, index) => new Date(first + index * ms));
+  return { since: new Date(first), until: new Date(first + starts.length * ms), ms, starts };
+}
+
 export function adminBuckets(range: AdminRange, now: Date): AdminBuckets {
-  const { count, ms } = BUCKETS[range];
+  const usual = BUCKETS[range];
+  if (usual === undefined) return chosenBuckets(range);
+  const { count, ms } = usual;
   const last = Math.floor(now.getTime() / ms) * ms;
   const starts = Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * ms));
   return { since: starts[0] ?? now, until: new Date(last + ms), ms, starts };
+}
+
+/** Filters of a list that narrow it to the range. One that goes on until now has no end. */
+export function rangeFilters(
+  { since, until }: AdminBuckets,
+  now: Date,
+  [from, to]: readonly [string, string] = ['since', 'until'],
+): Readonly<Record<string, string>> {
+  return { [from]: since.toISOString(), ...(until <= now ? { [to]: until.toISOString() } : {}) };
 }
 
 /** SQL for the number of the bucket a moment falls into, from 0. `column` holds timestamps, and none before `since`. */

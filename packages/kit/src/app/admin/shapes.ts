@@ -59,12 +59,21 @@ export interface AdminChoice {
   readonly label: string;
 }
 
-/** `select` offers choices, `text` is matched exactly, `time` is a lower or upper bound as its label says. */
+/**
+ * `select` offers choices, `text` is matched exactly, `time` is a lower or upper bound as its label says, `reference` is the id of a record
+ * that is searched for while typing.
+ */
 export interface AdminFilter {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'select' | 'text' | 'time';
+  readonly kind: 'select' | 'text' | 'time' | 'reference';
   readonly choices?: readonly AdminChoice[];
+  /** Of `text`: what to offer while typing; anything else may be typed too. */
+  readonly suggestions?: readonly string[];
+  /** Of `reference`: the `target_type`, the table or the list of what is referred to. A site without such a list shows a text field. */
+  readonly of?: string;
+  /** Of `reference`, set by the site: the list to search in. */
+  readonly resource?: string;
 }
 
 /** A text for one record and for several: `{ one: 'It stops working.', many: 'They stop working.' }`. */
@@ -77,7 +86,19 @@ export interface AdminWords {
 export interface AdminField {
   readonly name: string;
   readonly label: string;
-  readonly kind: 'text' | 'long_text' | 'number' | 'bool' | 'time' | 'date' | 'select' | 'strings' | 'json' | 'password' | 'file';
+  readonly kind:
+    | 'text'
+    | 'long_text'
+    | 'number'
+    | 'bool'
+    | 'time'
+    | 'date'
+    | 'select'
+    | 'strings'
+    | 'json'
+    | 'password'
+    | 'file'
+    | 'reference';
   readonly required?: boolean;
   readonly nullable?: boolean;
   readonly help?: string;
@@ -88,6 +109,9 @@ export interface AdminField {
   readonly maxLength?: number;
   /** Of `file`: where the page sends it. The value is the id of the upload. */
   readonly file?: AdminFileTarget;
+  /** Of `reference`: as in {@link AdminFilter}. */
+  readonly of?: string;
+  readonly resource?: string;
 }
 
 /** Where a form sends files, and what is accepted there. */
@@ -97,6 +121,8 @@ export interface AdminFileTarget {
   readonly contentTypes: readonly string[];
   readonly bytesMax: number;
 }
+
+export type AdminFileFormat = 'csv' | 'jsonl';
 
 export interface AdminActionShape {
   readonly name: string;
@@ -108,6 +134,8 @@ export interface AdminActionShape {
   readonly confirm?: string | AdminWords;
   readonly confirmLabel?: string;
   readonly fields?: readonly AdminField[];
+  /** It sets fields to the same value on every record: people choose which; those that are not chosen stay as they are. */
+  readonly sets?: boolean;
   /** Why this member of staff may not run it; the site shows it at the disabled button. */
   readonly refused?: string;
   /** The confirmation asks the server what the action would do, with these records and fields. */
@@ -136,6 +164,10 @@ export interface AdminResourceShape {
   /** The form of an existing record; the record itself may close it (`AdminRecord.form`). */
   readonly editable: boolean;
   readonly removable: boolean;
+  /** The rows of the list can be downloaded, as the filters narrow it. */
+  readonly exports?: readonly AdminFileFormat[];
+  /** Records can be made from a file. `by`: the column that finds the records which a file may change. */
+  readonly imports?: { readonly formats: readonly AdminFileFormat[]; readonly by?: string; readonly columns: readonly string[] };
   /** Shown before a record is removed: what is removed with it, and whether it can be restored. */
   readonly removal?: string;
   readonly actions: readonly AdminActionShape[];
@@ -147,6 +179,8 @@ export interface AdminPage {
   readonly count: number | null;
   /** To ask for the page after this one; null at the end. */
   readonly next: string | null;
+  /** The search looked at this many records, the newest; absent: at all. */
+  readonly searched?: number;
 }
 
 /** A part of a record's page. */
@@ -268,6 +302,15 @@ export interface AdminResult {
   readonly failures?: readonly { readonly id: string; readonly message: string }[];
 }
 
+/** What a file did, or would do. */
+export interface AdminImportResult {
+  readonly created: number;
+  readonly updated: number;
+  readonly dry_run: boolean;
+  /** Columns of the file that are known and not taken. */
+  readonly ignored: readonly string[];
+}
+
 export interface AdminTile {
   readonly label: string;
   readonly value: number | string | null;
@@ -295,4 +338,5 @@ export interface AdminOverview {
   readonly tables: readonly Extract<AdminSection, { kind: 'table' }>[];
 }
 
-export type AdminRange = '1h' | '24h' | '7d' | '30d';
+/** The time until now, or a time of its own: `2026-03-01T08:00:00.000Z/2026-03-01T09:30:00.000Z`. */
+export type AdminRange = '1h' | '24h' | '7d' | '30d' | `${string}/${string}`;

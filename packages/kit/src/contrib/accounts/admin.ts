@@ -2,6 +2,7 @@ import { isUuid } from '../../db/uuid.ts';
 import { AdminConditions, adminRows } from '../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
+import { searchRows } from '../../app/admin/search-rows.ts';
 import type { AdminColumn, AdminRow, AdminState, AdminWords } from '../../app/admin/shapes.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
@@ -10,7 +11,7 @@ import { accountErrors } from './errors.ts';
 import { activateUser, changeStaff, deactivateUser, deleteUser, type UserManagement } from './manage-users.ts';
 import { groupsResource } from './group-admin.ts';
 import { groupsOfUser } from './group-store.ts';
-import { countSessionsOf, findUserById, lockUser, type UserRow } from './store.ts';
+import { countSessionsOf, findUserById, lockUser, openSessionsOf, type UserRow } from './store.ts';
 
 type ShownUser = Omit<UserRow, 'password_hash'>;
 
@@ -23,6 +24,8 @@ const columns: readonly AdminColumn[] = [
 ];
 
 const GROUPS_SHOWN = 100;
+/** The newest; their number is among the facts. */
+const SESSIONS_SHOWN = 10;
 
 const yesNo = [
   { value: 'yes', label: 'Yes' },
@@ -100,7 +103,11 @@ function usersResource(): AdminResource {
     ],
     async list({ db }, query) {
       const where = new AdminConditions(db.dialect);
-      if (query.search !== null) where.contains(['u.username', 'u.email'], query.search);
+      if (query.search !== null) {
+        const exact = [query.search.toLowerCase()];
+        const equals = ['username', 'email'].map((column) => ({ column, values: exact }));
+        await searchRows(db, where, { table: 'users', alias: 'u', key: 'id', columns: ['username', 'email'], equals }, query.search);
+      }
       for (const [name, column] of [
         ['active', 'u.is_active'],
         ['staff', 'u.is_staff'],
@@ -119,13 +126,14 @@ function usersResource(): AdminResource {
         },
         query,
       );
-      return { items: rows.map(rowOf), count, next };
+      return { items: rows.map(rowOf), count, next, ...where.searchNote };
     },
     titles: async ({ db }, ids) => new Map((await namesOf(db, ids.filter(isUuid))).map(({ id, username }) => [id, username])),
     async read({ db, clock, principal, linkTo }, id) {
       const user = isUuid(id) ? await findUserById(db, id) : null;
       if (user === null) return null;
       const sessions = await countSessionsOf(db, user.id, clock.now());
+      const open = await openSessionsOf(db, user.id, clock.now(), SESSIONS_SHOWN);
       const memberships = await groupsOfUser(db, user.id, GROUPS_SHOWN);
       const row = rowOf(user);
       return {
@@ -149,6 +157,27 @@ function usersResource(): AdminResource {
               sessions,
               id: user.id,
             },
+          },
+          {
+            kind: 'table',
+            title: 'Open sessions',
+            columns: [
+              { name: 'created_at', label: 'Logged in', kind: 'time' },
+              { name: 'seen_at', label: 'Last seen', kind: 'time' },
+              { name: 'expires_at', label: 'Ends', kind: 'time' },
+              { name: 'id', label: 'Id', kind: 'code', secondary: true },
+            ],
+            rows: open.map(({ id: session, ...times }) => ({
+              id: session,
+              title: session,
+              values: {
+                id: session,
+                created_at: times.created_at.toISOString(),
+                seen_at: times.seen_at.toISOString(),
+                expires_at: times.expires_at.toISOString(),
+              },
+            })),
+            empty: 'Not logged in anywhere.',
           },
           {
             kind: 'table',

@@ -1,5 +1,6 @@
 import { AdminConditions, adminRows } from '../../app/admin/list.ts';
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
+import { searchRows } from '../../app/admin/search-rows.ts';
 import type { AdminColumn, AdminRow } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isUuid } from '../../db/uuid.ts';
@@ -53,7 +54,7 @@ export function groupsResource(): AdminResource {
     ],
     async list({ db }, query) {
       const where = new AdminConditions(db.dialect);
-      if (query.search !== null) where.contains(['g.name'], query.search);
+      if (query.search !== null) await searchRows(db, where, { table: 'groups', alias: 'g', key: 'id', columns: ['name'] }, query.search);
       if (query.filters['tenant'] !== undefined) where.add(`g.tenant_key = ${where.parameter(query.filters['tenant'])}`);
       const { rows, count, next } = await adminRows<GroupRow & { members: number | bigint }>(
         db,
@@ -68,7 +69,7 @@ export function groupsResource(): AdminResource {
         },
         query,
       );
-      return { items: rows.map((row) => rowOf(row, Number(row.members))), count, next };
+      return { items: rows.map((row) => rowOf(row, Number(row.members))), count, next, ...where.searchNote };
     },
     async read({ db, linkTo }, id) {
       const group = isUuid(id) ? await findGroupById(db, id) : null;
@@ -144,7 +145,7 @@ function memberAction(
     label,
     tone,
     on: 'record',
-    fields: [{ name: 'user', label: 'User', kind: 'text', required: true, help: 'User name, e-mail address or id.' }],
+    fields: [{ name: 'user', label: 'User', kind: 'reference', of: 'user', required: true }],
     async run({ db, principal, requestId }, [id], fields) {
       if (id === undefined) throw accountErrors.group_not_found();
       const user = await requireUser(db, String(fields['user'])).catch((error: { code?: string; detail?: string }) => {

@@ -98,6 +98,21 @@ export async function countSessionsOf(db: Db, userId: string, now: Date): Promis
   return Number(row?.count ?? 0);
 }
 
+export interface OpenSession {
+  readonly id: string;
+  readonly created_at: Date;
+  readonly seen_at: Date;
+  readonly expires_at: Date;
+}
+
+/** The newest first, without their tokens. */
+export function openSessionsOf(db: Db, userId: string, now: Date, limit: number): Promise<OpenSession[]> {
+  return db.query<OpenSession>(
+    'select id, created_at, seen_at, expires_at from sessions where user_id = $1 and expires_at > $2 order by id desc limit $3',
+    [userId, now, limit],
+  );
+}
+
 export async function setPasswordHash(tx: Db, id: string, hash: string, now: Date): Promise<UserRow | null> {
   const [row] = await tx.query<UserRow>(`update users set password_hash = $2, updated_at = $3 where id = $1 returning ${USER}`, [
     id,

@@ -2,14 +2,13 @@
 import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../app/admin/range.ts';
 import type { AdminListQuery } from '../../app/admin/declaration.ts';
+import { newestRows, searchRows } from '../../app/admin/search-rows.ts';
 import type { Db } from '../../db/db.ts';
-import { quoteName } from '../../db/names.ts';
-import { containsSql } from '../../db/portable-sql.ts';
+import { usersNamedLike } from '../../auth/users-named-like.ts';
 import type { ApiKey } from './api-key.ts';
 import { keyringOf } from './keyring.ts';
 import type { KeyState } from './state.ts';
 import { stateConditions } from './store.ts';
-import { tableSql } from '../../auth/user-table.ts';
 
 export type ListedKey = ApiKey & { readonly owner_username: string | null };
 
@@ -20,23 +19,47 @@ function listed(row: StoredKey): ListedKey {
   return { ...row, owner_is_active: row.owner_is_active === true };
 }
 
-export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date): Promise<AdminRows<ListedKey>> {
+/** Owners whose name contains the text; more than these and the search says too little. */
+const OWNERS_MAX = 100;
+
+const UNINDEXED_ORDERS: ReadonlySet<string> = new Set(['name', 'last_used_at', 'expires_at']);
+
+const TIME_FILTERS: Readonly<Record<string, string>> = {
+  used_since: 'last_used_at >=',
+  used_before: 'last_used_at <',
+  expires_before: 'expires_at <=',
+  revoked_since: 'revoked_at >=',
+  revoked_before: 'revoked_at <',
+};
+
+export async function listKeysForAdmin(
+  db: Db,
+  query: AdminListQuery,
+  now: Date,
+): Promise<AdminRows<ListedKey> & { readonly searched?: number }> {
   const { statements, users } = keyringOf(db);
   const { ownerIsActive, ownerUsername, from, select } = statements;
   const where = new AdminConditions(db.dialect);
-  const { state, owner, used_since: usedSince, expires_before: expiresBefore, revoked_since: revokedSince } = query.filters;
+  const { state, owner } = query.filters;
   if (query.search !== null) {
     // Owners first: a join for every key only to look at the name would cost more than the rest of the search.
-    const owners = await ownersNamedLike(db, query.search);
-    const owned = owners.length === 0 ? [] : [`k.owner_id in (${owners.map((id) => where.parameter(id)).join(', ')})`];
-    where.contains(['k.name', 'k.prefix'], query.search, owned);
+    const owners = await usersNamedLike(db, users, query.search, OWNERS_MAX);
+    const equals = [
+      { column: 'owner_id', values: owners },
+      { column: 'prefix', values: [query.search] },
+    ];
+    await searchRows(db, where, { table: 'api_keys', alias: 'k', key: 'id', columns: ['name', 'prefix'], equals }, query.search);
   }
   if (state !== undefined)
     for (const condition of stateConditions(ownerIsActive, state as KeyState, now, (value) => where.parameter(value))) where.add(condition);
   if (owner !== undefined) where.add(`k.owner_id = ${where.parameter((await users.findByLogin(db, owner))?.id ?? owner)}`);
-  if (usedSince !== undefined) where.add(`k.last_used_at >= ${where.parameter(new Date(usedSince))}`);
-  if (expiresBefore !== undefined) where.add(`k.expires_at <= ${where.parameter(new Date(expiresBefore))}`);
-  if (revokedSince !== undefined) where.add(`k.revoked_at >= ${where.parameter(new Date(revokedSince))}`);
+  for (const [filter, condition] of Object.entries(TIME_FILTERS)) {
+    const time = query.filters[filter];
+    if (time !== undefined) where.add(`k.${condition} ${where.parameter(new Date(time))}`);
+  }
+  // Names and uses have no index: of many keys the newest are put in order.
+  if (where.searched === undefined && UNINDEXED_ORDERS.has(query.sort?.column ?? ''))
+    await newestRows(db, where, { table: 'api_keys', alias: 'k', key: 'id' });
   const needsOwner = state === 'active' || state === 'owner_inactive';
   const { rows, ...page } = await adminRows<StoredKey>(
     db,
@@ -55,17 +78,7 @@ export async function listKeysForAdmin(db: Db, query: AdminListQuery, now: Date)
     },
     query,
   );
-  return { rows: rows.map(listed), ...page };
-}
-
-/** The ids of users whose name contains the text; more than these and the search says too little. */
-async function ownersNamedLike(db: Db, text: string): Promise<readonly string[]> {
-  const { table } = keyringOf(db).users;
-  const rows = await db.query<{ id: unknown }>(
-    `select ${quoteName(table.id)} as id from ${tableSql(table)} where ${containsSql(quoteName(table.username), '$1', db.dialect)} limit 100`,
-    [text],
-  );
-  return rows.map((row) => String(row.id));
+  return { rows: rows.map(listed), ...page, ...where.searchNote };
 }
 
 export async function findKeyForAdmin(db: Db, id: string): Promise<ListedKey | null> {
@@ -87,33 +100,39 @@ export interface KeyCounts {
   readonly used: number;
   readonly expiring: number;
   readonly revoked: number;
+  /** Keys that were looked at. */
+  readonly all: number;
 }
 
-/** One pass over the keys, whatever their number of requests; owners are looked up once each, not once per key. */
+/** Keys that are counted, the newest: more would make the overview as slow as the table is large. */
+export const COUNTED_KEYS_MAX = 50_000;
+const NEWEST = `(select * from api_keys order by id desc limit ${COUNTED_KEYS_MAX}) newest`;
+
+/** One pass over the newest keys; owners are looked up once each, not once per key. */
 export async function countKeysForAdmin(
   db: Db,
-  { since, now, soon }: Readonly<Record<'since' | 'now' | 'soon', Date>>,
+  { since, until, now, soon }: Readonly<Record<'since' | 'until' | 'now' | 'soon', Date>>,
 ): Promise<KeyCounts> {
   const { from, ownerIsActive } = keyringOf(db).statements;
   const usable = 'revoked_at is null and (expires_at is null or expires_at > $2)';
   const count = (condition: string) => `sum(case when ${condition} then 1 else 0 end)`;
-  const byOwner = `(select owner_id, ${count(usable)} as usable, ${count('last_used_at >= $1')} as used,
-    ${count(`${usable} and expires_at <= $3`)} as expiring, ${count('revoked_at >= $1')} as revoked from api_keys group by owner_id)`;
+  const byOwner = `(select owner_id, ${count(usable)} as usable, ${count('last_used_at >= $1 and last_used_at < $4')} as used,
+    count(*) as every, ${count(`${usable} and expires_at <= $3`)} as expiring, ${count('revoked_at >= $1 and revoked_at < $4')} as revoked from ${NEWEST} group by owner_id)`;
   const ofActive = (column: string) => `coalesce(sum(case when ${ownerIsActive} is true then ${column} else 0 end), 0)`;
   const [row] = await db.query<Record<keyof KeyCounts, number | bigint | string>>(
-    `select ${ofActive('k.usable')} as active, coalesce(sum(k.used), 0) as used, ${ofActive('k.expiring')} as expiring,
+    `select ${ofActive('k.usable')} as active, coalesce(sum(k.every), 0) as "all", coalesce(sum(k.used), 0) as used, ${ofActive('k.expiring')} as expiring,
        coalesce(sum(k.revoked), 0) as revoked ${from.replace('from api_keys k', `from ${byOwner} k`)}`,
-    [since, now, soon],
+    [since, now, soon, until],
   );
   const of = (name: keyof KeyCounts) => Number(row?.[name] ?? 0);
-  return { active: of('active'), used: of('used'), expiring: of('expiring'), revoked: of('revoked') };
+  return { active: of('active'), used: of('used'), expiring: of('expiring'), revoked: of('revoked'), all: of('all') };
 }
 
 /** How many keys were last used in each bucket. */
 export async function lastUsesByBucket(db: Db, buckets: AdminBuckets): Promise<readonly number[]> {
   const rows = await db.query<{ bucket: number; count: number | bigint }>(
-    `select ${bucketSql('last_used_at', db.dialect, buckets)} as bucket, count(*) as count from api_keys where last_used_at >= $1 group by 1`,
-    [buckets.since],
+    `select ${bucketSql('last_used_at', db.dialect, buckets)} as bucket, count(*) as count from ${NEWEST} where last_used_at >= $1 and last_used_at < $2 group by 1`,
+    [buckets.since, buckets.until],
   );
   const counts = buckets.starts.map(() => 0);
   for (const { bucket, count } of rows) if (bucket in counts) counts[bucket] = Number(count);

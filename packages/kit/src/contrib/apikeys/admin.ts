@@ -1,10 +1,18 @@
-import { adminBuckets } from '../../app/admin/range.ts';
+import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState } from '../../app/admin/shapes.ts';
+import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { countKeysForAdmin, findKeyForAdmin, lastUsesByBucket, listKeysForAdmin, namesOfKeys, type ListedKey } from './admin-store.ts';
+import {
+  COUNTED_KEYS_MAX,
+  countKeysForAdmin,
+  findKeyForAdmin,
+  lastUsesByBucket,
+  listKeysForAdmin,
+  namesOfKeys,
+  type ListedKey,
+} from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
 import { NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
@@ -13,6 +21,7 @@ import { revokeApiKey } from './revoke.ts';
 import { rotateApiKey } from './rotate.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
 import { updateApiKey } from './update.ts';
+import { usageOf } from './usage-store.ts';
 
 const DAY_MS = 86_400_000;
 const SOON_MS = 7 * DAY_MS;
@@ -92,10 +101,12 @@ const resource: AdminResource = {
   columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: KEY_STATES.map((value) => ({ value, label: LABELS[value] })) },
-    { name: 'owner', label: 'Owner', kind: 'text' },
+    { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
     { name: 'used_since', label: 'Last used since', kind: 'time' },
+    { name: 'used_before', label: 'Last used before', kind: 'time' },
     { name: 'expires_before', label: 'Expires before', kind: 'time' },
     { name: 'revoked_since', label: 'Revoked since', kind: 'time' },
+    { name: 'revoked_before', label: 'Revoked before', kind: 'time' },
   ],
   related: [{ to: 'user', filter: 'owner' }],
   searches: 'name, prefix or owner',
@@ -127,8 +138,8 @@ const resource: AdminResource = {
   ],
   async list(context, query) {
     const now = context.clock.now();
-    const { rows, count, next } = await listKeysForAdmin(context.db, query, now);
-    return { items: rows.map((key) => rowOf(context, key, now)), count, next };
+    const { rows, ...page } = await listKeysForAdmin(context.db, query, now);
+    return { ...page, items: rows.map((key) => rowOf(context, key, now)) };
   },
   titles: async ({ db }, ids) => new Map((await namesOfKeys(db, ids.filter(isUuid))).map(({ id, name }) => [id, name])),
   async read(context, id) {
@@ -168,6 +179,7 @@ const resource: AdminResource = {
             previous_last_used_at: iso(key.previous_last_used_at),
           },
         },
+        ...(await usageCharts(context, key.id, now)),
       ],
       ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
       actions: revoked ? [] : [...(beyond ? [] : ['rotate']), 'revoke'],
@@ -186,6 +198,36 @@ const resource: AdminResource = {
 
 /** The admin site's list of keys, and what it shows of them at a glance. */
 export const apiKeysAdmin: AdminDeclaration = { resources: [resource], overview };
+
+const USAGE_RANGES = [
+  ['24h', 'Requests, last 24 hours'],
+  ['30d', 'Requests, last 30 days'],
+] as const;
+
+/** What the key did, counted by the hour. */
+async function usageCharts({ db }: AdminContext, id: string, now: Date): Promise<AdminSection[]> {
+  const ranges = USAGE_RANGES.map(([range, title]) => ({ title, buckets: adminBuckets(range, now) }));
+  const since = new Date(Math.min(...ranges.map(({ buckets }) => buckets.since.getTime())));
+  const hours = await usageOf(db, id, since);
+  return ranges.map(({ title, buckets: { starts, since: first, ms } }) => {
+    const values = starts.map(() => 0);
+    for (const { hour, requests } of hours) {
+      const bucket = Math.floor((hour.getTime() - first.getTime()) / ms);
+      if (bucket >= 0 && bucket < values.length) values[bucket] = (values[bucket] ?? 0) + requests;
+    }
+    return {
+      kind: 'chart',
+      chart: {
+        title,
+        kind: 'bars',
+        unit: 'count',
+        buckets: starts.map((start) => start.toISOString()),
+        series: [{ name: 'Requests', tone: 'info', values }],
+        empty: 'No request with this key in this time.',
+      },
+    };
+  });
+}
 
 const REVOCATION: readonly AdminColumn[] = [
   { name: 'revoked_at', label: 'Revoked', kind: 'time' },
@@ -250,27 +292,34 @@ async function overview({ db, clock }: AdminContext, range: AdminRange): Promise
   const now = clock.now();
   const buckets = adminBuckets(range, now);
   const soon = new Date(now.getTime() + SOON_MS);
-  const since = buckets.since.toISOString();
-  const counts = await countKeysForAdmin(db, { since: buckets.since, now, soon });
+  const counts = await countKeysForAdmin(db, { since: buckets.since, until: buckets.until, now, soon });
+  const bounded = counts.all < COUNTED_KEYS_MAX ? '' : ` Of the newest ${COUNTED_KEYS_MAX.toLocaleString('en')} keys.`;
   const keys = (filters: Readonly<Record<string, string>>) => ({ resource: 'api-keys', filters });
   return {
     title: 'API keys',
     tiles: [
-      { label: 'Active keys', value: counts.active, unit: 'count', tone: 'neutral', link: keys({ state: 'active' }) },
+      {
+        label: 'Active keys',
+        value: counts.active,
+        unit: 'count',
+        tone: 'neutral',
+        ...(bounded === '' ? {} : { hint: bounded.trim() }),
+        link: keys({ state: 'active' }),
+      },
       {
         label: 'Used',
         value: counts.used,
         unit: 'count',
         tone: 'info',
-        hint: 'Keys whose last use falls into the range.',
-        link: keys({ used_since: since }),
+        hint: `Keys whose last use falls into the range.${bounded}`,
+        link: keys(rangeFilters(buckets, now, ['used_since', 'used_before'])),
       },
       {
         label: 'Expire within 7 days',
         value: counts.expiring,
         unit: 'count',
         tone: counts.expiring > 0 ? 'warning' : 'neutral',
-        hint: 'Active keys that stop working soon unless their expiry is moved.',
+        hint: `Active keys that stop working soon unless their expiry is moved.${bounded}`,
         link: keys({ state: 'active', expires_before: soon.toISOString() }),
       },
       {
@@ -278,13 +327,12 @@ async function overview({ db, clock }: AdminContext, range: AdminRange): Promise
         value: counts.revoked,
         unit: 'count',
         tone: 'neutral',
-        hint: 'In the range.',
-        link: keys({ state: 'revoked', revoked_since: since }),
+        hint: `In the range.${bounded}`,
+        link: keys({ state: 'revoked', ...rangeFilters(buckets, now, ['revoked_since', 'revoked_before']) }),
       },
     ],
     charts: [
       {
-        // Requests are not counted per key; only the last use is stored, at most once a minute.
         title: 'Keys by the time they were last used',
         kind: 'bars',
         unit: 'count',

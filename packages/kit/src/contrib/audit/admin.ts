@@ -13,7 +13,7 @@ const RESOURCE = 'audit-log';
 const HISTORY_MAX = 10;
 
 const columns: readonly AdminColumn[] = [
-  { name: 'at', label: 'When', kind: 'time' },
+  { name: 'at', label: 'When', kind: 'time', sortable: true },
   { name: 'actor', label: 'Who', kind: 'link' },
   { name: 'action', label: 'Action', kind: 'code' },
   { name: 'target', label: 'What', kind: 'link' },

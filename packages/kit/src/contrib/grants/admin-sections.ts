@@ -1,4 +1,4 @@
-import type { AdminContext } from '../../app/index.ts';
+import type { AdminContext } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminLink, AdminSection, AdminSectionRemoves } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
 import { compileWhere } from '../../db/where/compile-where.ts';

@@ -2,6 +2,7 @@ import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
+import { searchRows } from '../../app/admin/search-rows.ts';
 import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
 import { adminUploads } from './admin-uploads.ts';
@@ -22,7 +23,7 @@ const columns: readonly AdminColumn[] = [
   { name: 'state', label: 'State', kind: 'state' },
   { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
   { name: 'size', label: 'Bytes', kind: 'number' },
-  { name: 'created_at', label: 'Created', kind: 'time', secondary: true },
+  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
 ];
 
 const STATES: Readonly<Record<UploadState, AdminState>> = {
@@ -44,7 +45,7 @@ const resource: AdminResource = {
   columns,
   filters: [
     { name: 'state', label: 'State', kind: 'select', choices: UPLOAD_STATES.map((value) => ({ value, label: value })) },
-    { name: 'owner', label: 'Owner id', kind: 'text' },
+    { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
   ],
   related: [{ to: 'user', filter: 'owner' }],
   searches: 'file name',
@@ -74,8 +75,8 @@ const resource: AdminResource = {
     },
   ],
   async list(context, query) {
-    const { rows, count, next } = await listUploads(context.db, query);
-    return { items: rows.map((upload) => rowOf(context, upload)), count, next };
+    const { rows, ...page } = await listUploads(context.db, query);
+    return { ...page, items: rows.map((upload) => rowOf(context, upload)) };
   },
   async read(context, id) {
     const upload = isUuid(id) ? await findUpload(context.db, id) : null;
@@ -137,14 +138,16 @@ async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<
   }
 }
 
-async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload>> {
+async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload> & { readonly searched?: number }> {
   const where = new AdminConditions(db.dialect);
   const { state, owner } = query.filters;
-  if (query.search !== null) where.contains(['filename'], query.search);
+  if (query.search !== null)
+    await searchRows(db, where, { table: 'uploads', alias: 'uploads', key: 'id', columns: ['filename'] }, query.search);
   if (state !== undefined) where.add(`state = ${where.parameter(state)}`);
   if (owner !== undefined) where.add(`owner_id = ${where.parameter(owner)}`);
   const { conditions, parameters } = where;
-  return adminRows<Upload>(db, { columns: '*', from: 'from uploads', key: 'id', conditions, parameters }, query);
+  const select = { columns: '*', from: 'from uploads', key: 'id', conditions, parameters };
+  return { ...(await adminRows<Upload>(db, select, query)), ...where.searchNote };
 }
 
 function rowOf({ linkTo }: AdminContext, upload: Upload): AdminRow {

@@ -34,7 +34,11 @@ export function webhooks(options: WebhookOptions = {}): Module {
     errors: webhookErrors,
     openApiWebhooks: openApiWebhooks(given.eventTypes),
     commands: [webhooksCommand],
-    admin: webhooksAdmin(given.databases, () => users),
+    admin: webhooksAdmin(
+      given.databases,
+      () => users,
+      given.eventTypes.map(({ name }) => name),
+    ),
     provides: () => ({
       events: { publish: publishMany, databases: given.databases },
       userChanges: [

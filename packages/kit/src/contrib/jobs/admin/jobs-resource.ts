@@ -4,6 +4,7 @@ import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource, AdminAction } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
+import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import { cancelJob } from '../cancel.ts';
 import { jobErrors } from '../errors.ts';
 import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
@@ -20,7 +21,7 @@ const columns: readonly AdminColumn[] = [
   { name: 'queue', label: 'Queue', kind: 'text', secondary: true },
   { name: 'attempts', label: 'Attempts', kind: 'text', secondary: true },
   { name: 'run_at', label: 'Due', kind: 'time', secondary: true },
-  { name: 'created_at', label: 'Started', kind: 'time' },
+  { name: 'created_at', label: 'Started', kind: 'time', sortable: true },
 ];
 
 export function jobsResource(place: AdminPlace): AdminResource {
@@ -37,10 +38,25 @@ export function jobsResource(place: AdminPlace): AdminResource {
       { name: 'status', label: 'Status', kind: 'select', choices: JOB_STATUSES.map((value) => ({ value, label: value })) },
       { name: 'name', label: 'Job', kind: 'text' },
       { name: 'queue', label: 'Queue', kind: 'text' },
-      { name: 'owner', label: 'Owner id', kind: 'text' },
+      { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
       { name: 'code', label: 'Error code', kind: 'text' },
+      {
+        name: 'due',
+        label: 'Due',
+        kind: 'select',
+        choices: [
+          { value: 'ready', label: 'Ready to run' },
+          { value: 'waiting', label: 'Waits for its time or its turn' },
+        ],
+      },
+      { name: 'serial_key', label: 'Serial key (not finished)', kind: 'text' },
+      { name: 'since', label: 'Started since', kind: 'time' },
+      { name: 'until', label: 'Started before', kind: 'time' },
     ],
-    related: [{ to: 'user', filter: 'owner' }],
+    related: [
+      { to: 'user', filter: 'owner' },
+      { to: '*', filter: 'serial_key' },
+    ],
     searches: 'job id',
     creation: { refused: 'Jobs are started by the application.' },
     editable: false,
@@ -75,6 +91,16 @@ export function jobsResource(place: AdminPlace): AdminResource {
         const value = query.filters[filter];
         if (value !== undefined) conditions.add(`${column} = ${conditions.parameter(value)}`);
       }
+      const { due, serial_key: serialKey, since, until } = query.filters;
+      // As the claim reads them: `is_ready` alone would not find their partial indexes.
+      if (due !== undefined) conditions.add(`status = 'queued' and ${due === 'ready' ? 'is_ready' : 'not is_ready'}`);
+      // The end of the condition is that of the index.
+      if (serialKey !== undefined)
+        conditions.add(
+          `serial_key = ${conditions.parameter(serialKey)} and serial_key is not null and (finished_at is null or claimed_until is not null)`,
+        );
+      if (since !== undefined) conditions.add(`id >= ${conditions.parameter(uuidv7LowerBound(new Date(since)))}`);
+      if (until !== undefined) conditions.add(`id < ${conditions.parameter(uuidv7LowerBound(new Date(until)))}`);
       const { conditions: terms, parameters } = conditions;
       const select = { columns: JOB_COLUMNS, from: 'from jobs', key: 'id', conditions: terms, parameters };
       const { rows, count, next } = await adminRows<Job>(db, select, query);

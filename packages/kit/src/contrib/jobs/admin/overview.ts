@@ -1,4 +1,4 @@
-import { adminBuckets, bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
+import { adminBuckets, bucketSql, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
@@ -20,7 +20,7 @@ export function jobsOverview(place: AdminPlace): (context: AdminContext, range: 
     const counts = await countsBy(db, buckets);
     return {
       title: 'Jobs',
-      tiles: tilesOf(place, stats, counts),
+      tiles: tilesOf(place, stats, counts, rangeFilters(buckets, now)),
       charts: [
         {
           title: 'Jobs by start',
@@ -55,8 +55,8 @@ async function countsBy(db: Db, buckets: AdminBuckets): Promise<Counts> {
   };
   if (first === undefined) return counts;
   const rows = await db.query<{ bucket: number; status: string; count: number | bigint }>(
-    `select ${bucketSql('created_at', db.dialect, buckets)} as bucket, status, count(*) as count from jobs where id >= $1 and created_at >= $2 group by 1, 2`,
-    [uuidv7LowerBound(first), first],
+    `select ${bucketSql('created_at', db.dialect, buckets)} as bucket, status, count(*) as count from jobs where id >= $1 and id < $2 and created_at >= $3 group by 1, 2`,
+    [uuidv7LowerBound(first), uuidv7LowerBound(buckets.until), first],
   );
   for (const { bucket, status, count } of rows) {
     const series = status === 'succeeded' ? counts.succeeded : status === 'failed' ? counts.failed : counts.unfinished;
@@ -65,13 +65,13 @@ async function countsBy(db: Db, buckets: AdminBuckets): Promise<Counts> {
   return counts;
 }
 
-function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts): AdminTile[] {
+function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts, within: Readonly<Record<string, string>>): AdminTile[] {
   const jobs = (filters: Readonly<Record<string, string>>) => ({ resource: `jobs${place.suffix}`, filters });
   const oldest = Math.max(-1, ...stats.queues.map(({ oldest_ready_age_seconds: age }) => age ?? -1));
   const total = (name: 'ready' | 'waiting' | 'running'): number => stats.queues.reduce((sum, queue) => sum + queue[name], 0);
   const failed = counts.failed.reduce((sum, each) => sum + each, 0);
   return [
-    { label: 'Ready', value: total('ready'), unit: 'count', tone: 'neutral', hint: 'May run now.', link: jobs({ status: 'queued' }) },
+    { label: 'Ready', value: total('ready'), unit: 'count', tone: 'neutral', hint: 'May run now.', link: jobs({ due: 'ready' }) },
     { label: 'Running', value: total('running'), unit: 'count', tone: 'info', link: jobs({ status: 'running' }) },
     {
       label: 'Oldest ready',
@@ -79,8 +79,16 @@ function tilesOf(place: AdminPlace, stats: JobStats, counts: Counts): AdminTile[
       unit: 'age_ms',
       tone: oldest > OLD_SECONDS ? 'warning' : 'neutral',
       hint: 'If it grows, too few workers run: `kit jobs work`.',
+      link: jobs({ due: 'ready' }),
     },
-    { label: 'Failed', value: failed, unit: 'count', tone: failed > 0 ? 'bad' : 'good', link: jobs({ status: 'failed' }) },
+    {
+      label: 'Failed',
+      value: failed,
+      unit: 'count',
+      tone: failed > 0 ? 'bad' : 'good',
+      hint: 'Of those started in the range.',
+      link: jobs({ status: 'failed', ...within }),
+    },
   ];
 }
 
@@ -109,9 +117,9 @@ function queuesTable(stats: JobStats): Table {
 async function durationsTable(db: Db, buckets: AdminBuckets): Promise<Table> {
   const [first] = buckets.starts;
   const rows = await db.query<{ name: string; started_at: Date; finished_at: Date }>(
-    `select name, started_at, finished_at from jobs where id >= $1 and status = 'succeeded' and started_at is not null
+    `select name, started_at, finished_at from jobs where id >= $1 and id < $2 and status = 'succeeded' and started_at is not null
      order by id desc limit ${DURATIONS_MAX}`,
-    [uuidv7LowerBound(first ?? new Date(0))],
+    [uuidv7LowerBound(first ?? new Date(0)), uuidv7LowerBound(buckets.until)],
   );
   const byName = Map.groupBy(rows, ({ name }) => name);
   return {

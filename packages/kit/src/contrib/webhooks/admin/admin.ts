@@ -7,12 +7,17 @@ import { webhooksOverview } from './overview.ts';
 import type { AdminPlace } from './place.ts';
 
 /** The admin site's lists of endpoints, deliveries and events; one set for each database that events are published in. */
-export function webhooksAdmin(databases: readonly string[], users: () => UserDirectory | null): AdminDeclaration {
+export function webhooksAdmin(
+  databases: readonly string[],
+  users: () => UserDirectory | null,
+  eventTypes: readonly string[],
+): AdminDeclaration {
   const places = databases.map((database, index): AdminPlace => ({
     database,
     suffix: index === 0 ? '' : `-${database.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
     label: index === 0 ? '' : ` (${database})`,
     users,
+    eventTypes,
   }));
   const [first] = places;
   return {

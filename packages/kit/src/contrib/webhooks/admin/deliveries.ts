@@ -30,7 +30,7 @@ export const deliveryColumns: readonly AdminColumn[] = [
   { name: 'attempts', label: 'Attempts', kind: 'number', secondary: true },
   { name: 'last_status_code', label: 'Answer', kind: 'number', secondary: true },
   { name: 'next_attempt_at', label: 'Next attempt', kind: 'time', secondary: true },
-  { name: 'created_at', label: 'Published', kind: 'time' },
+  { name: 'created_at', label: 'Published', kind: 'time', sortable: true },
 ];
 
 const STATE_LABELS: Readonly<Record<(typeof DELIVERY_STATES)[number], string>> = {
@@ -56,8 +56,8 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
     filters: [
       { name: 'status', label: 'Status', kind: 'select', choices: DELIVERY_STATES.map((value) => ({ value, label: STATE_LABELS[value] })) },
       { name: 'reason', label: 'Failure', kind: 'select', choices: FAILURE_REASONS.map((value) => ({ value, label: FAILURES[value] })) },
-      { name: 'event_type', label: 'Event type', kind: 'text' },
-      { name: 'endpoint', label: 'Endpoint id', kind: 'text' },
+      { name: 'event_type', label: 'Event type', kind: 'text', suggestions: place.eventTypes },
+      { name: 'endpoint', label: 'Endpoint', kind: 'reference', of: `endpoints${place.suffix}` },
       { name: 'event', label: 'Event id', kind: 'text' },
       { name: 'since', label: 'Published since', kind: 'time' },
       { name: 'until', label: 'Published before', kind: 'time' },
@@ -68,8 +68,8 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
     removable: false,
     actions: [sendAgain(place), sendEarlier(place)],
     async list(context, query) {
-      const { rows, count, next } = await listDeliveriesForAdmin(databaseOf(place, context), query);
-      return { items: rows.map((delivery) => deliveryRow(place, delivery)), count, next };
+      const { rows, ...page } = await listDeliveriesForAdmin(databaseOf(place, context), query);
+      return { ...page, items: rows.map((delivery) => deliveryRow(place, delivery)) };
     },
     refers: { endpoint_id: 'webhook_endpoint', event_id: 'webhook_event' },
     titles: async (context, ids) =>

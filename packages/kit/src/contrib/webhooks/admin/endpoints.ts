@@ -77,6 +77,11 @@ const eventsField: AdminField = {
   maxLength: EVENT_TYPE_LENGTH_MAX,
   help: 'Types (`order.paid`), patterns (`order.*`), or `*`.',
 };
+/** With the types that the application declares, and the patterns they have in common. */
+function eventsFieldOf({ eventTypes }: AdminPlace): AdminField {
+  const patterns = new Set(eventTypes.flatMap((type) => (type.includes('.') ? [`${type.slice(0, type.indexOf('.'))}.*`] : [])));
+  return eventTypes.length === 0 ? eventsField : { ...eventsField, suggestions: [...eventTypes, ...patterns, '*'] };
+}
 const descriptionField: AdminField = { name: 'description', label: 'Description', kind: 'text', maxLength: DESCRIPTION_LENGTH_MAX };
 
 const scheduleField: AdminField = {
@@ -115,8 +120,8 @@ const signatureField: AdminField = {
   help: 'Rotation keeps the kind.',
 };
 
-const creationFields: readonly AdminField[] = [
-  { name: 'owner', label: 'Owner', kind: 'text', required: true, maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'User name, e-mail or id.' },
+const creationFields = (place: AdminPlace): readonly AdminField[] => [
+  { name: 'owner', label: 'Owner', kind: 'reference', of: 'user', required: true, maxLength: AUDIENCE_KEY_LENGTH_MAX },
   {
     name: 'tenant_key',
     label: 'Tenant',
@@ -125,7 +130,7 @@ const creationFields: readonly AdminField[] = [
     help: 'As the application publishes it; empty for a personal endpoint.',
   },
   urlField,
-  eventsField,
+  eventsFieldOf(place),
   descriptionField,
   signatureField,
   scheduleField,
@@ -153,11 +158,11 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           { value: 'disabled', label: 'Disabled' },
         ],
       },
-      { name: 'owner', label: 'Owner', kind: 'text' },
+      { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
       { name: 'tenant', label: 'Tenant', kind: 'text' },
     ],
     searches: 'URL, description or owner',
-    creation: { fields: creationFields },
+    creation: { fields: creationFields(place) },
     editable: true,
     removable: true,
     removal:
@@ -168,7 +173,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       const { owner } = query.filters;
       const known = owner === undefined ? undefined : ((await ownerIdOf(place, context, owner)) ?? owner);
       const filters = known === undefined ? query.filters : { ...query.filters, owner: known };
-      const { rows, count, next } = await listEndpointsForAdmin(databaseOf(place, context), { ...query, filters }, owners);
+      const { rows, ...page } = await listEndpointsForAdmin(databaseOf(place, context), { ...query, filters }, owners);
       const ownerLink = await ownerLinks(
         place,
         context,
@@ -178,7 +183,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         databaseOf(place, context),
         rows.map((endpoint) => endpoint.id),
       );
-      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), count, next };
+      return { items: rows.map((endpoint) => rowOf(endpoint, ownerLink(endpoint.owner_id), rates.get(endpoint.id))), ...page };
     },
     related: [{ to: 'user', filter: 'owner' }],
     refers: { delivery_id: 'webhook_delivery' },
@@ -202,7 +207,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           await lastErrors(place, db, endpoint),
         ],
         form: {
-          fields: [urlField, eventsField, descriptionField, scheduleField, headersField, rateLimitField],
+          fields: [urlField, eventsFieldOf(place), descriptionField, scheduleField, headersField, rateLimitField],
           values: {
             url,
             events,

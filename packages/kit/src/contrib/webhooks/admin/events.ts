@@ -29,7 +29,7 @@ const columns: readonly AdminColumn[] = [
   { name: 'owner', label: 'Owner', kind: 'link' },
   { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
   { name: 'delivered', label: 'Delivered', kind: 'state' },
-  { name: 'timestamp', label: 'Published', kind: 'time' },
+  { name: 'timestamp', label: 'Published', kind: 'time', sortable: true },
   { name: 'id', label: 'Id', kind: 'code', secondary: true },
 ];
 
@@ -51,7 +51,7 @@ const audienceFields: readonly AdminField[] = [
     choices: audienceChoices,
     help: 'Everybody is for public events only: every subscriber gets the payload.',
   },
-  { name: 'owner', label: 'Owner', kind: 'text', maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'User name, e-mail or id.' },
+  { name: 'owner', label: 'Owner', kind: 'reference', of: 'user', maxLength: AUDIENCE_KEY_LENGTH_MAX },
   { name: 'tenant_key', label: 'Tenant', kind: 'text', maxLength: AUDIENCE_KEY_LENGTH_MAX, help: 'As the application publishes it.' },
 ];
 
@@ -65,15 +65,16 @@ export function eventsResource(place: AdminPlace): AdminResource {
     auditedAs: 'webhook_event',
     columns,
     filters: [
-      { name: 'type', label: 'Type', kind: 'text' },
+      { name: 'type', label: 'Type', kind: 'text', suggestions: place.eventTypes },
       {
         name: 'audience',
         label: 'Audience',
         kind: 'select',
         choices: [...audienceChoices, { value: 'none', label: 'None (not sent)' }],
       },
-      { name: 'owner', label: 'Owner', kind: 'text' },
+      { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
       { name: 'tenant', label: 'Tenant', kind: 'text' },
+      { name: 'ordering_key', label: 'Ordering key', kind: 'text' },
       { name: 'since', label: 'Published since', kind: 'time' },
       { name: 'until', label: 'Published before', kind: 'time' },
     ],
@@ -98,7 +99,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
       const { owner } = query.filters;
       const known = owner === undefined ? undefined : ((await ownerIdOf(place, context, owner)) ?? owner);
       const filters = known === undefined ? query.filters : { ...query.filters, owner: known };
-      const { rows, count, next } = await listEventsForAdmin(databaseOf(place, context), { ...query, filters });
+      const { rows, ...page } = await listEventsForAdmin(databaseOf(place, context), { ...query, filters });
       const ownerLink = await ownerLinks(
         place,
         context,
@@ -108,9 +109,12 @@ export function eventsResource(place: AdminPlace): AdminResource {
         databaseOf(place, context),
         rows.map((event) => event.id),
       );
-      return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id), delivered.get(event.id))), count, next };
+      return { items: rows.map((event) => rowOf(event, ownerLink(event.owner_id), delivered.get(event.id))), ...page };
     },
-    related: [{ to: 'user', filter: 'owner' }],
+    related: [
+      { to: 'user', filter: 'owner' },
+      { to: '*', filter: 'ordering_key' },
+    ],
     titles: async (context, ids) => new Map((await namesOf(databaseOf(place, context), 'events', ids)).map(({ id, type }) => [id, type])),
     async read(context, id) {
       const db = databaseOf(place, context);

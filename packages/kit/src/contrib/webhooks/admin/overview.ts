@@ -1,4 +1,4 @@
-import { adminBuckets, type AdminBuckets } from '../../../app/admin/range.ts';
+import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
 import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
@@ -29,7 +29,7 @@ export function webhooksOverview(place: AdminPlace): (context: AdminContext, ran
       await countTrouble(db),
     ];
     const estimated = [events, deliveries, attempts].some(({ scale }) => scale > 1);
-    const traffic = { events, deliveries, attempts, estimated, since: buckets.since.toISOString() };
+    const traffic = { events, deliveries, attempts, estimated, within: rangeFilters(buckets, now) };
     return {
       title: 'Webhooks',
       tiles: [...backlogTiles(place, backlog, trouble, now), ...trafficTiles(place, traffic)],
@@ -98,10 +98,10 @@ interface Traffic {
   readonly deliveries: Deliveries;
   readonly attempts: Attempts;
   readonly estimated: boolean;
-  readonly since: string;
+  readonly within: Readonly<Record<string, string>>;
 }
 
-function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimated, since }: Traffic): AdminTile[] {
+function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimated, within }: Traffic): AdminTile[] {
   const [succeeded, failed] = [sum(attempts.succeeded), sum(attempts.failed)];
   const made = succeeded + failed;
   const rate = made === 0 ? null : (succeeded / made) * 100;
@@ -109,7 +109,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
   const sample = estimated ? ` Estimated from a sample of about ${SAMPLE_ROWS_MAX.toLocaleString('en')} rows.` : '';
   const deliveriesIn = (status?: string) => ({
     resource: `deliveries${place.suffix}`,
-    filters: { since, ...(status === undefined ? {} : { status }) },
+    filters: { ...within, ...(status === undefined ? {} : { status }) },
   });
   const durations = attempts.durations.flat();
   const [half, most, nearlyAll] = [0.5, 0.95, 0.99].map((share) => percentile(durations, share));
@@ -142,7 +142,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
       unit: 'count',
       tone: 'info',
       hint: `Published in the range.${sample}`,
-      link: { resource: `events${place.suffix}`, filters: { since } },
+      link: { resource: `events${place.suffix}`, filters: within },
     },
     {
       label: 'Deliveries',

@@ -15,6 +15,8 @@ export interface AdminPlace {
   readonly suffix: string;
   readonly label: string;
   readonly users: () => UserDirectory | null;
+  /** Names of the declared types of events. */
+  readonly eventTypes: readonly string[];
 }
 
 export function databaseOf({ database }: AdminPlace, { databases }: Pick<AdminContext, 'databases'>): Database {

@@ -2,6 +2,7 @@
 import { AdminConditions, adminRows, type AdminRows } from '../../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
+import { newestRows, searchRows } from '../../../app/admin/search-rows.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
@@ -42,19 +43,24 @@ const ENDPOINT_STATES: Readonly<Record<string, string>> = {
   disabled: 'not p.is_active',
 };
 
+/** How many records a search looked at, where it did not look at all. */
+type Searched<R> = AdminRows<R> & { readonly searched?: number };
+
 /** `owners` are the ids of users whose name matches the search. */
-export function listEndpointsForAdmin(db: Db, query: AdminListQuery, owners: readonly string[]): Promise<AdminRows<ShownEndpoint>> {
+export async function listEndpointsForAdmin(db: Db, query: AdminListQuery, owners: readonly string[]): Promise<Searched<ShownEndpoint>> {
   const where = new AdminConditions(db.dialect);
   const { state, owner, tenant } = query.filters;
   if (query.search !== null) {
-    const owned = owners.length === 0 ? [] : [`p.owner_id in (${owners.map((id) => where.parameter(id)).join(', ')})`];
-    where.contains(['p.url', 'p.description'], query.search, owned);
+    const equals = [{ column: 'owner_id', values: owners }];
+    const search = { table: 'webhook_endpoints', alias: 'p', key: 'id', columns: ['url', 'description'], equals };
+    await searchRows(db, where, search, query.search);
   }
   if (state !== undefined) where.add(ENDPOINT_STATES[state] ?? '1 = 0');
   if (owner !== undefined) where.add(`p.owner_id = ${where.parameter(owner)}`);
   if (tenant !== undefined) where.add(`p.tenant_key = ${where.parameter(tenant)}`);
   const { conditions, parameters } = where;
-  return adminRows(db, { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters }, query);
+  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters };
+  return { ...(await adminRows<ShownEndpoint>(db, select, query)), ...where.searchNote };
 }
 
 export async function findShownEndpoint(db: Db, id: string): Promise<ShownEndpoint | null> {
@@ -127,13 +133,16 @@ function deliveriesFrom(
   return { from: `from (select * from webhook_deliveries where status = 'failed' union all ${anyPending}) d`, condition: null };
 }
 
-export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedDelivery>> {
+export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Promise<Searched<ListedDelivery>> {
   const where = new AdminConditions(db.dialect);
   const { status, event_type, endpoint, event, reason, since, until } = query.filters;
   const { from, condition } = deliveriesFrom(status as DeliveryState | undefined, reason);
   if (condition !== null) where.add(condition);
   if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
   if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
+  // The type has no index: without anything else that narrows the list, old deliveries are not looked at.
+  const isNarrowed = [status, endpoint, event, since].some((filter) => filter !== undefined) || query.search !== null;
+  if (event_type !== undefined && !isNarrowed) await newestRows(db, where, { table: 'webhook_deliveries', alias: 'd', key: 'id' });
   if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
   if (event !== undefined) where.uuid('d.event_id', event);
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
@@ -152,7 +161,7 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
     },
     query,
   );
-  return { rows: await withProgress(db, rows), ...page };
+  return { rows: await withProgress(db, rows), ...page, ...where.searchNote };
 }
 
 export type ListedEvent = Omit<WebhookEvent, 'data'>;
@@ -207,24 +216,30 @@ export async function ratesOf(db: Db, ids: readonly string[]): Promise<ReadonlyM
   );
 }
 
-export function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<AdminRows<ListedEvent>> {
+export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise<Searched<ListedEvent>> {
   const where = new AdminConditions(db.dialect);
-  const { type, audience, owner, tenant, since, until } = query.filters;
+  const { type, audience, owner, tenant, ordering_key: orderingKey, since, until } = query.filters;
   if (query.search !== null) {
     const id = query.search.replace(/^msg_/, '').toLowerCase();
     if (isUuid(id)) where.uuid('e.id', id);
-    else where.contains(['e.type'], query.search);
+    else await searchRows(db, where, { table: 'webhook_events', alias: 'e', key: 'id', columns: ['type'] }, query.search);
   }
   if (type !== undefined) where.add(`e.type = ${where.parameter(type)}`);
+  // Neither has an index: without a time or a record that narrows the list, old events are not looked at.
+  const isOpen = since === undefined && orderingKey === undefined && (query.search === null || where.searched === undefined);
+  const isUnindexed = type !== undefined || owner !== undefined || tenant !== undefined || (audience !== undefined && audience !== 'none');
+  if (isUnindexed && isOpen) await newestRows(db, where, { table: 'webhook_events', alias: 'e', key: 'id' });
   if (audience === 'none') where.add('e.audience is null');
   else if (audience !== undefined) where.add(`e.audience = ${where.parameter(audience)}`);
   if (owner !== undefined) where.add(`e.owner_id = ${where.parameter(owner)}`);
   if (tenant !== undefined) where.add(`e.tenant_key = ${where.parameter(tenant)}`);
+  if (orderingKey !== undefined) where.add(`e.ordering_key = ${where.parameter(orderingKey)}`);
   if (since !== undefined) where.add(`e.id >= ${where.parameter(uuidv7LowerBound(new Date(since)))}`);
   if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const { conditions, parameters } = where;
   const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
-  return adminRows(db, { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters }, query);
+  const select = { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters };
+  return { ...(await adminRows<ListedEvent>(db, select, query)), ...where.searchNote };
 }
 
 /** Newest first; at most `limit`. */

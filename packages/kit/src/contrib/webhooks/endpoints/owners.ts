@@ -2,7 +2,7 @@
 import type { UserDirectory } from '../../../auth/user-directory.ts';
 import { quoteName } from '../../../db/names.ts';
 import type { Db } from '../../../db/db.ts';
-import { containsSql } from '../../../db/portable-sql.ts';
+import { usersNamedLike } from '../../../auth/users-named-like.ts';
 import { couldBeUserId, tableSql, userIdSql } from '../../../auth/user-table.ts';
 
 /** Names that contain a searched text; more than this and the search says too little. */
@@ -23,11 +23,5 @@ export async function ownerNames(db: Db, users: UserDirectory | null, ids: reado
 
 /** The ids of users whose name contains the text. */
 export async function ownersNamedLike(db: Db, users: UserDirectory | null, text: string): Promise<readonly string[]> {
-  if (users === null) return [];
-  const rows = await db.query<{ id: unknown }>(
-    `select ${quoteName(users.table.id)} as id from ${tableSql(users.table)}
-     where ${containsSql(quoteName(users.table.username), '$1', db.dialect)} limit ${FOUND_MAX}`,
-    [text],
-  );
-  return rows.map(({ id }) => String(id));
+  return users === null ? [] : usersNamedLike(db, users, text, FOUND_MAX);
 }

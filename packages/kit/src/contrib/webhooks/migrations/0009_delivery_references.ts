@@ -1,4 +1,6 @@
-import { alterColumn, migration, sql, t } from '../../../db/index.ts';
+import { alterColumn, sql } from '../../../db/migrations/operation.ts';
+import { migration } from '../../../db/migrations/migration.ts';
+import { t } from '../../../db/column.ts';
 
 /** The ids as an array: a plan that is made once then reads the index, however few or many rows were deleted when it was made. */
 const ofDeleted = (table: string, column: string): readonly string[] => [

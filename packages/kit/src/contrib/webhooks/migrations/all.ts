@@ -7,6 +7,7 @@ import { endpointSettings } from './0006_endpoint_settings.ts';
 import { counters } from './0007_counters.ts';
 import { traceparent } from './0008_traceparent.ts';
 import { deliveryReferences } from './0009_delivery_references.ts';
+import { eventsOfRecord } from './0010_events_of_record.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -19,4 +20,5 @@ export const webhookMigrations = [
   counters,
   traceparent,
   deliveryReferences,
+  eventsOfRecord,
 ];

@@ -1,0 +1,39 @@
+import { ActionIcon, Menu } from '@mantine/core';
+import { exportAddress, type ListRequest } from '../api/client.ts';
+import type { AdminFileFormat, AdminResourceShape } from '../api/shapes.ts';
+import { Icon } from '../icons/icon.tsx';
+import { hashOf } from '../routing/location.ts';
+import { isNarrowed } from './list-query.ts';
+
+const FORMATS: Readonly<Record<AdminFileFormat, string>> = { csv: 'CSV', jsonl: 'JSON Lines' };
+
+/** The list as a file, and files into the list. */
+export function FileMenu({ resource, query }: { readonly resource: AdminResourceShape; readonly query: ListRequest }) {
+  const { exports = [], imports } = resource;
+  if (exports.length === 0 && imports === undefined) return null;
+  return (
+    <Menu position="bottom-end" width={260} withinPortal>
+      <Menu.Target>
+        <ActionIcon variant="default" size={36} aria-label="Download or import" title="Download or import">
+          <Icon name="file" />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {exports.length > 0 && <Menu.Label>{isNarrowed(query) ? 'What the filters show' : 'The whole list'}</Menu.Label>}
+        {exports.map((format) => (
+          <Menu.Item key={format} component="a" href={exportAddress(resource.name, query, format)} download>
+            Download as {FORMATS[format]}
+          </Menu.Item>
+        ))}
+        {imports !== undefined && (
+          <>
+            {exports.length > 0 && <Menu.Divider />}
+            <Menu.Item component="a" href={hashOf({ page: 'import', resource: resource.name })}>
+              Import a file …
+            </Menu.Item>
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,202 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createApiKey, verifyApiKey } from '../../kit/src/contrib/apikeys/index.ts';
+import { keyringOf } from '../../kit/src/contrib/apikeys/keyring.ts';
+import { job, jobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
+import { insert, insertMany } from '../../kit/src/db/index.ts';
+import { AdminBrowser, go, pick, row, soon } from './admin-browser.ts';
+import { findings } from './axe.ts';
+import { NOW } from './shop/fill.ts';
+import { customers, orders, ordersModule } from './shop/orders.ts';
+import { Shop } from './shop/shop.ts';
+
+const report = job('report', { input: z.object({}), run: () => Promise.resolve() });
+
+let shop: Shop;
+let admin: AdminBrowser;
+let page: Page;
+let ada: string;
+
+beforeAll(async () => {
+  shop = await Shop.open({ now: NOW, modules: [ordersModule(), jobs({ jobs: [report] })] });
+  ada = (await insert(shop.db, customers, { name: 'Ada Lovelace' })).id;
+  await insert(shop.db, customers, { name: 'Grace Hopper' });
+  await insertMany(
+    shop.db,
+    orders,
+    Array.from({ length: 6 }, (_, n) => ({
+      reference: `BL-${n + 1}`,
+      quantity: n + 1,
+      status: n % 2 === 0 ? ('open' as const) : ('paid' as const),
+      customer_id: ada,
+    })),
+  );
+  admin = await AdminBrowser.open(shop);
+  page = await admin.at('#/orders');
+});
+afterAll(async () => {
+  await admin.close();
+  await shop[Symbol.asyncDispose]();
+});
+afterEach(() => admin.expectQuiet());
+
+const at = (hash: string): Promise<void> => go(page, shop, hash);
+const rows = () => page.locator('tbody').getByRole('row').count();
+const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
+const one = async <T>(sql: string, values: unknown[] = []): Promise<T | undefined> => (await shop.db.query<T & object>(sql, values))[0];
+
+test('the list is downloaded as its filters show it', async () => {
+  await at('#/orders?filter.status=paid');
+  await soon(rows).toBe(3);
+  await page.getByRole('button', { name: 'Download or import' }).click();
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('menuitem', { name: 'Download as CSV' }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe('orders.csv');
+  const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
+  expect(lines).toHaveLength(4);
+  for (const line of lines.slice(1)) expect(line).toContain('paid');
+});
+
+test('a file is checked first: faults stand in a table by row and column, and nothing is written until it is imported', async () => {
+  await at('#/orders/-/import');
+  const choose = (text: string) =>
+    page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+  await choose(`reference,quantity,customer_id\nIM-1,0,${ada}\nIM-2,two,${ada}\n`);
+  await page.getByRole('button', { name: 'Check the file' }).click();
+  const faults = page.getByRole('region', { name: 'Faults of the file' });
+  await faults.waitFor();
+  expect(await faults.getByRole('row').allInnerTexts()).toEqual([
+    expect.stringMatching(/Row\s+Column/),
+    expect.stringMatching(/^2\s+quantity\s/),
+    expect.stringMatching(/^3\s+quantity\s/),
+  ]);
+  expect(await findings(page)).toEqual([]);
+  await choose(`reference,quantity,customer_id\nIM-1,1,${ada}\nIM-2,2,${ada}\nBL-1,50,${ada}\n`);
+  await page.getByRole('checkbox', { name: 'Change records that have the same reference' }).check();
+  await page.getByRole('button', { name: 'Check the file' }).click();
+  await page.getByText('The file is valid. Importing it: 2 orders created, 1 order changed.').waitFor();
+  expect(await one("select id from orders where reference = 'IM-1'")).toBeUndefined();
+  await page.getByRole('button', { name: 'Import 3 rows' }).click();
+  await said('Imported: 2 orders created, 1 order changed.');
+  await row(page, 'IM-2').waitFor();
+  expect(await one("select quantity from orders where reference = 'BL-1'")).toEqual({ quantity: 50 });
+});
+
+test('selected records get the same value; the dialog says which, how many and what that means', async () => {
+  await at('#/orders?search=BL-');
+  for (const title of ['BL-2', 'BL-4']) await page.getByRole('checkbox', { name: `Select ${title}` }).check();
+  await page.getByRole('button', { name: 'Edit selected' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('The values are replaced, and the old ones are in the audit log only.').waitFor();
+  expect(await dialog.getByRole('button', { name: 'Change 2 orders' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('Field to change').selectOption('status');
+  await dialog.getByRole('combobox', { name: 'Status' }).selectOption('shipped');
+  await dialog.getByText('Sets status to "shipped" on 2 orders.').waitFor();
+  expect(await findings(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Change 2 orders' }).click();
+  await said('2 orders changed.');
+  const changed = await shop.db.query<{ reference: string }>("select reference from orders where status = 'shipped' order by reference");
+  expect(changed.map(({ reference }) => reference)).toEqual(['BL-2', 'BL-4']);
+});
+
+test('filters are saved for the person, not for the browser', async () => {
+  await at('#/orders?filter.status=open&sort=-quantity');
+  await page.getByRole('button', { name: 'Saved filters' }).click();
+  await page.getByRole('button', { name: 'Save the current filters …' }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('Open, largest first');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await said('The filter "Open, largest first" is saved.');
+  const elsewhere = await admin.at('#/orders');
+  await elsewhere.getByRole('button', { name: 'Saved filters' }).click();
+  expect(await findings(elsewhere)).toEqual([]);
+  await elsewhere.getByRole('button', { name: 'Open, largest first', exact: true }).click();
+  await soon(() => elsewhere.evaluate('location.hash')).toBe('#/orders?filter.status=open&sort=-quantity');
+  await soon(() => elsewhere.locator('tbody').getByRole('link').first().innerText()).toBe('BL-1');
+  await elsewhere.getByRole('button', { name: 'Saved filters' }).click();
+  await elsewhere.getByRole('button', { name: 'Delete the saved filter Open, largest first' }).click();
+  await elsewhere.getByText('None yet. Set filters, then save them.').waitFor();
+  await elsewhere.context().close();
+});
+
+test('a reference is picked by typing what people call the record, in a form and in a filter', async () => {
+  await at('#/orders/-/new');
+  await page.getByRole('textbox', { name: 'Reference' }).fill('PK-1');
+  await page.getByRole('textbox', { name: 'Quantity' }).fill('3');
+  await pick(page, 'Customer', 'hopp', 'Grace Hopper');
+  await page.getByRole('button', { name: 'Create order' }).click();
+  await page.getByRole('heading', { name: 'PK-1', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
+  await at('#/orders');
+  await pick(page.getByRole('search'), 'Customer', 'grace', 'Grace Hopper');
+  await soon(rows).toBe(1);
+  await row(page, 'PK-1').waitFor();
+  await page.reload();
+  await soon(() => page.getByRole('search').getByLabel('Customer').first().inputValue()).toBe('Grace Hopper');
+});
+
+test('what was deleted softly comes back by the button beside the message', async () => {
+  await at('#/orders?search=BL-6');
+  await page.getByRole('link', { name: 'BL-6' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByText('It leaves the lists and can be restored').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await said('BL-6 removed.');
+  await soon(rows).not.toBe(0);
+  expect(await one("select deleted_at from orders where reference = 'BL-6'")).not.toEqual({ deleted_at: null });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await said('1 order restored.');
+  await page.getByRole('heading', { name: 'BL-6', level: 1 }).waitFor();
+  expect(await one("select deleted_at from orders where reference = 'BL-6'")).toEqual({ deleted_at: null });
+});
+
+test('the page of a record shows its events and the jobs that run for it', async () => {
+  const [order] = await shop.db.query<{ id: string }>("select id from orders where reference = 'BL-2'");
+  const id = order?.id ?? '';
+  await shop.db.transaction((tx) => startJob(tx, report, {}, { serialKey: `order:${id}` }));
+  await at(`#/orders/${id}`);
+  await page.getByRole('main').getByRole('heading', { name: 'Jobs', level: 2 }).waitFor();
+  await page
+    .getByRole('main')
+    .getByRole('link', { name: /^report / })
+    .waitFor();
+  await page.getByRole('main').getByRole('heading', { name: 'Events', level: 2 }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'order.changed' }).first().click();
+  await page.getByRole('heading', { name: 'order.changed', level: 1 }).waitFor();
+});
+
+test('a key shows how often it was used', async () => {
+  const [user] = await shop.db.query<{ id: string; username: string }>('select id, username from users limit 1');
+  const { apiKey, raw } = await createApiKey(shop.db, { user: user?.id ?? '', name: 'Counted', scopes: [] });
+  for (let request = 0; request < 7; request += 1) await verifyApiKey(shop.db, raw);
+  await keyringOf(shop.db).usage.flush();
+  await at(`#/api-keys/${apiKey.id}`);
+  const chart = page.getByRole('slider', { name: 'Requests, last 24 hours' });
+  await chart.focus();
+  await soon(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
+  await page.getByRole('slider', { name: 'Requests, last 30 days' }).waitFor();
+  expect(await findings(page)).toEqual([]);
+});
+
+test('a range of time is chosen by dragging over a chart, or typed', async () => {
+  // What the overview counted before the tests is not kept longer.
+  shop.clock.advance(60_000);
+  await at('#/');
+  const chart = page.getByRole('slider', { name: 'Events', exact: true });
+  await chart.scrollIntoViewIfNeeded();
+  const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.99, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+  await soon(() => page.evaluate('location.hash')).toMatch(/^#\/\?range=2026-03-1\d.*%2F2026-03-12T15/);
+  await soon(() => page.getByLabel('To', { exact: true }).inputValue()).toMatch(/^2026-03-12T15:00/);
+  await page.getByLabel('From', { exact: true }).fill('2026-03-12T14:00:00');
+  await page.getByRole('button', { name: 'Show this time' }).click();
+  await soon(() => page.evaluate('location.hash')).toContain('range=2026-03-12T14%3A00%3A00.000Z');
+  expect(await findings(page)).toEqual([]);
+  await page.getByText('24 hours', { exact: true }).click();
+  await soon(() => page.evaluate('location.hash')).toBe('#/');
+});

@@ -1,0 +1,57 @@
+import { modelResource } from '../../../kit/src/admin/index.ts';
+import type { Module } from '../../../kit/src/app/index.ts';
+import { CrudController, resource } from '../../../kit/src/crud/index.ts';
+import { createTable, migration, model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../../../kit/src/db/index.ts';
+import { isStaff } from '../../../kit/src/permissions/index.ts';
+
+const customerColumns = { id: t.uuidv7().pk(), name: t.text({ min: 1, max: 80 }), ...timestamps() };
+const orderColumns = {
+  id: t.uuidv7().pk(),
+  reference: t.text({ min: 1, max: 20 }),
+  quantity: t.int({ min: 1 }),
+  status: t.enum(['open', 'paid', 'shipped']).dbDefault('open'),
+  remark: t.text(200).nullable(),
+  ...versioned(),
+  ...softDelete(),
+  ...timestamps(),
+};
+
+export const customers = model('customers', customerColumns);
+const indexes = [{ columns: ['customer_id'] }, softDeleteUnique('reference')];
+export const orders = model('orders', { ...orderColumns, customer_id: t.ref(() => customers) }, { indexes });
+
+const customerResource = resource(customers, { unscoped: true, admin: { rows: true } });
+export const orderResource = resource(orders, {
+  unscoped: true,
+  version: 'version',
+  events: ({ after, before }) => ({
+    type: 'order.changed',
+    data: { reference: (after ?? before)?.reference },
+    audience: { broadcast: true },
+  }),
+  admin: { rows: true },
+});
+
+class OrderController extends CrudController(orderResource, { permission: isStaff, search: ['reference', 'remark'] }) {}
+
+/** Orders of customers, declared as CRUD resources: the admin site has from it what it does with the list. */
+export function ordersModule(): Module {
+  return {
+    name: 'orders',
+    models: [customers, orders],
+    resources: [customerResource],
+    migrations: [
+      migration('0001_initial', [
+        createTable('customers', customerColumns),
+        createTable('orders', { ...orderColumns, customer_id: t.ref('customers') }, { indexes }),
+      ]),
+    ],
+    mount: { '/v1/orders': new OrderController() },
+    admin: {
+      resources: [
+        modelResource(customerResource, { singular: 'Customer', group: 'Shop' }),
+        modelResource(orderResource, { singular: 'Order', group: 'Shop', title: 'reference' }),
+      ],
+    },
+  };
+}

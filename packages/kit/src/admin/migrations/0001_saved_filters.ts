@@ -1,0 +1,18 @@
+import { createTable } from '../../db/migrations/operation.ts';
+import { migration } from '../../db/migrations/migration.ts';
+import { t } from '../../db/column.ts';
+
+export const savedFilters = migration('0001_saved_filters', [
+  createTable(
+    'admin_saved_filters',
+    {
+      id: t.uuidv7().pk(),
+      user_id: t.ref('users', { onDelete: 'cascade' }),
+      resource: t.text(100),
+      name: t.text({ min: 1, max: 80 }),
+      query: t.text(2000),
+      created_at: t.timestamp(),
+    },
+    { indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
+  ),
+]);

@@ -1,0 +1,21 @@
+import { model } from '../db/model.ts';
+import { t } from '../db/column.ts';
+import { users } from '../contrib/accounts/models.ts';
+
+export const SAVED_NAME_LENGTH_MAX = 80;
+export const SAVED_QUERY_LENGTH_MAX = 2000;
+
+/** Filters of a list that a member of staff gave a name. */
+export const savedFilters = model(
+  'admin_saved_filters',
+  {
+    id: t.uuidv7().pk(),
+    user_id: t.ref(() => users, { onDelete: 'cascade' }),
+    resource: t.text(100),
+    name: t.text({ min: 1, max: SAVED_NAME_LENGTH_MAX }),
+    /** As in the address of the list: `search=ada&filter.state=active&sort=-name`. */
+    query: t.text(SAVED_QUERY_LENGTH_MAX),
+    created_at: t.timestamp(),
+  },
+  { indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
+);
