@@ -121,7 +121,7 @@ function openApiDiffPage(): string {
 <!-- Made by \`npm run docs:reference\` from packages/kit/src/openapi/diff/rules.ts; a test fails when it is stale. -->
 
 \`kit openapi diff\` compares two OpenAPI documents as a caller sees them who was written against the older one: what the server accepts may only grow, what it returns may
-only shrink.
+only shrink. The program comes with the package: [Your first API](../guide/first-api.md) shows how to install it.
 
 \`\`\`sh not-run
 npx kit openapi --out openapi.json                     # keep the document of a release

@@ -9,7 +9,7 @@ import { commandLines, simpleCommands } from './shell-commands.ts';
 const app = join(import.meta.dirname, 'every-module.config.ts');
 
 /** Programs that are not ours and not here; of their commands only the files of the repository are checked. */
-const STRANGERS = new Set(['docker', 'kubectl', 'systemctl', 'install', 'mv']);
+const STRANGERS = new Set(['curl', 'docker', 'kubectl', 'systemctl', 'install', 'mv']);
 
 /** What is wrong with commands that cannot be run: programs, options, scripts, variables and files that do not exist. */
 export async function commandFaults(text: string): Promise<string[]> {
@@ -37,12 +37,16 @@ async function programFaults(words: readonly string[]): Promise<string[]> {
 
 /** The faults of a command line of `kit`, without the program's name. */
 export async function kitFaults(args: readonly string[]): Promise<string[]> {
-  const words = args.filter((word, index) => !word.startsWith('-') && args[index - 1] !== '--config');
   const commands: string[] = [];
+  const words: string[] = [];
   let help = await helpOf([]);
   const general = help;
-  for (const word of words) {
-    if (!new RegExp(`^  ${word}\\b`, 'm').test(help)) break;
+  for (const [index, word] of args.entries()) {
+    const before = args[index - 1] ?? '';
+    const isValue = before.startsWith('-') && new RegExp(`${before} [<\\[]`).test(`${help}\n${general}`);
+    if (word.startsWith('-') || isValue) continue;
+    words.push(word);
+    if (words.length > commands.length + 1 || !new RegExp(`^  ${word}\\b`, 'm').test(help)) continue;
     commands.push(word);
     help = await helpOf(commands);
   }

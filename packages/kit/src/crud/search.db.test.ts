@@ -343,7 +343,7 @@ describe('declarations of search', () => {
     expect(faultsOf({ ...engine, columns: ['titel'] })[0]).toContain('search names no column "titel"');
   });
 
-  test('a backend that is none, and options nobody knows, are refused where they are given', () => {
+  test('an invalid backend and unknown options are refused where they are given', () => {
     expect(() => faultsOf({ name: 'x', columns: ['title'] })).toThrow('a list of columns, or a search backend');
     expect(() => faultsOf({ ...engine, wher: () => ({}) })).toThrow('a list of columns, or a search backend');
     expect(() => fullText({ columns: ['title'], prefixes: true } as never)).toThrow('Did you mean "prefix"?');

@@ -122,7 +122,7 @@ describeDatabases('full text in migrations', (database) => {
     await expectRight('ft_old', 'headline');
     await apply(renameTable('ft_old', 'ft_new'));
     await expectRight('ft_new', 'headline');
-    // On SQLite each of these writes the table anew.
+    // On SQLite each of these rewrites the table.
     await apply(dropColumn('ft_new', 'gone'), alterColumn('ft_new', 'headline', t.text(200)));
     await expectRight('ft_new', 'headline');
     await apply(addColumn('ft_new', 'rank', t.int(), { backfill: '1' }));

@@ -116,7 +116,7 @@ export function dropIndex(table: string, name: string): Operation {
   return { op: 'drop_index', table, name };
 }
 
-/** Makes words of text columns searchable. On PostgreSQL the table is written anew once, and is locked meanwhile. */
+/** Makes words of text columns searchable. On PostgreSQL the table is rewritten once, and is locked meanwhile. */
 export function createFullText(table: string, fullText: ModelFullText): Operation {
   readOptions(`createFullText("${table}")`, fullText, fullTextRules);
   return { op: 'create_full_text', table, fullText: fullTextDefinition(table, fullText) };

@@ -48,7 +48,7 @@ function noteOn(operation: Operation): string[] {
     return [`dropColumn deletes the values of "${operation.table}.${operation.column}"; if it was renamed, write renameColumn instead`];
   }
   if (operation.op === 'create_full_text')
-    return [`createFullText writes "${operation.table}" anew on PostgreSQL and locks it meanwhile: plan for that when it is large`];
+    return [`createFullText rewrites "${operation.table}" on PostgreSQL and locks it meanwhile: plan for that when it is large`];
   if ((operation.op === 'add_column' || operation.op === 'alter_column') && operation.backfill !== undefined) {
     return [`the backfill of "${operation.table}.${operation.column}" is a guess: say what existing rows get`];
   }

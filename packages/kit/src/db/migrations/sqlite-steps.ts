@@ -138,7 +138,7 @@ export function rebuildStatements({ before, after, copy }: Rebuild): {
   readonly drop: string;
   readonly rename: string;
   readonly indexes: readonly string[];
-  /** Full text is made anew from the rows as they are now. */
+  /** Full text is rebuilt from the rows as they are now. */
   readonly fullText: readonly string[];
   readonly temporary: string;
 } {

@@ -37,7 +37,7 @@ export const diffRules = {
   'error-code-removed': {
     level: 'additive',
     title: 'An error code is gone',
-    reason: 'Callers that handle it wait in vain, which harms nobody.',
+    reason: 'Callers that handle it never see it, which harms nobody.',
   },
   'error-code-added': { level: 'warning', title: 'An error code is new', reason: 'Callers do not handle it yet.' },
   'scope-changed': { level: 'breaking', title: 'Another scope is needed', reason: 'Keys with the old scope are refused.' },
