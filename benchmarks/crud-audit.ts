@@ -76,7 +76,7 @@ export default defineBenchmark({
       for (const database of [server.url, `sqlite:${join(folder, 'bench.db')}`]) {
         const app = await startCrudApp({
           database,
-          modules: [module, audit(), webhooks({ secretKeys: [Buffer.alloc(32, 7).toString('base64url')] })],
+          modules: [module, audit(), webhooks({ secretKeys: [`${Buffer.alloc(32, 7).toString('base64url')}=`] })],
           mount: { '/v1': { '/plain': PlainController, '/recorded': RecordedController } },
         });
         try {

@@ -25,6 +25,9 @@ export interface OnlyFrom {
 
 /** Rows per INSERT: both databases take far more parameters than this needs. */
 const INSERT_ROWS = 100;
+/** PostgreSQL takes 65,535 values in one statement. */
+const INSERT_VALUES_POSTGRES = 30_000;
+const INSERT_ROWS_POSTGRES = 500;
 
 /** How a written row comes back: as code has it, or in its JSON form. */
 export type RowForm = Pick<QueryOptions, 'as'>;
@@ -101,14 +104,18 @@ export class RowStatements {
   }
 
   /**
-   * One INSERT per 100 rows. A column that only some rows give gets its default in the others, so that all have the same columns. Rows come
+   * One INSERT per 100 rows, on PostgreSQL 500. A column that only some rows give gets its default in the others, so that all have the same columns. Rows come
    * back in the order given.
    */
   async insertMany(db: Db, rows: readonly Item[]): Promise<Item[]> {
     const { statements } = this.#policy;
     const inserted: Item[] = [];
-    for (let start = 0; start < rows.length; start += INSERT_ROWS) {
-      const chunk = rows.slice(start, start + INSERT_ROWS).map((row) => insertion(db, statements, row));
+    const size =
+      db.dialect === 'postgres'
+        ? Math.min(INSERT_ROWS_POSTGRES, Math.floor(INSERT_VALUES_POSTGRES / statements.columns.length))
+        : INSERT_ROWS;
+    for (let start = 0; start < rows.length; start += size) {
+      const chunk = rows.slice(start, start + size).map((row) => insertion(db, statements, row));
       const given = new Set(chunk.flatMap(({ names }) => names));
       const columns = statements.columns.filter(({ name }) => given.has(name));
       const now = db.clock.now();
