@@ -18,7 +18,7 @@ export function canonicalJson(value: unknown): string {
 function textOf(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value);
+      return quoted(value);
     case 'bigint':
       return `"${value}"`;
     case 'object':
@@ -36,11 +36,26 @@ function listText(values: readonly unknown[]): string {
 }
 
 function objectText(value: object): string | undefined {
-  if ('toJSON' in value && typeof value.toJSON === 'function') return textOf((value as { toJSON(): unknown }).toJSON());
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return textOf((value as { toJSON(): unknown }).toJSON());
   let text = '';
-  for (const name of Object.keys(value).sort()) {
+  for (const name of sorted(Object.keys(value))) {
     const member = textOf((value as Readonly<Record<string, unknown>>)[name]);
-    if (member !== undefined) text += `${text === '' ? '' : ','}[${JSON.stringify(name)},${member}]`;
+    if (member !== undefined) text += `${text === '' ? '' : ','}[${quoted(name)},${member}]`;
   }
   return `{"":[${text}]}`;
+}
+
+/** By code unit. Most objects have few members, often in order: looking is cheaper than sorting. */
+function sorted(names: string[]): string[] {
+  for (let index = 1; index < names.length; index += 1) if ((names[index - 1] as string) > (names[index] as string)) return names.sort();
+  return names;
+}
+
+const SHORT = 64;
+/** ASCII that JSON writes as it is. */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** As JSON.stringify, which takes twice as long for a short text. */
+function quoted(text: string): string {
+  return text.length < SHORT && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -74,5 +74,6 @@ function actorOf(actor: NonNullable<AuditEntry['actor']> | null): ActorFields {
 }
 
 function cut(text: string): string {
+  if (text.length <= NAME_LENGTH_MAX) return text;
   return Array.from(text).slice(0, NAME_LENGTH_MAX).join('');
 }

@@ -139,13 +139,14 @@ export interface Placement {
   readonly hash: string;
 }
 
+// In the order of the chain: an index that grows at its end is the cheapest to insert into.
 const MOVE_POSTGRES = `with placed as (
   select id, hash, cast($3 as bigint) + n as seq, coalesce(lag(hash) over (order by n), cast($4 as text)) as previous_hash
   from unnest(cast($1 as uuid[]), cast($2 as text[])) with ordinality as listed (id, hash, n)
 ), moved as (
   delete from audit_inbox i using placed p where i.id = p.id returning i.*, p.seq, p.previous_hash, p.hash
 )
-insert into audit_entries (${COLUMNS}) select ${COLUMNS} from moved`;
+insert into audit_entries (${COLUMNS}) select ${COLUMNS} from moved order by seq`;
 
 const COPY_SQLITE = `insert into audit_entries (${COLUMNS})
 select ${listed(CONTENT, 'i.')}, cast($2 as integer) + p.key + 1, coalesce(lag(p.value ->> 1) over (order by p.key), $3), p.value ->> 1
