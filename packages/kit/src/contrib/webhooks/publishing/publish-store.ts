@@ -99,16 +99,32 @@ function wakesAfterCommit(tx: SqlExecutor): boolean {
   return tx.afterCommit !== undefined && tx.database !== undefined;
 }
 
+const EVENT_VALUES = (kind: Audience['kind']): string =>
+  `cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text), cast($10 as text)`;
+const DELIVERY_VALUES = `${DELIVERY_ID.postgres}, cast(cast($1 as text) as uuid), m.id, cast($2 as text), 'pending', 0,
+    cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)`;
+
+// The usual case: the transaction is open and nothing can conflict, so the event is written in any case. Without looking for a conflict, confirming
+// the row and joining with what was written, publishing to nobody takes PostgreSQL 90 µs instead of 150.
+function publishAnyway(kind: Audience['kind'], notifies: boolean): string {
+  const notified = notifies ? `, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified` : '';
+  return `with event as (
+  ${INSERT_EVENT} values (${EVENT_VALUES(kind)})
+), delivery as (
+  ${INSERT_DELIVERIES}
+  select ${DELIVERY_VALUES} from (${matching('postgres', kind, '= any(cast($9 as text[]))')}) m returning 1
+) select 1 as events, cast(count(*) as integer) as deliveries, true as open${notified} from delivery`;
+}
+
 // One statement and so one round trip: the event, its deliveries and, where nobody can do it after the commit, the notification of workers.
 function publishPostgres(kind: Audience['kind'], { isOpen, notifies }: Variant): string {
   const notified = notifies ? `,\n  case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified` : '';
   return `with event as (
   ${INSERT_EVENT}
-  select cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text), cast($10 as text)
-  where ${isOpen} ${ON_REUSED_KEY} returning id
+  select ${EVENT_VALUES(kind)} where ${isOpen} ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
-  select ${DELIVERY_ID.postgres}, e.id, m.id, cast($2 as text), 'pending', 0, cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)
+  select ${DELIVERY_VALUES}
   from event e cross join (${matching('postgres', kind, '= any(cast($9 as text[]))')}) m
   returning 1
 ), written as (select (select count(*) from event) as events, (select count(*) from delivery) as deliveries)
@@ -117,6 +133,15 @@ from written`;
 }
 
 const PUBLISH_POSTGRES = variants('cast($11 as text)', (variant) => byAudience((kind) => publishPostgres(kind, variant)));
+const PUBLISH_ANYWAY = {
+  silent: byAudience((kind) => publishAnyway(kind, false)),
+  notifying: byAudience((kind) => publishAnyway(kind, true)),
+};
+
+function statementFor(tx: SqlExecutor, { audience, idempotencyKey }: NewEvent): string {
+  if (tx.isTransaction !== true || idempotencyKey !== null) return variantFor(tx, PUBLISH_POSTGRES)[audience.kind];
+  return (wakesAfterCommit(tx) ? PUBLISH_ANYWAY.silent : PUBLISH_ANYWAY.notifying)[audience.kind];
+}
 
 const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({
   event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8, $9 where ${isOpen} ${ON_REUSED_KEY} returning id`,
@@ -165,8 +190,7 @@ function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly s
     traceparent,
   ];
   const write = function* (): SqlSteps<{ readonly events: number; readonly deliveries: number; readonly open: boolean } | undefined> {
-    const statement = variantFor(tx, PUBLISH_POSTGRES)[audience.kind];
-    const [row] = (yield [statement, isKnownOpen ? parameters : [...parameters, id]]) as {
+    const [row] = (yield [statementFor(tx, event), isKnownOpen ? parameters : [...parameters, id]]) as {
       events: number;
       deliveries: number;
       open: boolean;
