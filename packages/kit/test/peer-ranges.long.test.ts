@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../../test/provision/redis-server.ts';
+import { createPostgresDatabase } from '../src/testing/test-database.ts';
+
+interface Manifest {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+/** How one version of a peer is tried, with what must be installed beside it. */
+interface Trial {
+  readonly script: 'publish-through.mjs' | 'start-through.mjs' | 'trace-through.mjs' | 'database.test.mjs';
+  readonly on: readonly ('postgres' | 'sqlite')[];
+  /** Packages of the same version. */
+  readonly same?: readonly string[];
+  /** Others, as npm is told. */
+  readonly beside?: readonly string[];
+  /** Older versions are installed and not run. */
+  readonly runsFrom?: string;
+}
+
+const TRIALS: Readonly<Record<string, Trial>> = {
+  '@mikro-orm/core': {
+    script: 'publish-through.mjs',
+    on: ['postgres', 'sqlite'],
+    same: ['@mikro-orm/postgresql', '@mikro-orm/sql', '@mikro-orm/sqlite'],
+  },
+  '@opentelemetry/api': { script: 'trace-through.mjs', on: ['sqlite'] },
+  '@prisma/client': { script: 'publish-through.mjs', on: ['postgres'], same: ['@prisma/adapter-pg'] },
+  // Version 12, which TypeORM 1 asks for, has no binary in its package: it is only installed here.
+  'better-sqlite3': { script: 'publish-through.mjs', on: ['sqlite'], runsFrom: '13.0.0' },
+  bullmq: { script: 'start-through.mjs', on: ['postgres'], beside: ['ioredis@6'] },
+  'drizzle-orm': { script: 'publish-through.mjs', on: ['postgres'], beside: ['pg'] },
+  'graphile-worker': { script: 'start-through.mjs', on: ['postgres'] },
+  'pg-boss': { script: 'start-through.mjs', on: ['postgres'] },
+  typeorm: { script: 'publish-through.mjs', on: ['postgres'], beside: ['pg'] },
+  vitest: { script: 'database.test.mjs', on: ['sqlite'] },
+};
+
+const folder = join(import.meta.dirname, 'peers');
+const root = join(import.meta.dirname, '../../..');
+const { peerDependencies: ranges } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as Manifest;
+const TWENTY_MINUTES = 1_200_000;
+
+function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, NODE_OPTIONS: '', npm_config_loglevel: 'error' } });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.once('error', reject);
+    child.once('exit', (code) =>
+      code === 0
+        ? resolve(stdout)
+        : reject(new Error(`${command} ${args.join(' ')} failed:\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`)),
+    );
+  });
+}
+
+/** The versions of a range that are no pre-releases, oldest first. */
+async function versionsOf(name: string): Promise<string[]> {
+  const found = JSON.parse(await run('npm', ['view', `${name}@${ranges[name]}`, 'version', '--json'], root)) as string | string[];
+  const numbers = (version: string): number[] => version.split('.').map(Number);
+  return [found]
+    .flat()
+    .filter((version) => /^\d+\.\d+\.\d+$/.test(version))
+    .toSorted((a, b) => {
+      const [left, right] = [numbers(a), numbers(b)];
+      return left.map((part, index) => part - (right[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
+    });
+}
+
+describe('the ranges of peers are what is tested', () => {
+  test('every peer has a trial', () => {
+    expect(Object.keys(TRIALS).toSorted()).toEqual(Object.keys(ranges).toSorted());
+  });
+
+  test.each(Object.keys(ranges))('the version of %s that our own tests use is in its range', (name) => {
+    const { version } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string };
+    expect(inRange(version, ranges[name] ?? '')).toBe(true);
+  });
+
+  // Needs a registry and minutes, so it is not part of `npm test`.
+  describe.runIf(process.env['KIT_TEST_LONG'] === '1')('oldest and newest', () => {
+    let scratch = '';
+    let tarball = '';
+    let redis: RedisServer | undefined;
+    beforeAll(async () => {
+      scratch = mkdtempSync(join(tmpdir(), 'kit-peers-'));
+      redis = await startRedisServer();
+      await run(process.execPath, [join(root, 'scripts/build.ts')], root);
+      const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch];
+      const [packed] = JSON.parse(await run('npm', packing, join(root, 'packages/kit'))) as { filename: string }[];
+      tarball = join(scratch, packed?.filename ?? '');
+    });
+    afterAll(async () => {
+      await redis?.stop();
+      rmSync(scratch, { recursive: true, force: true });
+    });
+
+    async function tryVersion(name: string, trial: Trial, version: string): Promise<void> {
+      const { script, on, same = [], beside = [], runsFrom } = trial;
+      const project = join(scratch, `${name}-${version}`.replaceAll(/\W/g, '-'));
+      mkdirSync(project);
+      writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
+      const packages = [tarball, ...[name, ...same].map((each) => `${each}@${version}`), ...beside];
+      // Without --force and --legacy-peer-deps: what a user types must resolve.
+      await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], project);
+      if (runsFrom !== undefined && !inRange(version, `>=${runsFrom}`)) return;
+      copyFileSync(join(folder, script), join(project, script));
+      copyFileSync(join(import.meta.dirname, 'webhooks/prisma/orders.json'), join(project, 'orders.json'));
+      for (const dialect of on) {
+        const place = dialect === 'sqlite' ? undefined : await createPostgresDatabase(inject('postgresUrl' as never));
+        const url = place?.url ?? `sqlite:${join(project, 'orders.db')}`;
+        const args = script === 'database.test.mjs' ? ['node_modules/vitest/vitest.mjs', 'run'] : [script, name, url, redis?.url ?? ''];
+        try {
+          await run(process.execPath, args, project);
+        } finally {
+          await place?.remove();
+        }
+      }
+    }
+
+    for (const [name, trial] of Object.entries(TRIALS)) {
+      test(
+        `${name}: the oldest and the newest version of the range install beside kit and work`,
+        async () => {
+          const versions = await versionsOf(name);
+          const [oldest, newest] = [versions[0], versions.at(-1)];
+          if (oldest === undefined || newest === undefined) throw new Error(`no version of ${name} in ${ranges[name]}`);
+          console.info(`${name} ${ranges[name]}: ${oldest} and ${newest}`);
+          expect((ranges[name] ?? '').includes(oldest)).toBe(true);
+          for (const version of new Set([oldest, trial.runsFrom ?? oldest, newest])) await tryVersion(name, trial, version);
+        },
+        TWENTY_MINUTES,
+      );
+    }
+
+    test(
+      'npm install kit typeorm better-sqlite3 resolves',
+      async () => {
+        const project = join(scratch, 'together');
+        mkdirSync(project);
+        writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
+        await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', tarball, 'typeorm', 'better-sqlite3'], project);
+      },
+      TWENTY_MINUTES,
+    );
+  });
+});
+
+/** `^1.2.3`, `>=1.2.3 <2.0.0`, and several of them with `||`. */
+function inRange(version: string, range: string): boolean {
+  const atLeast = (limit: string): boolean => {
+    const [left, right] = [version, limit].map((text) => text.split('.').map(Number)) as [number[], number[]];
+    return (left.map((part, index) => part - (right[index] ?? 0)).find((difference) => difference !== 0) ?? 0) >= 0;
+  };
+  return range.split('||').some((part) =>
+    part
+      .trim()
+      .split(' ')
+      .every((rule) => {
+        const limit = rule.replace(/^\D+/, '');
+        if (rule.startsWith('>=')) return atLeast(limit);
+        if (rule.startsWith('<')) return !atLeast(limit);
+        const [major = 0, minor = 0] = limit.split('.').map(Number);
+        return atLeast(limit) && !atLeast(major > 0 ? `${major + 1}.0.0` : `0.${minor + 1}.0`);
+      }),
+  );
+}
