@@ -36,7 +36,7 @@ const screens: readonly (readonly [string, (page: Page, shop: Shop) => Promise<v
   [
     'delivery',
     async (page, shop) => {
-      await at(page, shop, '#/deliveries?filter.status=pending');
+      await at(page, shop, '#/deliveries?filter.status=retrying');
       await firstRow(page);
       const attempt = page.getByRole('button', { name: /^Details of/ }).first();
       await attempt.click();
