@@ -60,9 +60,9 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
   });
 }
 
-/** The versions of a range that are no pre-releases, oldest first. */
-async function versionsOf(name: string): Promise<string[]> {
-  const found = JSON.parse(await run('npm', ['view', `${name}@${ranges[name]}`, 'version', '--json'], root)) as string | string[];
+/** The versions in the range of a peer that are no pre-releases, oldest first; also those of a package that is published along with it. */
+async function versionsOf(peer: string, name = peer): Promise<string[]> {
+  const found = JSON.parse(await run('npm', ['view', `${name}@${ranges[peer]}`, 'version', '--json'], root)) as string | string[];
   const numbers = (version: string): number[] => version.split('.').map(Number);
   return [found]
     .flat()
@@ -128,7 +128,8 @@ describe('the ranges of peers are what is tested', () => {
       test(
         `${name}: the oldest and the newest version of the range install beside kit and work`,
         async () => {
-          const versions = await versionsOf(name);
+          const along = await Promise.all((trial.same ?? []).map((other) => versionsOf(name, other)));
+          const versions = (await versionsOf(name)).filter((version) => along.every((others) => others.includes(version)));
           const [oldest, newest] = [versions[0], versions.at(-1)];
           if (oldest === undefined || newest === undefined) throw new Error(`no version of ${name} in ${ranges[name]}`);
           console.info(`${name} ${ranges[name]}: ${oldest} and ${newest}`);
