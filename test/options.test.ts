@@ -425,6 +425,8 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       queryHeaders: middleware.queryHeaders,
       requestId: middleware.requestId,
       requestLog: middleware.requestLog,
+      responseCache: (misspelt) => middleware.responseCache(Object.assign({ routes: () => true }, misspelt)),
+      responseVersions: (misspelt) => middleware.responseVersions(Object.assign({ versions: [{ version: '1' }] }, misspelt)),
       securityHeaders: middleware.securityHeaders,
       serverTiming: none,
     },

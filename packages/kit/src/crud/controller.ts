@@ -500,6 +500,8 @@ class RouteBuilder {
       options,
       handler,
       finish: this.#operations.finish,
+      tables: this.#operations.tables,
+      ...(access === 'read' ? { audience: this.#operations.readAudience } : {}),
       ...(access === 'write' && isDefault ? { audience: this.#operations.audience, isAtomicWithKey: true } : {}),
     };
     yield [name, route];

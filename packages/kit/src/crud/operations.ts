@@ -138,6 +138,25 @@ export class Operations {
     return this.#writer ?? notMounted(this.resource);
   }
 
+  /**
+   * The tables that responses are made of: the resource's own and every one that relations and references lead to. Undefined where rows are
+   * given by something else than rows of these tables.
+   */
+  readonly tables = (): readonly string[] | undefined => {
+    const found = new Map<Policy, string>();
+    const visit = (policy: Policy): void => {
+      if (found.has(policy)) return;
+      found.set(policy, policy.model.name);
+      for (const name of Object.keys(policy.resource.relations as object)) {
+        const edge = policy.edge(name);
+        if (edge !== undefined) visit(edge.target);
+      }
+      for (const target of policy.references.values()) visit(target);
+    };
+    visit(this.policy);
+    return [...found.keys()].some(({ options }) => options.access !== undefined) ? undefined : [...found.values()];
+  };
+
   /** The column of `/:id`. */
   get lookup(): ModelColumn {
     const { lookup } = this.options;
@@ -211,6 +230,20 @@ export class Operations {
   readonly audience = async (context: Context): Promise<string> => {
     const visibilityOf = await this.visibilityOf(await this.request(context, 'audience'));
     return this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+  };
+
+  /** Exactly which rows and fields this caller reads, for caches: who lost a right has another audience at once. */
+  readonly readAudience = async (context: Context): Promise<string> => {
+    const { metadata } = exchangeOf(context.request).route as CompiledRoute;
+    const { operation } = metadata['crud'] as { readonly operation: string };
+    const request = await this.request(context, operation === 'query' ? 'list' : operation);
+    const visibilityOf = await this.visibilityOf(request);
+    const parts: unknown[] = [];
+    for (const policy of this.#involved) {
+      const { compiled } = await policy.scope(request);
+      parts.push(visibilityOf(policy).mask, compiled.shape, compiled.values(policy.database(request).dialect));
+    }
+    return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
   };
 
   // — reading —

@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
+import { announceTableWrite } from '../db/table-writes.ts';
 import { insertion } from '../db/repository.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { Scope, WriteScope } from './crud-request.ts';
@@ -100,6 +101,7 @@ export class RowStatements {
       return `insert into ${statements.table}${columns} returning ${statements.list}`;
     });
     const [row] = await db.query<Item>(text, parameters, form);
+    await this.#written(db);
     return row as Item;
   }
 
@@ -132,6 +134,7 @@ export class RowStatements {
       });
       inserted.push(...(await db.query<Item>(text, parameters)));
     }
+    await this.#written(db);
     return inserted;
   }
 
@@ -161,6 +164,7 @@ export class RowStatements {
       narrower += ` and t0.${quoteName(column)} in (${allowed.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
     }
     const [row] = await db.query<Item>(`${start}${narrower} returning ${statements.list}`, parameters, form);
+    if (row !== undefined) await this.#written(db);
     return row;
   }
 
@@ -171,7 +175,9 @@ export class RowStatements {
     const assignments = this.#assignments(this.#changed(db, values, parameters));
     const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
     const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
-    return (await db.execute<Item>(text, parameters, { replanned: true })).rows;
+    const { rows } = await db.execute<Item>(text, parameters, { replanned: true });
+    await this.#written(db);
+    return rows;
   }
 
   async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
@@ -179,6 +185,7 @@ export class RowStatements {
     this.#pushKey(db, scope, key, conditions, parameters);
     const where = this.#whereKey(db, scope, key, conditions, 1) + this.#versionCondition(conditions.ifMatch, parameters);
     const { count } = await db.execute(`delete from ${this.#policy.statements.table} as t0 where ${where}`, parameters);
+    if (count > 0) await this.#written(db);
     return count > 0;
   }
 
@@ -186,7 +193,14 @@ export class RowStatements {
     const { statements, key } = this.#policy;
     const parameters: unknown[] = [];
     const where = inList(db, `t0.${quoteName(key.name)}`, key, keys, parameters);
-    return (await db.execute(`delete from ${statements.table} as t0 where ${where}`, parameters, { replanned: true })).count;
+    const { count } = await db.execute(`delete from ${statements.table} as t0 where ${where}`, parameters, { replanned: true });
+    await this.#written(db);
+    return count;
+  }
+
+  /** For who keeps responses made of these rows. */
+  #written(db: Db): Promise<unknown> | undefined {
+    return announceTableWrite(db, this.#policy.model.name);
   }
 
   /** Whether all of these rows are among those the caller sees; in one statement where data alone cannot tell. */

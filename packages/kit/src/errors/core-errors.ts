@@ -58,6 +58,11 @@ export const coreErrors = defineErrors('core', {
     detail: 'No representation matches the `Accept` header.',
     remedy: 'Accept one of the offered media types.',
   },
+  unsupported_api_version: {
+    status: 406,
+    detail: 'The version of the API named in `Accept-Version` is not supported.',
+    remedy: 'Use one of the versions in `supported`, or leave the header out for the default.',
+  },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.', remedy: 'Send it again, faster or in smaller parts.' },
   conflict: { status: 409, detail: 'The request conflicts with the current state.', remedy: 'Read the current state, then decide again.' },
   body_too_large: { status: 413, detail: 'The request body is too large.', remedy: 'Send less; `bytes_max` is the limit in bytes.' },

@@ -216,6 +216,7 @@ class RouteCompiler implements CompiledMount {
       errors: maps,
       raises: this.#raises(where, options.raises ?? [], maps),
       middleware: [],
+      documents: [],
       bodyBytesMax: rawBodyOf(options.body)?.bytesMax ?? options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
       timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
       atomic: options.atomic === true ? {} : options.atomic === false ? undefined : options.atomic,
@@ -238,7 +239,13 @@ class RouteCompiler implements CompiledMount {
         });
       }
     }
-    const route = Object.freeze({ ...compiled, middleware: applying.map(({ name }) => name) });
+    const documents = applying.flatMap((each) => each.documents ?? []);
+    const route = Object.freeze({
+      ...compiled,
+      middleware: applying.map(({ name }) => name),
+      documents,
+      raises: [...compiled.raises, ...documents.flatMap(({ raises = [] }) => raises)],
+    });
     if (route.method === 'GET' && route.body !== undefined) {
       this.faults.push({
         id: 'E008',

@@ -28,6 +28,15 @@ export interface RaisedError {
   readonly detail: string;
 }
 
+/** What middleware adds to the operations it applies to, for the OpenAPI document. */
+export interface MiddlewareDocument {
+  /** Headers of the request, by name. */
+  readonly headers?: Readonly<Record<string, JsonSchema>>;
+  /** Headers of a successful response, each with a sentence. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  readonly raises?: readonly RaisedError[];
+}
+
 /** One row of the route table: everything about an operation, as data. OpenAPI, `kit inspect` and the documents read it. */
 export interface CompiledRoute {
   readonly operationId: string;
@@ -69,6 +78,8 @@ export interface CompiledRoute {
   readonly raises: readonly RaisedError[];
   /** Names, in the order they run. */
   readonly middleware: readonly string[];
+  /** What its middleware adds to the OpenAPI document. */
+  readonly documents: readonly MiddlewareDocument[];
   readonly bodyBytesMax: number;
   readonly timeoutMs: number;
   /** Set when every request runs in one transaction. */

@@ -1,11 +1,18 @@
 import type { QueryEvent } from '../db/query-observer.ts';
-import type { CompiledRoute } from './compiled-route.ts';
+import type { CompiledRoute, MiddlewareDocument } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 
 type Maybe<T> = T | Promise<T>;
 
 /** `admission`: up to the permission. `handling`: input, handler, answer. `finish`: after the answer. */
 export type RequestPart = 'admission' | 'handling' | 'finish';
+
+/** A response before it leaves: status, the headers that its operation set, and its body as bytes. */
+export interface MadeResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: Uint8Array;
+}
 
 /**
  * Work around every request of the app or of one version mount, in the order given. Each hook is optional:
@@ -15,18 +22,32 @@ export type RequestPart = 'admission' | 'handling' | 'finish';
  * onResponse  just before the headers leave, on every answer including errors and 404s: set headers with `exchange.reply.header`
  * onFinish    after the answer left, or the connection died
  * within      around each part of the request, for what lives in the async context: call `work` once and return its result
+ * respond     around the making of a whole response, after permission and validation, on routes without a transaction: call `make()` once, or
+ *             return one that was made before
+ * onBody      the JSON text of a successful answer, made and checked against its schema: return the text to send
  * onQuery     after every statement the request ran, from authentication on; throwing makes the statement fail. With it, statements are timed
  *
  * App-level middleware also sees requests that match no route (`exchange.route` is null).
  */
 export interface Middleware {
   readonly name: string;
+  readonly documents?: MiddlewareDocument;
   /** Asked once per route at start-up; the hooks cost nothing on routes it declines. Everything unless said. */
   appliesTo?(route: CompiledRoute): boolean;
   onRequest?(exchange: Exchange): Maybe<void>;
   handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
   onResponse?(exchange: Exchange): void;
   onFinish?(exchange: Exchange): void;
+  /**
+   * `make` gives undefined for what cannot be kept: a stream, or a response that already left. `audience` says which rows and fields this
+   * caller sees, where the route knows.
+   */
+  respond?(
+    exchange: Exchange,
+    make: () => Promise<MadeResponse | undefined>,
+    audience: () => string | Promise<string>,
+  ): Promise<MadeResponse | undefined>;
+  onBody?(exchange: Exchange, body: string): string;
   within?<R>(exchange: Exchange, part: RequestPart, work: () => R): R;
   onQuery?(exchange: Exchange, query: QueryEvent): void;
 }

@@ -152,9 +152,11 @@ export interface Route {
   readonly finish?: (context: HandlerContext, value: unknown, serialize: (value: unknown) => string) => string | null;
   /**
    * What decides which parts of the answer this caller sees, besides its scopes: a response is sent again only where it is the same. Asked
-   * with every idempotent request, before the handler.
+   * with every idempotent or cached request, before the handler.
    */
   readonly audience?: (context: HandlerContext) => string | Promise<string>;
+  /** The tables that its responses are made of, for caches; undefined where that cannot be told. */
+  readonly tables?: () => readonly string[] | undefined;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
 }

@@ -13,7 +13,7 @@ import { Handling } from './handling.ts';
 import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
-import type { Middleware } from './middleware.ts';
+import type { MadeResponse, Middleware } from './middleware.ts';
 import { closeUnreadBody } from './read-raw-body.ts';
 import type { Input } from './input.ts';
 import { compileInput } from './read-input.ts';
@@ -36,6 +36,9 @@ interface RoutePlan extends AnswerPlan {
   /** Of the data of a stream's events. */
   readonly checkEvent: ResponseCheck | undefined;
   readonly around: readonly Middleware[];
+  readonly onBody: readonly Middleware[];
+  /** At most one: it answers for the whole route. */
+  readonly respond: Middleware | undefined;
   readonly onFinish: readonly Middleware[];
   readonly enclosure: Enclosure | undefined;
   /** Of the handler, in traces. */
@@ -69,6 +72,8 @@ export function serveRoute(host: Host, route: CompiledRoute, middleware: readonl
       route.kind === 'stream' && route.response !== undefined ? compileResponseCheck(route.response.json, host.responseChecks) : undefined,
     around: middleware.filter((each) => each.handle !== undefined),
     onResponse: middleware.filter((each) => each.onResponse !== undefined),
+    onBody: middleware.filter((each) => each.onBody !== undefined),
+    respond: middleware.find((each) => each.respond !== undefined),
     onFinish: middleware.filter((each) => each.onFinish !== undefined),
     enclosure: enclosureOf(middleware),
     span: handlerSpan(route),
@@ -191,12 +196,17 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     return;
   }
   const isInTransaction = route.atomic !== undefined || route.idempotency !== undefined;
-  const result = isInTransaction ? serveAtomic(plan, exchange, context) : run(plan, exchange, context);
+  const isSentInside = isInTransaction || plan.respond !== undefined;
+  const result = isInTransaction
+    ? serveAtomic(plan, exchange, context)
+    : plan.respond === undefined
+      ? run(plan, exchange, context)
+      : serveMade(plan, plan.respond, exchange, context);
   if (isThenable(result)) {
     const { blocking } = exchange.host;
     blocking.entered(route);
     result
-      .then((value) => (isInTransaction ? undefined : answer(plan, exchange, context, value)))
+      .then((value) => (isSentInside ? undefined : answer(plan, exchange, context, value)))
       .then(
         () => blocking.left(route),
         (error: unknown) => {
@@ -263,11 +273,29 @@ async function inTransaction(
   }
 }
 
+/** The response comes from the handler, or from whoever kept one. */
+async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exchange, context: Handling): Promise<void> {
+  const headers = { ...exchange.reply.getHeaders() };
+  let made: { readonly composed: ComposedAnswer | undefined } | undefined;
+  const make = async (): Promise<MadeResponse | undefined> => {
+    const composed = compose(plan, exchange, context, await run(plan, exchange, context));
+    made = { composed };
+    if (composed === undefined) return undefined;
+    const { body, ...kept } = keptAnswer(exchange, headers, composed);
+    return body === null ? undefined : { ...kept, body };
+  };
+  const response = await middleware.respond?.(exchange, make, () => plan.route.route.audience?.(context) ?? '');
+  if (made !== undefined && (response === undefined || response.status === exchange.reply.statusCode)) {
+    if (made.composed !== undefined) send(plan, exchange, made.composed);
+  } else if (response !== undefined) sendMade(plan, exchange, response);
+}
+
 /** What is kept of an answer: its status, the headers that the operation set, and its body where that is a text or bytes. */
 function keptAnswer({ reply }: Exchange, before: object, { body, contentType }: ComposedAnswer) {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(reply.getHeaders()))
-    if (!(name in before) && value !== undefined) headers[name] = Array.isArray(value) ? value : String(value);
+    if (value !== undefined && (before as Readonly<Record<string, unknown>>)[name] !== value)
+      headers[name] = Array.isArray(value) ? value : String(value);
   if (contentType !== undefined) headers['content-type'] ??= contentType;
   const kept =
     body === undefined ? Buffer.alloc(0) : typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : null;
@@ -278,11 +306,27 @@ function keptAnswer({ reply }: Exchange, before: object, { body, contentType }: 
 function replay(plan: RoutePlan, exchange: Exchange, { status, headers, body }: Replay): void {
   const { reply } = exchange;
   if (reply.sent || reply.raw.headersSent) return;
-  reply.code(status).headers(headers).header('idempotent-replayed', 'true');
+  reply.header('idempotent-replayed', 'true');
+  sendMade(plan, exchange, { status, headers, body });
+}
+
+function sendMade(plan: RoutePlan, exchange: Exchange, { status, headers, body }: MadeResponse): void {
+  const { reply } = exchange;
+  if (reply.sent || reply.raw.headersSent) return;
+  reply.code(status).headers(headers);
   prepareHeaders(exchange, plan);
   if (headers['content-type'] !== undefined) reply.header('content-type', headers['content-type']);
   if (body.length === 0) reply.send();
-  else reply.send(Buffer.from(body));
+  else reply.send(isChangeable(plan, status, headers) ? changedBody(plan, exchange, Buffer.from(body).toString()) : Buffer.from(body));
+}
+
+/** Kept answers are kept as the handler gave them: another attempt may ask for another form. Errors are nobody's to change. */
+function isChangeable({ route, onBody }: RoutePlan, status: number, headers: Replay['headers']): boolean {
+  return onBody.length > 0 && route.kind === 'json' && status < 400 && String(headers['content-type']).startsWith('application/json');
+}
+
+function changedBody({ onBody }: RoutePlan, exchange: Exchange, body: string): string {
+  return onBody.reduce((text, middleware) => middleware.onBody?.(exchange, text) ?? text, body);
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
@@ -314,6 +358,8 @@ function answer(plan: RoutePlan, exchange: Exchange, context: Handling, value: u
 interface ComposedAnswer {
   /** Undefined: there is none. */
   readonly body: unknown;
+  /** What leaves instead of the body, where middleware changed it. */
+  readonly sent?: string;
   readonly contentType: string | undefined;
 }
 
@@ -342,12 +388,13 @@ function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: 
   if (serialize !== undefined) {
     const body = text ?? serialize.text(value);
     serialize.check?.(exchange, body);
-    return { body, contentType: 'application/json; charset=utf-8' };
+    const contentType = 'application/json; charset=utf-8';
+    return plan.onBody.length === 0 ? { body, contentType } : { body, sent: changedBody(plan, exchange, body), contentType };
   }
   return route.kind === 'raw' ? { body: value, contentType: route.mediaType } : NO_BODY;
 }
 
-function send(plan: RoutePlan, exchange: Exchange, { body, contentType }: ComposedAnswer): void {
+function send(plan: RoutePlan, exchange: Exchange, { body, sent, contentType }: ComposedAnswer): void {
   const { reply } = exchange;
   if (reply.sent || reply.raw.headersSent) return;
   prepareHeaders(exchange, plan);
@@ -362,7 +409,7 @@ function send(plan: RoutePlan, exchange: Exchange, { body, contentType }: Compos
   }
   if (plan.enclosure !== undefined && body instanceof Readable) keepAsyncContext(body);
   if (body === undefined) reply.send();
-  else reply.send(body);
+  else reply.send(sent ?? body);
 }
 
 const noText = (): string => '';

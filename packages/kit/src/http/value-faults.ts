@@ -2,6 +2,7 @@ import type { Fault } from '../options/fault.ts';
 import { implementationOf, objectOf, valueFaults } from '../options/read-options.ts';
 import {
   aFunction,
+  anything,
   filledText,
   flag,
   isMembers,
@@ -9,6 +10,7 @@ import {
   milliseconds,
   objectWith,
   oneOf,
+  recordOf,
   required,
   rule,
   text,
@@ -18,6 +20,7 @@ import {
 } from '../options/value-rule.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import { atomicRule, idempotentRule } from './idempotency/options.ts';
+import type { MiddlewareDocument } from './compiled-route.ts';
 import type { Middleware } from './middleware.ts';
 import type { Deprecation, Route } from './route.ts';
 
@@ -37,6 +40,9 @@ export const middleware = implementationOf<Middleware>('middleware, such as secu
   handle: aFunction,
   onResponse: aFunction,
   onFinish: aFunction,
+  onBody: aFunction,
+  respond: aFunction,
+  documents: objectOf<MiddlewareDocument>({ headers: recordOf(anything), responseHeaders: recordOf(text), raises: listOf(anything) }),
   within: aFunction,
   onQuery: aFunction,
 });

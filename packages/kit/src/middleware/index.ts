@@ -6,5 +6,7 @@ export { paginationHeaders } from './pagination-headers.ts';
 export { queryHeaders, type QueryHeadersOptions } from './query-headers.ts';
 export { requestId, type RequestIdOptions } from './request-id.ts';
 export { requestLog, type RequestLogOptions } from './request-log.ts';
+export { responseCache, type CachedRoute, type ResponseCache, type ResponseCacheOptions } from './response-cache.ts';
+export { responseVersions, type ResponseChange, type ResponseVersion, type ResponseVersionsOptions } from './response-versions.ts';
 export { securityHeaders, type SecurityHeadersOptions } from './security-headers.ts';
 export { serverTiming } from './server-timing.ts';

@@ -62,6 +62,9 @@ function parametersOf(route: CompiledRoute, { components }: OperationContext): o
     ...placed('headers').map(([name, schema, required]) => parameter('header', name, schema, required)),
     ...requestHeadersOf(route),
     ...(route.idempotency === undefined ? [] : [parameter('header', 'Idempotency-Key', IDEMPOTENCY_KEY, route.idempotency.isRequired)]),
+    ...route.documents.flatMap(({ headers = {} }) =>
+      Object.entries(headers).map(([name, schema]) => parameter('header', name, schema, false)),
+    ),
   ];
 }
 
@@ -143,6 +146,9 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
       : {}),
     ...(route.idempotency === undefined ? {} : documentedHeaders(REPLAYED)),
     ...documentedHeaders(own?.headers ?? {}),
+    ...documentedHeaders(
+      Object.assign({}, ...route.documents.map(({ responseHeaders }) => responseHeaders ?? {})) as Record<string, string>,
+    ),
   };
   const description = own?.description ?? statusText(route);
   const schema = route.response === undefined ? undefined : context.components.place(route.response.json, `${route.operationId}_response`);
