@@ -12,6 +12,8 @@ export interface CpuContender {
 
 export interface CpuContestResult {
   readonly rates: ContestResult;
+  /** The median CPU time per request, in microseconds. Benchmarks of earlier commits read it when `--against` runs them on this harness. */
+  readonly cpuMicros: ReadonlyMap<string, number>;
   /**
    * How much of the CPU time per request of `subject` its peer needs: 0.8 when the peer needs 20 % less. The median of the ratios within each
    * turn: a machine that is slower for half a minute slows both sides of a turn, but not both medians of a whole run alike.
@@ -43,6 +45,7 @@ export async function cpuContest(context: BenchmarkContext, contenders: readonly
   context.print(`CPU per request: ${each.join(', ')}`);
   return {
     rates,
+    cpuMicros: new Map(contenders.map(({ name }) => [name, median(turnsOf(name))])),
     cpuRatio(subject, peer) {
       const theirs = turnsOf(peer);
       return median(turnsOf(subject).map((own, turn) => (theirs[turn] ?? Number.NaN) / own));
