@@ -198,7 +198,7 @@ import { CrudController } from ${JSON.stringify(crud)};
 import { createTable, migration, model, softDelete, t } from ${JSON.stringify(db)};
 const notes = model('notes', { id: t.int().pk(), title: t.text(200), ...softDelete() });
 const refs = model('refs', { id: t.int().pk(), note_id: t.ref(() => notes) });
-const migrations = [migration('0001_initial', [createTable('notes', notes.columns), createTable('refs', { ...refs.columns, note_id: t.ref('notes') })])];
+const migrations = [migration('0001_initial', [createTable('notes', notes.columns), createTable('refs', { ...refs.columns, note_id: t.ref('notes', { type: t.int() }) })])];
 class NoteController extends CrudController(notes, { unscoped: true, permission: isStaff }) {}
 export default createApp({
   database: ${JSON.stringify(database)},
