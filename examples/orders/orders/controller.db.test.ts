@@ -27,7 +27,7 @@ const modulesWith = (folder: string) => [
   orders(),
 ];
 
-describe.each(Object.entries(forms))('%s', (_form, Orders) => {
+describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
   describeDatabases('orders', (database) => {
     let test_: TestApp;
     const keys = new Map<string, string>();
