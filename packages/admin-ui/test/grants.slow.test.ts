@@ -124,6 +124,7 @@ test('a group’s page has its members, and what it has access to', { timeout: 1
   await has.getByRole('link', { name: `recipes/${recipe}` }).waitFor();
   await page.getByRole('button', { name: 'Add member' }).click();
   await dialog().getByLabel('User').fill('theo');
+  await page.getByRole('option', { name: 'theo' }).click();
   await dialog().getByRole('button', { name: 'Add member' }).click();
   await said('theo is a member now.');
   expect(await held('theo')).toEqual(['view']);
