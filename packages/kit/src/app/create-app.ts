@@ -18,6 +18,7 @@ import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
 import type { Settings } from './config.ts';
 import { serveCors, type CorsOptions } from './cors.ts';
+import { IdleConnections } from './idle-connections.ts';
 import { InFlight } from './in-flight.ts';
 import { modelDriftFaults } from './migration-modules.ts';
 import type { App, Module, MountedController, ResourceDeclaration } from './module.ts';
@@ -66,6 +67,7 @@ class Application implements App {
   /** What was started and has to be stopped, oldest first. */
   readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
+  #idle: IdleConnections | undefined;
 
   constructor(options: AppOptions) {
     this.title = options.title ?? 'API';
@@ -184,6 +186,7 @@ class Application implements App {
   get fastify(): FastifyInstance {
     if (this.#fastify === undefined) {
       this.#fastify = ownFastify(this.#host, this.#served);
+      this.#idle = new IdleConnections(this.#fastify.server);
       this.#fastify.register((fastify) => this.#serve(fastify, 'own'));
     }
     return this.#fastify;
@@ -314,9 +317,11 @@ class Application implements App {
     const fastify = this.#fastify;
     if (fastify === undefined) return this.#stop();
     const deadline = setTimeout(() => this.#giveUp(fastify), this.settings.shutdownTimeoutMs);
+    const leaveIdle = this.#idle?.closeFromNowOn();
     try {
       await fastify.close();
     } finally {
+      leaveIdle?.();
       clearTimeout(deadline);
     }
   }
