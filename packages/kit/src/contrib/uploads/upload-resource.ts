@@ -6,7 +6,7 @@ import { signedDownload } from './download.ts';
 import { uploads } from './models.ts';
 import type { Upload } from './upload.ts';
 
-const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'size', 'completed_at']);
+const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'completed_at']);
 
 /**
  * Which uploads generic controllers accept and show: complete ones of the caller itself. So a client may send the id of its own upload, of nobody
@@ -20,6 +20,12 @@ export function uploadResource(database: () => Db): AnyResource {
     input: [],
     hidden: (Object.keys(uploads.columns) as (keyof typeof uploads.columns)[]).filter((name) => !SHOWN.has(name)),
     computed: {
+      // A number, as everywhere else in uploads; a bigint column would be text.
+      size: {
+        requires: ['size'],
+        response: jsonSchema<number>({ type: 'integer', minimum: 0 }),
+        value: ({ size }: Pick<Upload, 'size'>) => Number(size),
+      },
       url: {
         requires: ['id', 'final_key', 'content_type', 'filename'],
         response: jsonSchema<string>({ type: 'string', description: 'A signed address that works for a few minutes.' }),
