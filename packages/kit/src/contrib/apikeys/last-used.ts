@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database } from '../../db/db.ts';
 import type { DbLog } from '../../db/log.ts';
+import { DelayedWrite } from './delayed-write.ts';
 import { writeLastUsed, type PendingUse } from './store.ts';
 
 /** How fresh `last_used_at` is: a busy key is written once in this time, not once a request. */
@@ -27,11 +27,7 @@ export class LastUsed {
   readonly #log: DbLog;
   readonly #noted = new Map<string, number>();
   #pending = new Map<string, PendingUse>();
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #stopped = false;
-  // A timer inherits the async context it is set in: without this it would write inside the transaction of whoever verified a key.
-  readonly #outside = AsyncLocalStorage.snapshot();
+  readonly #delayed = new DelayedWrite(FLUSH_AFTER_MS, () => this.#write());
 
   constructor(database: Database, log: DbLog) {
     this.#database = database;
@@ -48,20 +44,16 @@ export class LastUsed {
       waiting.usedAt ??= usedAt;
       waiting.previousUsedAt ??= previousUsedAt;
     } else if (this.#pending.size < PENDING_MAX) this.#pending.set(use.id, { usedAt, previousUsedAt });
-    this.#schedule();
+    this.#delayed.schedule();
   }
 
   /** Writes what was noted so far. Never rejects: a use that cannot be written is noted again by the key's next request. */
   flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    return this.#delayed.flush();
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.flush();
+  stop(): Promise<void> {
+    return this.#delayed.stop();
   }
 
   #isDue(slot: string, storedAt: Date | null, nowMs: number): boolean {
@@ -72,18 +64,12 @@ export class LastUsed {
     return true;
   }
 
-  #schedule(): void {
-    if (this.#timer !== undefined || this.#stopped) return;
-    this.#timer = setTimeout(() => this.#outside(() => void this.flush()), FLUSH_AFTER_MS);
-    this.#timer.unref();
-  }
-
   async #write(): Promise<void> {
     if (this.#pending.size === 0) return;
     const uses = this.#pending;
     this.#pending = new Map();
     try {
-      await this.#outside(() => writeLastUsed(this.#database, uses, LAST_USED_EVERY_MS));
+      await writeLastUsed(this.#database, uses, LAST_USED_EVERY_MS);
       this.#forgetOld(uses);
     } catch (error) {
       for (const id of uses.keys()) {

@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database } from '../../db/db.ts';
 import type { DbLog } from '../../db/log.ts';
+import { DelayedWrite } from './delayed-write.ts';
 import { addUsage, deleteUsageBefore, type UsedHour } from './usage-store.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -23,12 +23,8 @@ export class Usage {
   #counts = new Map<string, UsedHour>();
   /** Hours that are over, or could not be written. */
   #waiting: UsedHour[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #stopped = false;
+  readonly #delayed = new DelayedWrite(FLUSH_AFTER_MS, () => this.#write());
   #cleanedDay = -1;
-  // As in LastUsed: a timer must not write inside the transaction of whoever verified a key.
-  readonly #outside = AsyncLocalStorage.snapshot();
 
   constructor(database: Database, log: DbLog) {
     this.#database = database;
@@ -45,26 +41,16 @@ export class Usage {
     }
     if (counted !== undefined) this.#waiting.push(counted);
     if (counted !== undefined || this.#counts.size < PENDING_MAX) this.#counts.set(keyId, { keyId, hourMs, requests: 1 });
-    this.#schedule();
+    this.#delayed.schedule();
   }
 
   /** Writes what was counted so far. Never rejects: what cannot be written is kept and written later. */
   flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    return this.#delayed.flush();
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.flush();
-  }
-
-  #schedule(): void {
-    if (this.#timer !== undefined || this.#stopped) return;
-    this.#timer = setTimeout(() => this.#outside(() => void this.flush()), FLUSH_AFTER_MS);
-    this.#timer.unref();
+  stop(): Promise<void> {
+    return this.#delayed.stop();
   }
 
   async #write(): Promise<void> {
@@ -73,12 +59,12 @@ export class Usage {
     this.#waiting = [];
     this.#counts = new Map();
     try {
-      await this.#outside(() => addUsage(this.#database, hours));
+      await addUsage(this.#database, hours);
       await this.#clean(Math.max(...hours.map(({ hourMs }) => hourMs)));
     } catch (error) {
       this.#waiting = [...hours, ...this.#waiting].slice(0, PENDING_MAX);
       this.#log.warn({ err: error, keys: hours.length }, 'the use of API keys could not be counted yet; requests are not affected');
-      this.#schedule();
+      this.#delayed.schedule();
     }
   }
 
@@ -87,6 +73,6 @@ export class Usage {
     const day = Math.floor(latestMs / DAY_MS);
     if (day === this.#cleanedDay) return;
     this.#cleanedDay = day;
-    await this.#outside(() => deleteUsageBefore(this.#database, new Date(latestMs - USAGE_DAYS * DAY_MS)));
+    await deleteUsageBefore(this.#database, new Date(latestMs - USAGE_DAYS * DAY_MS));
   }
 }
