@@ -126,11 +126,7 @@ describeDatabases('export', (database) => {
       `insert into lines (id, text, secret, hint, data) ${numbers} select i, ${text}, 's' || i, 'h' || i, '{}' from n`,
     );
   }, 60_000);
-  afterAll(async () => {
-    // Tables are searched for secrets when their database is removed: 20 s for 60 MB of one letter.
-    await database.db.execute('delete from lines');
-    await shop.close();
-  });
+  afterAll(() => shop.close());
 
   test('CSV has a header, RFC 4180 quotes, dotted columns, lists as JSON, NULL empty and the empty text ""', async () => {
     const { statusCode, body, headers } = await file(

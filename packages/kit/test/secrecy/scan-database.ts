@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import pg from 'pg';
 import type { DatabasePlace } from '../../src/testing/test-database.ts';
 import { findKey, findWebhookSecret, type Finding, type KnownSecrets } from './find-secrets.ts';
 
@@ -15,15 +14,12 @@ const SIGNING_SECRETS = /^webhook_endpoints\.(secret|previous_secret|older_secre
 
 type Row = Readonly<Record<string, string | null>>;
 
-interface TextReader {
-  tables(): Promise<readonly string[]>;
-  /** The rows that hold a text long enough for a secret, as text. */
-  rows(table: string): Promise<readonly Row[]>;
-}
+/** Rows are joined by the database and searched this many at a time: cell by cell takes ten times as long. */
+const PIECE_ROWS = 10_000;
 
 /** Looks at everything a database holds, and on SQLite also at what the file keeps of rows that are gone. */
 export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialect' | 'url'>, known: KnownSecrets): Promise<Leak[]> {
-  if (dialect === 'postgres') return withPostgres(url, (reader) => scanTables(reader, known));
+  if (dialect === 'postgres') return scanPostgres(url, known);
   const file = url.slice('sqlite:'.length);
   if (!existsSync(file)) return []; // nobody opened it
   const leaks = scanFile(file, known);
@@ -35,10 +31,9 @@ export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialec
   return [];
 }
 
-async function scanTables(reader: TextReader, known: KnownSecrets): Promise<Leak[]> {
-  const leaks: Leak[] = [];
-  for (const table of await reader.tables()) leaks.push(...scanRows(table, await reader.rows(table), known));
-  return leaks;
+/** Whether a table is worth a look at its cells, one by one. */
+function mayHold(piece: string | null, known: KnownSecrets): boolean {
+  return piece !== null && (findKey(piece, known) ?? findWebhookSecret(piece)) !== null;
 }
 
 function scanRows(table: string, rows: readonly Row[], known: KnownSecrets): Leak[] {
@@ -52,37 +47,42 @@ function scanRows(table: string, rows: readonly Row[], known: KnownSecrets): Lea
   );
 }
 
-async function withPostgres<R>(url: string, work: (reader: TextReader) => Promise<R>): Promise<R> {
+async function scanPostgres(url: string, known: KnownSecrets): Promise<Leak[]> {
+  const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  const columnsOf = new Map<string, { name: string; type: string }[]>();
   try {
-    return await work({
-      async tables() {
-        const { rows } = await client.query<{ table: string; name: string; type: string }>(
-          `select c.table_name as table, c.column_name as name, c.data_type as type from information_schema.columns c
-           join information_schema.tables t using (table_schema, table_name)
-           where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
-             and c.data_type not in ('uuid', 'integer', 'bigint', 'boolean', 'timestamp with time zone', 'date', 'numeric')`,
-        );
-        for (const { table, ...column } of rows) columnsOf.set(table, [...(columnsOf.get(table) ?? []), column]);
-        return [...columnsOf.keys()];
-      },
-      async rows(table) {
-        const columns = (columnsOf.get(table) ?? []).map(({ name, type }) => ({
-          name,
-          text: type === 'bytea' ? `encode(${quoted(name)}, 'escape')` : `${quoted(name)}::text`,
-        }));
-        const { rows } = await client.query<Record<string, string | null>>(
-          `select ${columns.map(({ name, text }) => `${text} as ${quoted(name)}`).join(', ')} from ${quoted(table)}
-           where concat_ws(' ', ${columns.map(({ text }) => text).join(', ')}) ~ '[0-9A-Za-z+/=_-]{25}'`,
-        );
-        return rows;
-      },
-    });
+    const columns = await client.query<{ table: string; name: string; type: string }>(
+      `select c.table_name as table, c.column_name as name, c.data_type as type from information_schema.columns c
+       join information_schema.tables t using (table_schema, table_name)
+       where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
+         and c.data_type not in ('uuid', 'integer', 'bigint', 'boolean', 'timestamp with time zone', 'date', 'numeric')`,
+    );
+    const leaks: Leak[] = [];
+    for (const [table, ofTable] of Map.groupBy(columns.rows, (column) => column.table)) {
+      const texts = ofTable.map(({ name, type }) => ({
+        name,
+        text: type === 'bytea' ? `encode(${quoted(name)}, 'escape')` : `${quoted(name)}::text`,
+      }));
+      const pieces = await client.query<{ text: string | null }>(
+        piecesOf(table, `concat_ws(chr(10), ${texts.map(({ text }) => text).join(', ')})`, 'string_agg(line, chr(10))'),
+      );
+      if (!pieces.rows.some(({ text }) => mayHold(text, known))) continue;
+      const cells = await client.query<Row>(
+        `select ${texts.map(({ name, text }) => `${text} as ${quoted(name)}`).join(', ')} from ${quoted(table)}`,
+      );
+      leaks.push(...scanRows(table, cells.rows, known));
+    }
+    return leaks;
   } finally {
     await client.end();
   }
+}
+
+/** The text of a table, a line for each value, in pieces of so many rows. */
+function piecesOf(table: string, line: string, joined: string): string {
+  return `select ${joined} as text from (select ${line} as line, row_number() over () / ${PIECE_ROWS} as piece from ${quoted(table)}) as "lines"
+          group by piece`;
 }
 
 function scanFile(file: string, known: KnownSecrets): Leak[] {
@@ -98,11 +98,18 @@ function scanFile(file: string, known: KnownSecrets): Leak[] {
 export function scanOpen(database: DatabaseSync, known: KnownSecrets): Leak[] {
   const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all();
   return tables.flatMap(({ name }) => {
-    const everything = database.prepare(`select * from ${quoted(String(name))}`);
+    const table = String(name);
+    const everything = database.prepare(`select * from ${quoted(table)}`);
+    const columns = everything.columns().map((column) => quoted(column.name));
+    // As bytes: a text would end at the first NUL of a blob.
+    const pieces = database
+      .prepare(piecesOf(table, `concat_ws(char(10), ${columns.join(', ')})`, 'cast(group_concat(line, char(10)) as blob)'))
+      .all();
+    if (!pieces.some(({ text }) => mayHold(textOf(text), known))) return [];
     // Reading a whole number beyond 2^53 as a number throws.
     everything.setReadBigInts(true);
     const rows = everything.all().map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)])));
-    return scanRows(String(name), rows, known);
+    return scanRows(table, rows, known);
   });
 }
 

@@ -64,6 +64,21 @@ describe.each(['sqlite', 'postgres'] as const)('scanning a database (%s)', (dial
     ]);
   });
 
+  test('finds the one secret among many rows, wherever it is, and behind a zero byte', async () => {
+    const secret = newSecret();
+    const text = dialect === 'postgres' ? `repeat('x', 200)` : `printf('%.*c', 200, 'x')`;
+    await db.query(
+      `insert into notes (id, body) with recursive n(i) as (select 1 union all select i + 1 from n where i < 20050) select i, ${text} from n`,
+    );
+    const known = { ...NONE, keys: new Set([...Array.from({ length: 50 }, () => newSecret()), secret]) };
+    expect(await scanDatabase(place, known)).toEqual([]);
+    for (const id of [1, 10_000, 20_050]) {
+      await db.query('update notes set bytes = $2 where id = $1', [id, new Uint8Array(Buffer.from(`\0\u{ff}${secret}`))]);
+      expect((await scanDatabase(place, known)).map(({ where }) => where)).toEqual(['notes.bytes']);
+      await db.query('update notes set bytes = null');
+    }
+  });
+
   test('finds a signing secret outside the column for it, and inside when it should be encrypted there', async () => {
     const [plain, sealed] = [signing(), signing()];
     await db.query('insert into webhook_endpoints (id, secret) values (1, $1)', [plain]);
