@@ -4,24 +4,25 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { KitProgram, sourceOf, type KitRun } from '../../test/cli/kit-program.ts';
 
 const bin = join(import.meta.dirname, '../../bin/kit.js');
-const source = (path: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, '..', path)).href);
 
 /** A port of loopback that refuses connections. */
 const NOBODY = 'postgres://ada:hunter2secret@127.0.0.1:1/shop';
 
 let folder = '';
+let program: KitProgram;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kit-mistakes-'));
+  program = new KitProgram(folder, { DATABASE_URL: 'sqlite:./app.db' });
   await writeFile(
     join(folder, 'kit.config.ts'),
-    `import { createApp } from ${source('index.ts')};
-import { accounts } from ${source('contrib/accounts/index.ts')};
-import { ApiKeyController, apiKeys } from ${source('contrib/apikeys/index.ts')};
-import { WebhookEndpointController, webhooks } from ${source('contrib/webhooks/index.ts')};
+    `import { createApp } from ${sourceOf('index.ts')};
+import { accounts } from ${sourceOf('contrib/accounts/index.ts')};
+import { ApiKeyController, apiKeys } from ${sourceOf('contrib/apikeys/index.ts')};
+import { WebhookEndpointController, webhooks } from ${sourceOf('contrib/webhooks/index.ts')};
 export default createApp({
   title: 'Shop',
   modules: [accounts(), apiKeys(), webhooks()],
@@ -31,29 +32,18 @@ export default createApp({
   );
   await writeFile(
     join(folder, 'bare.config.ts'),
-    `import { createApp } from ${source('index.ts')};\nexport default createApp({ mount: {} });\n`,
+    `import { createApp } from ${sourceOf('index.ts')};\nexport default createApp({ mount: {} });\n`,
   );
   await kit(['migrate']);
   await kit(['user', 'create', 'ada', '--no-password']);
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await program.close();
+  await rm(folder, { recursive: true, force: true });
+});
 
-interface Run {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function kit(args: readonly string[], environment: Readonly<Record<string, string>> = {}, input = ''): Promise<Run> {
-  const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: 'sqlite:./app.db', ...environment };
-  const child = spawn(process.execPath, ['--conditions=source', bin, ...args], { cwd: folder, env });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
-}
+const kit = (args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<KitRun> =>
+  program.run(args, { environment });
 
 describe('what goes wrong in the first minutes is one sentence that says what to do', () => {
   test('a port that is taken', async () => {
@@ -61,7 +51,7 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await kit(['start', '--port', String(port)]);
+    const { code, stderr } = await program.spawn(['start', '--port', String(port)]);
     expect([code, stderr]).toEqual([
       1,
       `error: Another program already listens on 127.0.0.1:${port}. Stop it, or take another port: kit start --port ${port + 1}\n`,

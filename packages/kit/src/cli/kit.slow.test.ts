@@ -1,62 +1,26 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { KitProgram, sourceOf } from '../../test/cli/kit-program.ts';
 import { openDatabase } from '../db/index.ts';
 import { createPostgresDatabase } from 'kit/testing';
 
-const bin = join(import.meta.dirname, '../../bin/kit.js');
-const kit = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
-const db = pathToFileURL(join(import.meta.dirname, '../db/index.ts')).href;
-const crud = pathToFileURL(join(import.meta.dirname, '../crud/index.ts')).href;
-const accounts = pathToFileURL(join(import.meta.dirname, '../contrib/accounts/index.ts')).href;
-
-// Every test starts several processes; on a busy machine each takes seconds.
-vi.setConfig({ testTimeout: 300_000 });
-
 let folder = '';
+let program: KitProgram;
+const run: KitProgram['run'] = (...command) => program.run(...command);
 let postgres: Awaited<ReturnType<typeof createPostgresDatabase>> | undefined;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kit-cli-'));
+  program = new KitProgram(folder);
 });
 afterAll(async () => {
+  await program.close();
   await rm(folder, { recursive: true, force: true });
   await postgres?.remove();
 });
-
-/** What bin/kit.js would otherwise start a second process for; the first test below leaves it to do that. */
-const SOURCES = ['--conditions=source'];
-
-interface Run {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-interface RunOptions {
-  readonly cwd?: string;
-  readonly input?: string;
-  readonly environment?: Record<string, string>;
-  readonly nodeArgs?: readonly string[];
-}
-
-/** The real program as a shell would start it. */
-async function run(
-  args: readonly string[],
-  { cwd = folder, input = '', environment = {}, nodeArgs = SOURCES }: RunOptions = {},
-): Promise<Run> {
-  const child = spawn(process.execPath, [...nodeArgs, bin, ...args], { cwd, env: { PATH: process.env['PATH'] ?? '', ...environment } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
-}
 
 /** A folder with an app of its own. */
 async function project(name: string, database = `sqlite:${join(folder, name, 'app.db')}`): Promise<string> {
@@ -64,8 +28,8 @@ async function project(name: string, database = `sqlite:${join(folder, name, 'ap
   await mkdir(place, { recursive: true });
   await writeFile(
     join(place, 'kit.config.ts'),
-    `import { createApp } from ${JSON.stringify(kit)};
-import { AccountController, accounts } from ${JSON.stringify(accounts)};
+    `import { createApp } from ${sourceOf('index.ts')};
+import { AccountController, accounts } from ${sourceOf('contrib/accounts/index.ts')};
 const cost: { logN: number; r: number; p: number } = { logN: 4, r: 8, p: 1 };
 export default createApp({
   title: 'Shop',
@@ -81,12 +45,12 @@ export default createApp({
 
 describe('without an app', () => {
   test('help still works, and a command says which file is missing and how to make it', async () => {
-    const help = await run(['--help'], { nodeArgs: [] });
+    const help = await program.spawn(['--help'], { nodeArgs: [] });
     expect(help.code).toBe(0);
     for (const command of ['start', 'migrate', 'check', 'inspect', 'doctor', 'openapi'])
       expect(help.stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
     expect(help.stdout).not.toContain('\u001B[');
-    const inspect = await run(['inspect']);
+    const inspect = await program.spawn(['inspect']);
     expect(inspect.code).toBe(1);
     expect(inspect.stdout).toBe('');
     expect(inspect.stderr).toContain(`No kit.config.ts found in ${folder}`);
@@ -103,7 +67,7 @@ describe('without an app', () => {
       ['export default () => 1;', 'is a function; it must be an app'],
       ['throw new Error("no disk");', 'could not be loaded: no disk'],
       [
-        `import { createApp } from ${JSON.stringify(kit)}; export default createApp({ mount: {}, databse: 1, settings: { logLevel: 'loud' } });`,
+        `import { createApp } from ${sourceOf('index.ts')}; export default createApp({ mount: {}, databse: 1, settings: { logLevel: 'loud' } });`,
         'databse',
       ],
     ];
@@ -128,7 +92,7 @@ describe('without an app', () => {
 
   test('a Node that is too old gets a sentence, not a syntax error', async () => {
     const old = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})';
-    const { code, stderr } = await run(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });
+    const { code, stderr } = await program.spawn(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^kit needs Node\.js 22\.19 or later; this is 20\.11\.0 /);
   });
@@ -153,9 +117,9 @@ describe('the route table', () => {
     await mkdir(place, { recursive: true });
     await writeFile(
       join(place, 'kit.config.ts'),
-      `import { createApp, isStaff } from ${JSON.stringify(kit)};
-import { CrudController, visibleTo } from ${JSON.stringify(crud)};
-import { createTable, migration, model, t } from ${JSON.stringify(db)};
+      `import { createApp, isStaff } from ${sourceOf('index.ts')};
+import { CrudController, visibleTo } from ${sourceOf('crud/index.ts')};
+import { createTable, migration, model, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(200), rank: t.int(), cost: t.int().nullable() }, { indexes: [{ columns: ['rank'] }] });
 const migrations = [migration('0001_initial', [createTable('notes', notes.columns, { indexes: [{ columns: ['rank'] }] })])];
 class NoteController extends CrudController(notes, {
@@ -193,9 +157,9 @@ export default createApp({
     await mkdir(place, { recursive: true });
     await writeFile(
       join(place, 'kit.config.ts'),
-      `import { createApp, isStaff } from ${JSON.stringify(kit)};
-import { CrudController } from ${JSON.stringify(crud)};
-import { createTable, migration, model, softDelete, t } from ${JSON.stringify(db)};
+      `import { createApp, isStaff } from ${sourceOf('index.ts')};
+import { CrudController } from ${sourceOf('crud/index.ts')};
+import { createTable, migration, model, softDelete, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.int().pk(), title: t.text(200), ...softDelete() });
 const refs = model('refs', { id: t.int().pk(), note_id: t.ref(() => notes) });
 const migrations = [migration('0001_initial', [createTable('notes', notes.columns), createTable('refs', { ...refs.columns, note_id: t.ref('notes', { type: t.int() }) })])];
@@ -278,8 +242,8 @@ describe('models and migrations', () => {
     await mkdir(place, { recursive: true });
     await writeFile(
       join(place, 'kit.config.ts'),
-      `import { createApp } from ${JSON.stringify(kit)};
-import { model, t } from ${JSON.stringify(db)};
+      `import { createApp } from ${sourceOf('index.ts')};
+import { model, t } from ${sourceOf('db/index.ts')};
 const orders = model('orders', { id: t.uuidv7().pk(), note: t.text(80).nullable() });
 export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', models: [orders] }], mount: {} });
 `,
@@ -341,7 +305,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     expect(dry.code).toBe(0);
     expect(dry.stdout).toMatch(/create table .*users/i);
     // Two at once: one applies, the other waits and finds nothing to do.
-    const both = await Promise.all([run(['migrate', '--json'], { cwd: place }), run(['migrate', '--json'], { cwd: place })]);
+    const both = await Promise.all([1, 2].map(() => program.spawn(['migrate', '--json'], { cwd: place })));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     const applied = both.flatMap(({ stdout }) => (JSON.parse(stdout) as { applied: string[] }).applied);
     expect(applied.sort()).toEqual([
@@ -360,7 +324,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
   });
 
   test('users are made with a password from a pipe or a generated one, and never show a hash', async () => {
-    const made = await run(['user', 'create', 'Ada', '--email', 'ada@example.com', '--staff'], {
+    const made = await program.spawn(['user', 'create', 'Ada', '--email', 'ada@example.com', '--staff'], {
       cwd: place,
       input: 'correct horse battery\n',
     });
@@ -392,10 +356,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
   });
 
   test('a started server lets a user in, obeys deactivation by another process at once, and stops gracefully', async () => {
-    const server = spawn(process.execPath, [...SOURCES, bin, 'start', '--port', '0'], {
-      cwd: place,
-      env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'silent' },
-    });
+    const server = program.start(['start', '--port', '0'], { cwd: place, environment: { LOG_LEVEL: 'silent' } });
     const ended = once(server, 'close');
     try {
       let output = '';

@@ -2,11 +2,15 @@ import { pathToFileURL } from 'node:url';
 import type { App } from '../app/module.ts';
 import { CliFailure } from './cli-failure.ts';
 
+export type ImportConfig = (file: string) => Promise<Record<string, unknown>>;
+
+const importOnce: ImportConfig = (file) => import(pathToFileURL(file).href) as Promise<Record<string, unknown>>;
+
 /** Imports the config file and answers its default export, which must be an app. Nothing is opened yet. */
-export async function loadApp(file: string): Promise<App> {
+export async function loadApp(file: string, importConfig = importOnce): Promise<App> {
   let exports: Record<string, unknown>;
   try {
-    exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    exports = await importConfig(file);
   } catch (cause) {
     throw new CliFailure(`${file} could not be loaded: ${sentence(cause)}`, 1, { cause });
   }

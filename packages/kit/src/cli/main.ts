@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { runProgram } from './program.ts';
+import { keepLogApart, runProgram } from './program.ts';
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
 
-// The app's log must not mix with a command's output; a server's log is its output.
-if (!process.argv.includes('start')) process.env['LOG_DESTINATION'] ??= 'stderr';
-if (!process.argv.includes('start')) process.env['LOG_LEVEL'] ??= 'warn';
+const argv = process.argv.slice(2);
+keepLogApart(argv, process.env);
 
 const code = await runProgram({
-  argv: process.argv.slice(2),
+  argv,
   cwd: process.cwd(),
   environment: process.env,
   terminal: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },

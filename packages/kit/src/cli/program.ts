@@ -14,7 +14,7 @@ import type { CoreCommand } from './core-command.ts';
 import { createContext, type CliContext } from './context.ts';
 import { explainFailure, missingModule } from './explain-failure.ts';
 import { findConfig, missingConfig } from './find-config.ts';
-import { loadApp } from './load-app.ts';
+import { loadApp, type ImportConfig } from './load-app.ts';
 import { paint, type Terminal } from './terminal.ts';
 
 export interface ProgramRun {
@@ -24,6 +24,8 @@ export interface ProgramRun {
   readonly environment: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly version: string;
+  /** How the config file is imported; tests that run many commands in one process import it again for each. */
+  readonly importConfig?: ImportConfig;
 }
 
 const CORE_COMMANDS: readonly CoreCommand[] = [
@@ -37,6 +39,13 @@ const CORE_COMMANDS: readonly CoreCommand[] = [
   idempotencyCommand,
 ];
 
+/** The app's log must not mix with a command's output; a server's log is its output. */
+export function keepLogApart(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
+  if (argv.includes('start')) return;
+  environment['LOG_DESTINATION'] ??= 'stderr';
+  environment['LOG_LEVEL'] ??= 'warn';
+}
+
 /** Runs one command line; answers its exit code: 0 done, 1 failed, 2 the command line was wrong. */
 export async function runProgram(run: ProgramRun): Promise<number> {
   let context: CliContext | undefined;
@@ -44,7 +53,8 @@ export async function runProgram(run: ProgramRun): Promise<number> {
     const config = findConfig(run.cwd, configArgument(run.argv));
     // Loaded before parsing, because the app's modules bring commands of their own. Whether a failure matters is decided
     // by the command: help and doctor work without an app.
-    const loading: Promise<App> = config === null ? Promise.reject(new CliFailure(missingConfig(run.cwd))) : loadApp(config);
+    const loading: Promise<App> =
+      config === null ? Promise.reject(new CliFailure(missingConfig(run.cwd))) : loadApp(config, run.importConfig);
     const app = await loading.catch(() => undefined);
     const program = createProgram(run);
     context = createContext({

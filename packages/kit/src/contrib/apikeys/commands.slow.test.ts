@@ -1,38 +1,24 @@
-import { auditLog } from '../../../test/audit-log.ts';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { auditLog } from '../../../test/audit-log.ts';
+import { KitProgram, sourceOf, type KitRun } from '../../../test/cli/kit-program.ts';
 import { openDatabase } from '../../db/open-database.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { accountsDirectory } from '../accounts/user-directory.ts';
 import { useApiKeys } from './use-api-keys.ts';
 import { verifyApiKey } from './verify.ts';
 
-const packageRoot = join(import.meta.dirname, '../../..');
-const sourceOf = (path: string) => JSON.stringify(pathToFileURL(join(packageRoot, 'src', path)).href);
-
-interface Run {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 describeDatabases('kit apikey', (database) => {
   let folder = '';
-  const run = (bin: 'kit' | 'kit_apikey', ...args: string[]) =>
-    new Promise<Run>((resolve) => {
-      const command = ['--conditions=source', join(packageRoot, 'bin', `${bin}.js`), ...args];
-      execFile(process.execPath, command, { cwd: folder, env: { PATH: process.env['PATH'] ?? '' } }, (error, stdout, stderr) =>
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-      );
-    });
-  const lastLine = ({ stdout }: Run) => stdout.trimEnd().split('\n').at(-1) ?? '';
+  let program: KitProgram;
+  const run = (...args: string[]) => program.run(args);
+  const lastLine = ({ stdout }: KitRun) => stdout.trimEnd().split('\n').at(-1) ?? '';
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kit-apikey-'));
+    program = new KitProgram(folder);
     await writeFile(
       join(folder, 'kit.config.ts'),
       `import { createApp } from ${sourceOf('index.ts')};
@@ -42,17 +28,20 @@ import { audit } from ${sourceOf('contrib/audit/index.ts')};
 export default createApp({ database: ${JSON.stringify(database.url)}, modules: [accounts(), apiKeys(), audit()], mount: {} });
 `,
     );
-    expect(await run('kit', 'migrate')).toMatchObject({ code: 0 });
-    expect(await run('kit', 'user', 'create', 'ada', '--email', 'ada@example.com', '--no-password')).toMatchObject({ code: 0 });
+    expect(await run('migrate')).toMatchObject({ code: 0 });
+    expect(await run('user', 'create', 'ada', '--email', 'ada@example.com', '--no-password')).toMatchObject({ code: 0 });
   }, 600_000);
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await program.close();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   test('create, list, rotate and revoke a key; the raw key is alone on the last line and works', async () => {
     const db = await openDatabase(database.url);
     const keys = await useApiKeys(db, { users: accountsDirectory });
     const works = async (raw: string) => (await verifyApiKey(db, raw)) !== null;
     const scopes = ['--scope', 'orders:read', '--scope', 'orders:write'];
-    const created = await run('kit', 'apikey', 'create', '--user', 'ada', '--name', 'CI', ...scopes, '--days', '30', '--rate', '1000/hour');
+    const created = await run('apikey', 'create', '--user', 'ada', '--name', 'CI', ...scopes, '--days', '30', '--rate', '1000/hour');
     expect([created.code, created.stderr]).toEqual([0, '']);
     const raw = lastLine(created);
     expect(raw).toMatch(/^kit_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
@@ -61,43 +50,30 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(verified?.apiKey.expires_at?.getTime()).toBeGreaterThan(Date.now() + 29 * 86_400_000);
     const { prefix = '' } = verified?.apiKey ?? {};
 
-    const listed = await run('kit_apikey', 'list', '--user', 'ada@example.com', '--state', 'active');
+    const listed = await program.spawn(['list', '--user', 'ada@example.com', '--state', 'active'], { bin: 'kit_apikey' });
     expect([listed.code, listed.stdout.split('\n').length]).toEqual([0, 2]);
     expect(listed.stdout).toMatch(new RegExp(`^${prefix}  active  orders:read,orders:write  1000/hour`));
 
-    const rotated = await run(
-      'kit_apikey',
-      'rotate',
-      '--prefix',
-      prefix,
-      '--grace',
-      '3600',
-      '--days',
-      '7',
-      '--rate',
-      'none',
-      '--scope',
-      'a:b',
-    );
+    const rotated = await run('apikey', 'rotate', '--prefix', prefix, '--grace', '3600', '--days', '7', '--rate', 'none', '--scope', 'a:b');
     expect(rotated.code).toBe(0);
     expect([await works(raw), await works(lastLine(rotated))]).toEqual([true, true]);
     expect((await verifyApiKey(db, lastLine(rotated)))?.apiKey).toMatchObject({ scopes: ['a:b'], rate_limit: null });
-    const json = await run('kit', '--json', 'apikey', 'rotate', '--prefix', prefix);
+    const json = await run('--json', 'apikey', 'rotate', '--prefix', prefix);
     const record = JSON.parse(json.stdout) as { key: string; prefix: string; state: string };
     expect(record).toMatchObject({ prefix, state: 'active', scopes: ['a:b'] });
     expect([await works(lastLine(rotated)), await works(record.key)]).toEqual([false, true]);
 
     await db.query('update api_keys set expires_at = $1 where prefix = $2', [new Date('2020-01-01T00:00:00.000Z'), prefix]);
-    const late = await run('kit', '--json', 'apikey', 'rotate', '--prefix', prefix);
+    const late = await run('--json', 'apikey', 'rotate', '--prefix', prefix);
     expect(JSON.parse(late.stdout)).toMatchObject({ prefix, state: 'expired' });
-    const later = await run('kit_apikey', 'rotate', '--prefix', prefix);
+    const later = await run('apikey', 'rotate', '--prefix', prefix);
     expect(later.stdout).toContain('rotated, but expired since 2020-01-01T00:00:00.000Z');
 
-    const revoked = await run('kit_apikey', 'revoke', '--prefix', prefix, '--reason', 'leaked');
+    const revoked = await run('apikey', 'revoke', '--prefix', prefix, '--reason', 'leaked');
     expect([revoked.code, revoked.stdout]).toEqual([0, `Key ${prefix} revoked.\n`]);
     expect(await works(record.key)).toBe(false);
-    expect((await run('kit_apikey', 'list', '--state', 'revoked')).stdout).toContain('revoked (leaked)');
-    const refused = await run('kit_apikey', 'rotate', '--prefix', prefix);
+    expect((await run('apikey', 'list', '--state', 'revoked')).stdout).toContain('revoked (leaked)');
+    const refused = await run('apikey', 'rotate', '--prefix', prefix);
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('The API key is revoked.')]);
     const entries = await auditLog(db);
     expect(
@@ -112,20 +88,20 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
   }, 600_000);
 
   test('audit verify and prune', async () => {
-    const verified = await run('kit', 'audit', 'verify');
+    const verified = await run('audit', 'verify');
     expect(verified.code).toBe(0);
     const anchor = /\d+:[0-9a-f]{64}/.exec(verified.stdout)?.[0] ?? '';
-    expect((await run('kit', 'audit', 'verify', '--anchor', anchor)).code).toBe(0);
-    expect((await run('kit', 'audit', 'prune', '--days', '30')).stdout).toMatch(/^0 entries/);
-    expect((await run('kit', 'audit', 'prune', '--days', 'x')).code).toBe(1);
+    expect((await run('audit', 'verify', '--anchor', anchor)).code).toBe(0);
+    expect((await run('audit', 'prune', '--days', '30')).stdout).toMatch(/^0 entries/);
+    expect((await run('audit', 'prune', '--days', 'x')).code).toBe(1);
     await database.db.query("update audit_entries set action = 'forged' where seq = 1");
-    const broken = await run('kit', 'audit', 'verify');
+    const broken = await run('audit', 'verify');
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('The content of entry 1 was changed.')]);
     await database.db.query('update audit_entries set at = $1 where seq = 1', [new Date('2020-01-01T00:00:00.000Z')]);
-    const refused = await run('kit', 'audit', 'prune', '--days', '30');
+    const refused = await run('audit', 'prune', '--days', '30');
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, '', expect.stringContaining('The content of entry 1 was changed.')]);
-    expect((await run('kit', 'audit', 'prune', '--days', '30', '--force')).stdout).toMatch(/^1 entries/);
-    expect((await run('kit', 'audit', 'verify')).code).toBe(0);
+    expect((await run('audit', 'prune', '--days', '30', '--force')).stdout).toMatch(/^1 entries/);
+    expect((await run('audit', 'verify')).code).toBe(0);
   }, 600_000);
 
   // Wrong words are found before the database matters: once is enough.
@@ -139,7 +115,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     [['revoke', '--prefix', 'nosuchprefix'], /no key with this prefix/],
     [['list', '--state', 'lost'], /no state "lost"/],
   ])('%j says what is wrong and exits 1', async (args, message) => {
-    const { code, stdout, stderr } = await run('kit_apikey', ...args);
+    const { code, stdout, stderr } = await run('apikey', ...args);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(message);
   });

@@ -1,33 +1,23 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KitProgram, sourceOf } from '../../../test/cli/kit-program.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 
-const packageRoot = join(import.meta.dirname, '../../..');
-const sourceOf = (path: string) => JSON.stringify(pathToFileURL(join(packageRoot, 'src', path)).href);
 const ID = '01890000-0000-7000-8000-00000000000a';
 const OWNER = '01890000-0000-7000-8000-00000000000b';
 
 describeDatabases('kit grants and kit group', (database) => {
   let folder = '';
+  let program: KitProgram;
   async function run(...args: string[]) {
-    const child = spawn(process.execPath, ['--conditions=source', join(packageRoot, 'bin/kit.js'), ...args], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '' },
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    child.stdin.end();
-    const [code] = (await once(child, 'close')) as [number | null];
+    const { code, stdout, stderr } = await program.run(args);
     return { code, stdout: stdout.trimEnd(), stderr };
   }
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kit-grants-'));
+    program = new KitProgram(folder);
     await writeFile(
       join(folder, 'kit.config.ts'),
       `import { createApp } from ${sourceOf('index.ts')};
@@ -43,7 +33,10 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await run('migrate')).toMatchObject({ code: 0 });
     await database.db.query('insert into notes (id, owner_id) values ($1, $2)', [ID, OWNER]);
   }, 120_000);
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await program.close();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   test('grant, list, explain, revoke and prune, for users and groups by name', { timeout: 300_000 }, async () => {
     const note = `notes/${ID}`;

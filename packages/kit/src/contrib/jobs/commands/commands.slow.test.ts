@@ -1,37 +1,24 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { KitProgram, sourceOf } from '../../../../test/cli/kit-program.ts';
 import { describeDatabases } from '../../../testing/databases.ts';
 import { job } from '../job.ts';
 import { unbindJobs, useJobs } from '../jobs.ts';
 import { startJob } from '../start-job.ts';
 import { findJob } from '../store.ts';
 
-const packageRoot = join(import.meta.dirname, '../../../..');
-const sourceOf = (path: string) => JSON.stringify(pathToFileURL(join(packageRoot, 'src', path)).href);
 const input = z.object({ kind: z.string() });
 const work = job('work', { input, retry: { attempts: 1 }, run: () => undefined });
 
 describeDatabases('kit jobs', (database) => {
   let folder = '';
-  let bin = 'kit';
-  const start = (args: readonly string[]): ChildProcessWithoutNullStreams =>
-    spawn(process.execPath, ['--conditions=source', join(packageRoot, `bin/${bin}.js`), ...args], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '' },
-    });
+  let program: KitProgram;
   async function run(...args: string[]) {
-    const child = start(args);
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    child.stdin.end();
-    const [code] = (await once(child, 'close')) as [number | null];
+    const { code, stdout, stderr } = await program.run(['jobs', ...args]);
     return { code, stdout: stdout.trimEnd(), stderr };
   }
   const started = async (kind: string): Promise<string> => (await database.db.transaction((tx) => startJob(tx, work, { kind }))).id;
@@ -39,6 +26,7 @@ describeDatabases('kit jobs', (database) => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kit-jobs-'));
+    program = new KitProgram(folder);
     await writeFile(
       join(folder, 'kit.config.ts'),
       `import { createApp } from ${sourceOf('index.ts')};
@@ -57,12 +45,12 @@ const deaf = job('deaf', { input, queue: 'deaf', concurrency: 1, timeoutMs: 50, 
 export default createApp({ database: ${JSON.stringify(database.url)}, modules: [jobs({ jobs: [work, deaf], stopTimeoutMs: 200 })], mount: {} });
 `,
     );
-    expect(await run('migrate')).toMatchObject({ code: 0 });
-    bin = 'kit_jobs';
+    expect(await program.run(['migrate'])).toMatchObject({ code: 0 });
     useJobs(database.db, { jobs: [work] });
   });
   afterAll(async () => {
     unbindJobs(database.db);
+    await program.close();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -84,7 +72,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
 
   test('work runs until SIGTERM, then gives back what is under way', async () => {
     const id = await started('hangs');
-    const child = start(['work']);
+    const child = program.start(['work'], { bin: 'kit_jobs' });
     await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
@@ -95,7 +83,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
   test('work ends with an error when handlers that ignore their signal have every slot', async () => {
     const id = await started('good');
     await database.db.query(`update jobs set name = 'deaf', queue = 'deaf' where id = $1`, [id]);
-    const { code, stderr } = await run('work', '--queue', 'deaf');
+    const { code, stderr } = await program.spawn(['jobs', 'work', '--queue', 'deaf']);
     expect(code).not.toBe(0);
     expect(stderr).toContain('All 1 slots of the queue "deaf"');
     expect(await findJob(database.db, id)).toMatchObject({ status: 'failed', error_code: 'timed_out' });
