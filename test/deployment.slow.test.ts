@@ -71,7 +71,7 @@ test('what compose.yaml describes runs here: migrate, serve, deliver, answer the
     const [program = '', ...args] = argv.map(here);
     const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, here(value)]));
     const child = spawn(process.execPath, [PROGRAMS[program] ?? '', ...args], {
-      env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...env },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], NODE_ENV: 'production', ...env },
       cwd: folder,
     });
     let output = '';

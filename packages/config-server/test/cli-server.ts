@@ -54,7 +54,7 @@ export async function startCli(serverToml: string, options: CliOptions = {}): Pr
 
 function launch(args: readonly string[], options: CliOptions) {
   const child = spawn(process.execPath, ['--conditions=source', ...(options.nodeArgs ?? []), bin, ...args], {
-    env: { PATH: process.env['PATH'], ...options.env },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -10,6 +10,8 @@ import { ask, eventually, FILES, SERVER_TOML, TOKEN, writeFiles } from '../../te
 import { createCertificate } from '../../test/certificates.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 
+/** All that a program gets from this process; compiled code is kept between the starts. */
+const BARE = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
 const PROGRAM = fileURLToPath(new URL('../../bin/config-server.js', import.meta.url));
 
 interface Program {
@@ -19,7 +21,7 @@ interface Program {
 }
 
 function run(parameters: readonly string[], environment: Record<string, string> = {}): Program {
-  const child = spawn(process.execPath, [PROGRAM, ...parameters], { env: { PATH: process.env['PATH'], ...environment } });
+  const child = spawn(process.execPath, [PROGRAM, ...parameters], { env: { ...BARE, ...environment } });
   const output = { out: '', err: '' };
   child.stdout.on('data', (chunk: Buffer) => (output.out += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output.err += chunk.toString()));
@@ -184,7 +186,7 @@ test.each(['pipe', 'file'] as const)('after SIGKILL the line of every answered r
     const path = join(folder, 'audit.log');
     const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], {
       stdio: ['ignore', 'pipe', kind === 'file' ? openSync(path, 'a') : 'pipe'],
-      env: { PATH: process.env['PATH'] },
+      env: BARE,
     });
     onTestFinished(() => void child.kill('SIGKILL'));
     let out = '';
@@ -207,7 +209,7 @@ test('a standard error that is not read blocks no request', async () => {
   const folder = await prepare();
   const child = spawn(process.execPath, [PROGRAM, join(folder, 'server.toml')], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: BARE,
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   child.stderr.pause();
