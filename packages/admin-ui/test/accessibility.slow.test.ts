@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AdminBrowser, go, soon } from './admin-browser.ts';
+import { AdminBrowser, go, settled, soon } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
@@ -67,7 +67,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const inside = await admin.page({ colorScheme });
       for (const [name, open] of screens) {
         await open(inside);
-        await inside.waitForLoadState('networkidle');
+        await settled(inside);
         found[name] = await findings(inside);
       }
       await inside.context().close();
@@ -82,7 +82,7 @@ test('a phone shows every screen without moving the page sideways', async () => 
   const page = await admin.page({ viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true });
   for (const [name, open] of screens.slice(0, -1)) {
     await open(page);
-    await page.waitForLoadState('networkidle');
+    await settled(page);
     const beyond = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
     expect({ name, beyond }).toEqual({ name, beyond: 0 });
   }

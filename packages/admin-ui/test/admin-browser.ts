@@ -1,9 +1,12 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from '../../../test/provision/chromium.ts';
 import { PASSWORD, STAFF, type Shop } from './shop/shop.ts';
 
 const STEP_MS = 8000;
+
+/** What each page has asked for and not got yet. */
+const requests = new WeakMap<Page, ReadonlySet<Request>>();
 
 export type StoredSession = Exclude<BrowserContextOptions['storageState'], string | undefined>;
 
@@ -81,7 +84,12 @@ export class AdminBrowser {
       const isAnswer = /^Failed to load resource: the server responded with a status of 4\d\d|net::ERR_/.test(message.text());
       if (['error', 'warning'].includes(message.type()) && !isAnswer) this.complaints.push(`${message.type()}: ${message.text()}`);
     });
+    const open = new Set<Request>();
+    requests.set(page, open);
+    page.on('requestfinished', (request) => void open.delete(request));
+    page.on('requestfailed', (request) => void open.delete(request));
     page.on('request', (request) => {
+      open.add(request);
       const url = request.url();
       const allowed = [this.shop.address, ...this.shop.asked, 'data:', 'blob:'];
       if (!allowed.some((address) => url.startsWith(address))) this.complaints.push(`asked ${url}`);
@@ -106,6 +114,14 @@ export async function logIn(page: Page, login = STAFF, password = PASSWORD): Pro
 export async function go(page: Page, shop: Shop, hash: string): Promise<void> {
   await page.goto(`${shop.address}${hash}`);
   await page.getByRole('heading', { level: 1 }).waitFor();
+}
+
+/** No answer is awaited, and what came is drawn: nothing is asked during three frames. Playwright's `networkidle` is half a second of silence. */
+export async function settled(page: Page): Promise<void> {
+  for (let quiet = 0; quiet < 3;) {
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))');
+    quiet = requests.get(page)?.size === 0 ? quiet + 1 : 0;
+  }
 }
 
 /** The rows of the list on the page, by their title. */

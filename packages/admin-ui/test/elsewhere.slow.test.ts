@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApiKey } from '../../kit/src/contrib/apikeys/index.ts';
 import { createPostgresDatabase, type DatabasePlace } from '../../kit/src/testing/test-database.ts';
-import { AdminBrowser, go, logIn, row } from './admin-browser.ts';
+import { AdminBrowser, go, logIn, row, settled } from './admin-browser.ts';
 import { NOW } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
 
@@ -48,7 +48,7 @@ test('on PostgreSQL and below another prefix, an operator looks, revokes and rea
   await page.locator('tbody').getByRole('link', { name: 'olivia', exact: true }).waitFor();
   for (const name of ['', 'users', 'endpoints', 'deliveries', 'events', 'products']) {
     await go(page, shop, `#/${name}`);
-    await page.waitForLoadState('networkidle');
+    await settled(page);
     expect(await page.getByRole('alert').filter({ hasText: 'did not work' }).count()).toBe(0);
   }
   await page.context().close();

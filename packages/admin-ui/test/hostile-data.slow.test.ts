@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AdminSession } from '../../kit/src/admin/wire.ts';
 import { wordsFor } from '../src/values/format.ts';
-import { AdminBrowser, go } from './admin-browser.ts';
+import { AdminBrowser, go, settled } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop } from './shop/shop.ts';
 import { groups } from '../../kit/src/contrib/accounts/index.ts';
@@ -82,7 +82,7 @@ async function expectHarmless(where: string): Promise<void> {
 }
 
 async function settle(): Promise<void> {
-  await page.waitForLoadState('networkidle');
+  await settled(page);
   // Not by a script that asks again and again: the page's own policy forbids to evaluate one.
   await page.locator('main h1').first().waitFor({ state: 'attached' });
 }

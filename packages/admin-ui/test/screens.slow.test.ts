@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
-import { AdminBrowser, go, pick, row, soon } from './admin-browser.ts';
+import { AdminBrowser, go, pick, row, settled, soon } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
 import { sealEntries } from '../../kit/src/contrib/audit/index.ts';
@@ -346,7 +346,7 @@ async function readSecret(): Promise<string> {
 /** Nowhere in the page, in its storage, in its address or in any answer that comes after it was shown. */
 async function expectForgotten(secret: string): Promise<void> {
   const record = new URL(page.url()).hash;
-  await page.waitForLoadState('networkidle');
+  await settled(page);
   expect(await page.content()).not.toContain(secret);
   expect(await page.evaluate('[...document.querySelectorAll("input, textarea")].map((field) => field.value).join(" ")')).not.toContain(
     secret,
@@ -357,7 +357,7 @@ async function expectForgotten(secret: string): Promise<void> {
   for (const view of ['#/endpoints', record, `${record}/edit`, '#/audit-log', '#/']) {
     await at(view);
     // A view that is left before its answers are there has none to look at.
-    await page.waitForLoadState('networkidle');
+    await settled(page);
   }
   await soon(async () => admin.answers.length).toBeGreaterThan(3);
   expect(admin.answers.filter(({ body }) => body.includes(secret)).map(({ url }) => url)).toEqual([]);
