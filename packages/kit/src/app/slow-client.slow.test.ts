@@ -28,7 +28,8 @@ afterAll(() => app.close());
 
 const HEAD = 'POST /v1/notes HTTP/1.1\r\nhost: localhost\r\n';
 
-test.each([
+// Each waits for the server's next look, up to 5 s away.
+test.concurrent.each([
   ['headers', `${HEAD}x-half`],
   ['a body', `${HEAD}content-type: application/json\r\ncontent-length: 100\r\n\r\n{"text":`],
 ])('a client that does not finish sending %s is answered 408 and let go', async (_what, start) => {
