@@ -1,7 +1,8 @@
 // Packs each package as npm would publish it, installs the tarball into an empty project elsewhere and imports every
 // entry point on each Node version we promise, taken from npm. Catches what a workspace hides: a missing file, an
 // undeclared dependency, an export that points nowhere, syntax an older Node does not know.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,42 +25,52 @@ interface Manifest {
   readonly bin?: Record<string, string>;
 }
 
-function run(command: string, args: readonly string[], cwd: string): string {
-  const result = spawnSync(command, args, {
-    cwd,
-    encoding: 'utf8',
-    env: { ...process.env, NODE_OPTIONS: '', npm_config_loglevel: 'error' },
-  });
-  if (result.status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${result.stdout}\n${result.stderr}`);
-  return result.stdout;
+async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+  const env = { ...process.env, NODE_OPTIONS: '', npm_config_loglevel: 'error' };
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}\n${stderr}`);
+  return stdout;
 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'kit-packages-'));
-const binaries = new Map<string, string>();
+const binaries = new Map<string, Promise<string>>();
 
 /** A Node of this version from npm, installed once per run. */
-function nodeBinary(version: string): string {
+function nodeBinary(version: string): Promise<string> {
   const known = binaries.get(version);
   if (known !== undefined) return known;
-  const folder = join(scratch, `node-${version}`);
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'package.json'), '{"private":true}');
-  run('npm', ['install', '--no-save', `node-${platform}@${version}`], folder);
-  const binary = join(folder, 'node_modules', `node-${platform}`, 'bin', 'node');
-  if (!existsSync(binary)) throw new Error(`no Node ${version} for ${platform} on npm`);
+  const binary = installNode(version);
   binaries.set(version, binary);
   return binary;
 }
 
+async function installNode(version: string): Promise<string> {
+  // The one that the workspace runs on is there already.
+  if (version === process.versions.node) return process.execPath;
+  const folder = join(scratch, `node-${version}`);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"private":true}');
+  await run('npm', ['install', '--no-save', `node-${platform}@${version}`], folder);
+  const binary = join(folder, 'node_modules', `node-${platform}`, 'bin', 'node');
+  if (!existsSync(binary)) throw new Error(`no Node ${version} for ${platform} on npm`);
+  return binary;
+}
+
 /** An empty project with the packed package installed in it, as a user would have it. */
-function install(folder: string, manifest: Manifest): string {
-  const packed = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch], join(root, folder))) as {
+async function install(folder: string, manifest: Manifest): Promise<string> {
+  const packed = JSON.parse(
+    await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch], join(root, folder)),
+  ) as {
     filename: string;
   }[];
   const project = join(scratch, manifest.name.replaceAll(/\W/g, '-'));
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
-  run('npm', ['install', '--ignore-scripts', join(scratch, packed[0]?.filename ?? '')], project);
+  await run('npm', ['install', '--ignore-scripts', join(scratch, packed[0]?.filename ?? '')], project);
   return project;
 }
 
@@ -69,16 +80,16 @@ async function checkPostgresOnly(): Promise<void> {
   copyFileSync(join(root, 'scripts/postgres-only.mjs'), join(project, 'postgres-only.mjs'));
   const server = await startPostgresServer();
   try {
-    run(nodeBinary(POSTGRES_ONLY), ['--throw-deprecation', 'postgres-only.mjs', server.url], project);
+    await run(await nodeBinary(POSTGRES_ONLY), ['--throw-deprecation', 'postgres-only.mjs', server.url], project);
   } finally {
     await server.stop();
   }
   console.log(`kit: an application on PostgreSQL runs on Node ${POSTGRES_ONLY}`);
 }
 
-function check(folder: string, nodes: readonly string[]): void {
+async function check(folder: string, nodes: readonly string[]): Promise<void> {
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest;
-  const project = install(folder, manifest);
+  const project = await install(folder, manifest);
   const entries = Object.keys(manifest.exports)
     .filter((subpath) => subpath !== './package.json')
     .map((subpath) => manifest.name + subpath.slice(1));
@@ -86,18 +97,21 @@ function check(folder: string, nodes: readonly string[]): void {
     join(project, 'import.mjs'),
     `for (const name of ${JSON.stringify(entries)}) if (Object.keys(await import(name)).length === 0) throw new Error(name + ' exports nothing');`,
   );
-  for (const version of nodes) {
-    run(nodeBinary(version), ['--throw-deprecation', 'import.mjs'], project);
-    for (const file of new Set(Object.values(manifest.bin ?? {}))) {
-      run(nodeBinary(version), [join(project, 'node_modules', manifest.name, file), '--help'], project);
-    }
+  const startOn = async (version: string): Promise<void> => {
+    const node = await nodeBinary(version);
+    await run(node, ['--throw-deprecation', 'import.mjs'], project);
+    for (const file of new Set(Object.values(manifest.bin ?? {})))
+      await run(node, [join(project, 'node_modules', manifest.name, file), '--help'], project);
     console.log(`${manifest.name}: ${entries.length} entry points import and the programs start on Node ${version}`);
-  }
+  };
+  await Promise.all(nodes.map(startOn));
 }
 
 try {
-  run(process.execPath, [join(root, 'scripts/build.ts')], root);
-  for (const { folder, nodes } of candidates) check(folder, nodes);
+  // Downloads take no processor time: they run while the packages are built.
+  const nodes = Promise.all(candidates.flatMap(({ nodes: versions }) => versions).map(nodeBinary));
+  await Promise.all([nodes, run(process.execPath, [join(root, 'scripts/build.ts')], root)]);
+  for (const candidate of candidates) await check(candidate.folder, candidate.nodes);
   await checkPostgresOnly();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
