@@ -6,6 +6,8 @@ import { forgetCpuOf, watchCpuOf } from './turns.ts';
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
+  /** Every port, when the process has several applications to be compared. */
+  readonly ports: readonly number[];
   /** CPU time the process has used so far, in microseconds. */
   cpuMicros(): Promise<number>;
   /** Heap in use after a forced collection, in bytes. */
@@ -14,7 +16,7 @@ export interface ServerProcess {
 }
 
 type Question = 'cpu' | 'heap';
-type Answer = { port: number } | { question: Question; value: number };
+type Answer = { ports: readonly number[] } | { question: Question; value: number };
 
 export interface ServerOptions {
   readonly args?: readonly string[];
@@ -35,10 +37,10 @@ export async function startServer(
   const run = ['--conditions=source', '--expose-gc', fileURLToPath(script), ...args];
   const node = isUnderTest ? pinned(SERVER_CORE, process.execPath, run) : { command: process.execPath, args: run };
   const child = spawn(node.command, node.args, { stdio: ['ignore', 'ignore', stderr, 'ipc'] });
-  const port = await new Promise<number>((done, failed) => {
+  const ports = await new Promise<readonly number[]>((done, failed) => {
     child.once('exit', (code) => failed(new Error(`${fileURLToPath(script)} exited with ${code} before it listened`)));
     child.once('error', failed);
-    child.on('message', (answer: Answer) => 'port' in answer && done(answer.port));
+    child.on('message', (answer: Answer) => 'ports' in answer && done(answer.ports));
   });
   if (isUnderTest && child.pid !== undefined) watchCpuOf(child.pid);
   const ask = (question: Question): Promise<number> =>
@@ -51,8 +53,11 @@ export async function startServer(
       child.on('message', listener);
       child.send(question);
     });
+  const [port] = ports;
+  if (port === undefined) throw new Error(`${fileURLToPath(script)} does not say where it listens`);
   return {
     port,
+    ports,
     cpuMicros: () => ask('cpu'),
     heapBytes: () => ask('heap'),
     async stop() {
@@ -67,7 +72,7 @@ export async function startServer(
 }
 
 /** Called by a server script when it accepts connections; answers the harness's questions from then on. */
-export function serving(port: number): void {
+export function serving(...ports: readonly number[]): void {
   process.on('message', (question: Question) => {
     if (question === 'cpu') {
       const { user, system } = process.cpuUsage();
@@ -79,5 +84,5 @@ export function serving(port: number): void {
   });
   process.on('SIGTERM', () => process.exit(0));
   process.on('disconnect', () => process.exit(0));
-  process.send?.({ port } satisfies Answer);
+  process.send?.({ ports } satisfies Answer);
 }

@@ -1,4 +1,5 @@
-// The same orders, watched: node http-kit-observed.ts metrics | <share of requests that are recorded> | sdk:<share that the SDK's sampler records>
+// The orders twice in one process, plain and watched, each on a port of its own:
+// node http-kit-observed.ts plain | metrics | <share of requests that are recorded> | sdk:<share that the SDK's sampler records>
 import type { AddressInfo } from 'node:net';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -23,13 +24,18 @@ function recordSpans(share: number): void {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 }
 
-function observer(): Module {
-  if (mode === 'metrics') return metrics({ port: 0 });
+function observers(): readonly Module[] {
+  if (mode === 'plain') return [];
+  if (mode === 'metrics') return [metrics({ port: 0 })];
   const bySdk = /^sdk:(.+)$/.exec(mode)?.[1];
   recordSpans(bySdk === undefined ? 1 : Number(bySdk));
-  return tracing(bySdk === undefined ? { share: Number(mode) } : {});
+  return [tracing(bySdk === undefined ? { share: Number(mode) } : {})];
 }
 
-const app = ordersApp([observer()]);
-await app.listen({ port: 0 });
-serving((app.fastify.server.address() as AddressInfo).port);
+async function listen(modules: readonly Module[]): Promise<number> {
+  const app = ordersApp(modules);
+  await app.listen({ port: 0 });
+  return (app.fastify.server.address() as AddressInfo).port;
+}
+
+serving(await listen([]), await listen(observers()));
