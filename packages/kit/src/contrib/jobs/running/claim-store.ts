@@ -93,20 +93,18 @@ export interface RoundRobin {
   lastOwner: string;
 }
 
-/** Claims ready jobs of one queue: the highest priority first, its owners in turn, the longest due of each. */
-export async function claimReady(db: Db, limits: ClaimLimits, round: RoundRobin): Promise<Claim[]> {
-  const claims: Claim[] = [];
-  let below = ABOVE_ALL;
-  const max = fewSizes(limits.max);
-  while (claims.length < max) {
-    const left = { ...limits, max: max - claims.length };
-    const found = await (db.dialect === 'postgres' ? claimLevelPostgres(db, left, round, below) : claimLevelSqlite(db, left, round, below));
-    if (found.level === null) break;
-    claims.push(...found.claims);
+/**
+ * Claims ready jobs of one queue: the highest priority first, its owners in turn, the longest due of each. Of one priority at a time, though there
+ * may be room for more: what is claimed runs while the worker asks again, and need not wait for a second statement.
+ */
+export async function claimReady(db: Db, limits: ClaimLimits, round: RoundRobin): Promise<readonly Claim[]> {
+  const asked = { ...limits, max: fewSizes(limits.max) };
+  for (let below = ABOVE_ALL; ;) {
+    const found = await (db.dialect === 'postgres' ? claimLevelPostgres : claimLevelSqlite)(db, asked, round, below);
+    if (found.level === null || found.claims.length > 0) return found.claims;
     // Nothing of a level that has ready jobs: others are claiming them right now.
-    if (found.claims.length === 0) below = found.level;
+    below = found.level;
   }
-  return claims;
 }
 
 interface ClaimedLevel {
@@ -124,7 +122,7 @@ async function claimLevelPostgres(db: Db, limits: ClaimLimits, round: RoundRobin
   const { queue, now, worker, leaseMs, max } = limits;
   const parameters = [queue, now, worker, round.lastOwner, below, leaseMs];
   const [row] = await db.query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_owner: string | null }>(
-    claimReadyPostgres(fewSizes(max)),
+    claimReadyPostgres(max),
     parameters,
   );
   if (row?.last_owner !== null && row?.last_owner !== undefined) round.lastOwner = row.last_owner;
