@@ -5,5 +5,5 @@ const UUID = new RegExp(UUID_PATTERN);
 
 /** Of any version, in either case. PostgreSQL fails a statement, and the transaction around it, that compares a uuid with any other text. */
 export function isUuid(text: string): boolean {
-  return UUID.test(text);
+  return text.length === 36 && UUID.test(text);
 }

@@ -1,4 +1,5 @@
 import type { Dialect } from '../../db/dialect.ts';
+import type { Model } from '../../db/model.ts';
 import { quoteName, quoteText } from '../../db/names.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { KnownAsker } from './asker.ts';
@@ -23,6 +24,19 @@ export class Values {
   }
 }
 
+/** An id, which users and tenants have as text, as a column stores it; undefined when the column cannot hold it. */
+export function identityEncoder(model: Model, name: string): (id: string) => unknown {
+  const { definition, encode } = statementsOf(model).column(name);
+  const { kind } = definition;
+  return (id) => {
+    try {
+      return encode(kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id);
+    } catch {
+      return undefined;
+    }
+  };
+}
+
 /** More groups travel as one list. */
 const SINGLE_GROUPS_MAX = 16;
 
@@ -32,7 +46,8 @@ export class GrantSql {
   readonly asker: KnownAsker;
   readonly values: Values;
   #now: string | undefined;
-  readonly #subjects = new Map<ObjectActions, string>();
+  /** By the wide subjects that a declaration allows: those of a parent are most often the same. */
+  readonly #subjects = new Map<string, string>();
   #tenant: string | undefined;
   #rowTenant: string | undefined;
 
@@ -53,8 +68,9 @@ export class GrantSql {
   }
 
   subject(declaration: ObjectActions): string {
-    let text = this.#subjects.get(declaration);
-    if (text === undefined) this.#subjects.set(declaration, (text = this.#subjectIn(declaration)));
+    const wide = [...declaration.subjects].sort().join();
+    let text = this.#subjects.get(wide);
+    if (text === undefined) this.#subjects.set(wide, (text = this.#subjectIn(declaration)));
     return text;
   }
 
@@ -69,7 +85,12 @@ export class GrantSql {
 
   #subjectIn(declaration: ObjectActions): string {
     const { dialect, asker, values } = this;
-    const of = (each: KnownAsker) => subjectsOf(declaration, each);
+    // Every place of the list asks for the same asker, one after the other.
+    let known: { readonly asker: KnownAsker; readonly subjects: readonly string[] } | undefined;
+    const of = (each: KnownAsker): readonly string[] => {
+      if (known?.asker !== each) known = { asker: each, subjects: subjectsOf(declaration, each) };
+      return known.subjects;
+    };
     const places = GrantSql.placesOf(dialect, asker);
     if (places === -1) return this.among('g.subject', of);
     const count = Math.max(1, of(asker).length - asker.groups.length + places);
@@ -149,17 +170,10 @@ export class GrantSql {
 
   /** An id that the column cannot hold has no rows. */
   #isIdentity({ model }: ObjectActions, name: string, alias: string, idOf: (asker: KnownAsker) => string): string | undefined {
-    const column = statementsOf(model).column(name);
-    const { kind } = column.definition;
-    const make: MakeValue = (asker) => {
-      const id = idOf(asker);
-      return column.encode(kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id);
-    };
-    try {
-      return `${alias}.${quoteName(name)} = ${this.values.add(make(this.asker), make)}`;
-    } catch {
-      return undefined;
-    }
+    const encode = identityEncoder(model, name);
+    const make: MakeValue = (asker) => encode(idOf(asker));
+    const value = make(this.asker);
+    return value === undefined ? undefined : `${alias}.${quoteName(name)} = ${this.values.add(value, make)}`;
   }
 
   isUndeleted(declaration: ObjectActions, alias: string): string {

@@ -9,7 +9,7 @@ import type { Where } from '../../db/where/where.ts';
 import type { KnownAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
 import { declarationOf, grantsState } from './grants-state.ts';
-import { GrantSql, type Values } from './grant-sql.ts';
+import { GrantSql, identityEncoder, type Values } from './grant-sql.ts';
 import { levelsOf } from './object-chain.ts';
 import type { ObjectActions } from './object-actions.ts';
 
@@ -30,8 +30,8 @@ interface WrittenPlan {
   readonly values: Values;
 }
 
-/** Texts by declaration: what of an asker changes them is in the key, everything else is a value. */
-const plans = new WeakMap<ObjectActions, Map<string, WrittenPlan>>();
+/** Texts by declaration and action: what of an asker changes them is in the number, everything else is a value. */
+const plans = new WeakMap<ObjectActions, Map<string, Map<number, WrittenPlan>>>();
 
 export function existsPlan(
   dialect: Dialect,
@@ -64,25 +64,39 @@ function planFor(
   asker: KnownAsker,
   action: string,
 ): { readonly text: string; readonly values: unknown[] } | undefined {
-  let known = plans.get(declaration);
-  if (known === undefined) plans.set(declaration, (known = new Map()));
   // An owner's column that cannot hold this user's id makes a text of its own.
   if (!isUsual(declaration, asker)) {
     const plan = writePlan(kind, new GrantSql(dialect, asker), declaration, action);
     return plan === undefined ? undefined : { text: plan.text, values: plan.values.list };
   }
-  const key = `${kind} ${dialect} ${action} ${asker.user === null} ${tenantKind(asker)} ${GrantSql.placesOf(dialect, asker)}`;
-  let plan = known.get(key);
+  let byAction = plans.get(declaration);
+  if (byAction === undefined) plans.set(declaration, (byAction = new Map()));
+  let known = byAction.get(action);
+  if (known === undefined) {
+    if (!isDeclared(declaration, action)) return undefined;
+    byAction.set(action, (known = new Map()));
+  }
+  const shape = shapeOf(kind, dialect, asker);
+  let plan = known.get(shape);
   if (plan === undefined) {
     plan = writePlan(kind, new GrantSql(dialect, asker), declaration, action);
     if (plan === undefined) return undefined;
-    known.set(key, plan);
+    known.set(shape, plan);
   }
   return { text: plan.text, values: plan.values.for(asker) };
 }
 
-function tenantKind({ tenant }: KnownAsker): string {
-  return tenant === undefined ? 'any' : tenant === null ? 'none' : 'one';
+/** Actions that the object or a parent has: names of others, which a caller may make up, are not kept. */
+function isDeclared(declaration: ObjectActions, action: string): boolean {
+  return levelsOf(declaration, declaration.depth).some(({ actions }) => actions.has(action));
+}
+
+/** A number rather than a text: this runs for every object that is checked. */
+function shapeOf(kind: PlanKind, dialect: Dialect, asker: KnownAsker): number {
+  const { user, tenant } = asker;
+  const tenants = tenant === undefined ? 0 : tenant === null ? 1 : 2;
+  const flags = (kind === 'exists' ? 1 : 0) + (dialect === 'postgres' ? 2 : 0) + (user === null ? 4 : 0) + 8 * tenants;
+  return flags + 32 * (GrantSql.placesOf(dialect, asker) + 1);
 }
 
 function writePlan(kind: PlanKind, sql: GrantSql, declaration: ObjectActions, action: string): WrittenPlan | undefined {
@@ -107,11 +121,21 @@ function selectSql(from: readonly string[], where: readonly string[]): string {
   return `select 1 from ${from.join(', ')} where ${where.join(' and ')}`;
 }
 
+/** The columns of owners, of the object and its parents: read once, asked by every decision. */
+const ownerColumns = new WeakMap<ObjectActions, readonly ((user: User) => boolean)[]>();
+
 /** Whether the owners' columns of the object and its parents can hold the id of the asker. */
-function isUsual(declaration: ObjectActions, asker: KnownAsker): boolean {
-  if (asker.user === null) return true;
-  const owned = levelsOf(declaration, declaration.depth).filter(({ owner }) => owner !== undefined);
-  return owned.every((each) => new GrantSql('sqlite', asker).isOwned(each, 't') !== undefined);
+function isUsual(declaration: ObjectActions, { user }: KnownAsker): boolean {
+  if (user === null) return true;
+  let columns = ownerColumns.get(declaration);
+  if (columns === undefined) ownerColumns.set(declaration, (columns = levelsOf(declaration, declaration.depth).flatMap(ownerColumn)));
+  return user.is_active ? columns.every((holds) => holds(user)) : columns.length === 0;
+}
+
+function ownerColumn({ model, owner }: ObjectActions): ((user: User) => boolean)[] {
+  if (owner === undefined) return [];
+  const encode = identityEncoder(model, owner);
+  return [({ id }) => encode(id) !== undefined];
 }
 
 /** A SELECT that finds a grant: on the object, or on one of its parents. */

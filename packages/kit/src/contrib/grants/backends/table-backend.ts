@@ -22,7 +22,9 @@ export const tableBackend: GrantBackend = {
       if (sameId(ownerId, user.id)) return true;
     }
     const plan = decisionPlan(db.dialect, declaration, asker, action);
-    return plan !== undefined && (await db.query(plan.text, [encode(row[name]), ...plan.values])).length > 0;
+    if (plan === undefined) return false;
+    plan.values.unshift(encode(row[name]));
+    return (await db.query(plan.text, plan.values)).length > 0;
   },
   list: ({ db, declaration, asker }, page) => narrowPage({ db, declaration: declared(declaration), asker }, page),
 };
