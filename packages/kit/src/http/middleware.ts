@@ -4,7 +4,10 @@ import type { Exchange } from './exchange.ts';
 
 type Maybe<T> = T | Promise<T>;
 
-/** `admission`: up to the permission. `handling`: input, handler, answer. `finish`: after the answer. */
+/**
+ * `admission`: up to the permission. `handling`: input, handler, answer. `finish`: after the answer. A GET reads no body, so its admission and
+ * handling are one part, `admission`.
+ */
 export type RequestPart = 'admission' | 'handling' | 'finish';
 
 /** A response before it leaves: status, the headers that its operation set, and its body as bytes. */

@@ -16,7 +16,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import type { Middleware } from '../../http/middleware.ts';
 import { maskedPath } from '../../middleware/masking.ts';
 import { contextOf, markFailed } from './otel-tracing.ts';
-import { UnrecordedSpan } from './unrecorded-span.ts';
+import { UnrecordedContext } from './unrecorded-span.ts';
 
 /** Other names come from strangers, and there is no end to them. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS']);
@@ -34,8 +34,7 @@ export function requestSpans(tracer: Tracer, share: number): Middleware {
   const names = new WeakMap<CompiledRoute, { readonly name: string; readonly attributes: Readonly<Record<string, string>> }>();
   const start = (exchange: Exchange): Context => {
     const caller = callerOf(exchange);
-    if (share < 1 && !caller.isTrusted && Math.random() >= share)
-      return trace.setSpan(ROOT_CONTEXT, new UnrecordedSpan(caller.given?.traceId));
+    if (share < 1 && !caller.isTrusted && Math.random() >= share) return new UnrecordedContext(caller.given?.traceId);
     const { route } = exchange;
     let described = route === null ? undefined : names.get(route);
     if (described === undefined) {

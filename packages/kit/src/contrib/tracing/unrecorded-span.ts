@@ -1,4 +1,4 @@
-import { type Span, type SpanContext, TraceFlags } from '@opentelemetry/api';
+import { type Context, ROOT_CONTEXT, type Span, type SpanContext, trace, TraceFlags } from '@opentelemetry/api';
 
 /**
  * The span of a request that is not recorded. Work inside it is not recorded either, and belongs to one trace in logs, events and jobs. The ids
@@ -55,6 +55,53 @@ export class UnrecordedSpan implements Span {
 
   recordException(): void {
     // Nothing is recorded.
+  }
+}
+
+/** Under which key a context has its span: the API keeps it to itself, and says it when a span is set. */
+const SPAN_KEY = keyOfSpans();
+
+function keyOfSpans(): symbol {
+  let found: symbol | undefined;
+  const asked: Context = {
+    getValue: () => undefined,
+    setValue(key) {
+      found = key;
+      return asked;
+    },
+    deleteValue: () => asked,
+  };
+  trace.setSpan(asked, new UnrecordedSpan(undefined));
+  if (found === undefined) throw new Error('@opentelemetry/api sets no span in a context: its version is not supported.');
+  return found;
+}
+
+/**
+ * The root context with an unrecorded span. The API's own context copies a map and makes three functions, for every request, and most are never
+ * looked at.
+ */
+export class UnrecordedContext implements Context {
+  readonly #traceId: string | undefined;
+  #span: UnrecordedSpan | undefined;
+
+  constructor(traceId: string | undefined) {
+    this.#traceId = traceId;
+  }
+
+  getValue(key: symbol): unknown {
+    return key === SPAN_KEY ? (this.#span ??= new UnrecordedSpan(this.#traceId)) : undefined;
+  }
+
+  setValue(key: symbol, value: unknown): Context {
+    return this.#asUsual().setValue(key, value);
+  }
+
+  deleteValue(key: symbol): Context {
+    return this.#asUsual().deleteValue(key);
+  }
+
+  #asUsual(): Context {
+    return ROOT_CONTEXT.setValue(SPAN_KEY, this.getValue(SPAN_KEY));
   }
 }
 
