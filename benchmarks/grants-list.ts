@@ -113,7 +113,7 @@ async function timeOf(rounds: number, seconds: number, call: () => Promise<unkno
 }
 
 /** Milliseconds per call of calls that take microseconds: the medians of short rounds in turns, so that all see the same machine. */
-async function timesOf<T extends readonly (() => Promise<unknown>)[]>(rounds: number, calls: T): Promise<{ [K in keyof T]: number }> {
+async function timesOf(rounds: number, calls: readonly (() => Promise<unknown>)[]): Promise<number[]> {
   const times = calls.map((): number[] => []);
   for (let round = 0; round < 2 * rounds; round += 1)
     for (const [index, call] of calls.entries()) {
@@ -122,7 +122,7 @@ async function timesOf<T extends readonly (() => Promise<unknown>)[]>(rounds: nu
       // The first half warms up.
       if (round >= rounds) times[index]?.push((performance.now() - start) / CALLS_PER_ROUND);
     }
-  return times.map((each) => median(each)) as { [K in keyof T]: number };
+  return times.map((each) => median(each));
 }
 
 async function measure(context: BenchmarkContext, app: App): Promise<Ratio[]> {
@@ -146,7 +146,7 @@ async function measure(context: BenchmarkContext, app: App): Promise<Ratio[]> {
   const row = { id: idOf(quick ? 10 : 500_000), owner_id: NOBODY };
   const asker = { user: users.many, tenant: undefined, now: new Date(), groups: [] };
   const question = { db, declaration: docActions, asker, permission: undefined };
-  const [lookup, check, bare] = await timesOf(quick ? 20 : 200, [
+  const [lookup = Number.NaN, check = Number.NaN, bare = Number.NaN] = await timesOf(quick ? 20 : 200, [
     () => find(db, docs, row.id),
     async () => tableBackend.decide(question, row, 'view'),
     // Reads nothing but an index: shown for orientation.

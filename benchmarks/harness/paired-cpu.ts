@@ -1,4 +1,3 @@
-import { median } from './contest.ts';
 import { startServer } from './server-process.ts';
 
 export interface PairedCpuOptions {
@@ -13,7 +12,8 @@ export interface PairedCpuOptions {
 
 /**
  * CPU time per request without a part, as a share of the time with it, of two applications in ONE process that take turns of a second. Two
- * processes of the same code differ by up to a third here, by what the compiler happened to inline: more than any part that is measured.
+ * processes of the same code differ by up to a third here, by what the compiler happened to inline: more than any part that is measured. Of each
+ * side the lower quartile of its turns counts: what else the machine does only ever adds.
  */
 export async function pairedCpu({ script, args, load, turns, warmUpSeconds }: PairedCpuOptions): Promise<number> {
   const server = await startServer(script, { args });
@@ -25,16 +25,16 @@ export async function pairedCpu({ script, args, load, turns, warmUpSeconds }: Pa
     };
     const [plain = 0, other = 0] = server.ports;
     for (let second = 0; second < warmUpSeconds; second++) for (const port of server.ports) await load(port, 1);
-    const ratios: number[] = [];
-    for (let turn = 0; turn < turns; turn++) {
+    const costs = new Map(server.ports.map((port): [number, number[]] => [port, []]));
+    for (let turn = 0; turn < turns; turn++)
       // The one that was second goes first next time, so that neither has a fixed place.
-      const first = turn % 2 === 0 ? plain : other;
-      const costs = new Map<number, number>();
-      for (const port of [first, first === plain ? other : plain]) costs.set(port, await cost(port, 1));
-      ratios.push((costs.get(plain) ?? Number.NaN) / (costs.get(other) ?? Number.NaN));
-    }
-    return median(ratios);
+      for (const port of turn % 2 === 0 ? [plain, other] : [other, plain]) costs.get(port)?.push(await cost(port, 1));
+    return lowerQuartile(costs.get(plain) ?? []) / lowerQuartile(costs.get(other) ?? []);
   } finally {
     await server.stop();
   }
+}
+
+function lowerQuartile(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)] ?? Number.NaN;
 }
