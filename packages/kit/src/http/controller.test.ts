@@ -7,7 +7,7 @@ import { allowAny, isAuthenticated, isStaff } from '../permissions/built-ins.ts'
 import { clientThrottle } from '../throttle/throttles.ts';
 import { Controller, inheritedOptions, type Mountable } from './controller.ts';
 import { jsonSchema } from './json-schema.ts';
-import { route } from './route.ts';
+import { route, routeAround } from './route.ts';
 
 const Out = jsonSchema<{ ok: unknown }>({ type: 'object', properties: { ok: {} }, required: ['ok'] });
 
@@ -91,6 +91,12 @@ describe('wrap', () => {
     expect(await status(Open, 'staff')).toBe(200);
     expect((await app?.inject({ url: '/v1/x', headers: { 'x-user': 'staff' } }))?.json()).toEqual({ ok: [{ ok: 'inner' }] });
     expect(app?.routes.find(({ field }) => field === 'list')?.summary).toBe('Ours');
+  });
+
+  test('with undefined facts keeps every inherited one', () => {
+    const inherited = route.get('/', { permission: isStaff, scope: 'orders:read', auth: ['session'], timeoutMs: 5 }, () => undefined);
+    const facts = { permission: undefined, scope: undefined, auth: undefined, throttles: undefined, timeoutMs: undefined };
+    expect(routeAround(inherited, facts as object).options).toEqual(inherited.options);
   });
 
   test('of a name no base class has fails at start-up', async () => {

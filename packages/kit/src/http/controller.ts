@@ -24,7 +24,8 @@ export abstract class ControllerBase {
 export abstract class Controller extends ControllerBase {
   /**
    * Overrides an inherited route: `override list = this.wrap('list', { summary: 'Yours' }, (context, next) => next())`.
-   * A permission, throttles and errors given here are added to the inherited ones; other facts replace those of the same name.
+   * A permission, throttles and errors given here are added to the inherited ones; other facts replace those of the same name, and
+   * `undefined` keeps the inherited value.
    */
   protected wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
     const inherited: unknown = (this as Readonly<Record<string, unknown>>)[field];

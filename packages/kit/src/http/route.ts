@@ -269,16 +269,17 @@ export function wrapRoute(inherited: Route, facts: WrapOptions, handler?: WrapHa
 
 /**
  * The route with a handler around its own. A permission, throttles and errors are added to the route's; other facts replace those of the
- * same name. In a controller use `this.wrap('list', …)`: `this.list` cannot be read while the field is being assigned.
+ * same name, unless they are undefined: a spread must not remove the scope or the authenticators. In a controller use `this.wrap('list', …)`: `this.list` cannot be read while the field is being assigned.
  */
 export function routeAround(inherited: Route, facts: WrapOptions, handler?: WrapHandler): Route {
   const { handler: inner, options } = inherited;
   const { permission, throttles, errors } = facts;
+  const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as WrapOptions;
   return {
     ...inherited,
     options: {
       ...options,
-      ...facts,
+      ...given,
       permission: permission === undefined || permission === options.permission ? options.permission : all(options.permission, permission),
       ...(throttles === undefined ? {} : { throttles: [...(options.throttles ?? []), ...throttles] }),
       ...(errors === undefined ? {} : { errors: new ErrorMap([...(options.errors?.entries ?? []), ...errors.entries]) }),

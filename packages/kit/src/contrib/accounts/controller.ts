@@ -2,6 +2,7 @@ import { coreErrors } from '../../errors/core-errors.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
 import { allowAny, isAuthenticated } from '../../permissions/built-ins.ts';
+import { all, Permission } from '../../permissions/permission.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors, loginFailed } from './errors.ts';
 import { loginClientThrottle, logoutClientThrottle, takeLoginAttempt } from './login-throttle.ts';
@@ -13,6 +14,9 @@ import { lockForLogin } from './store.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
+
+/** A password is changed by the person at the browser: never by a key, whichever authenticators a wrapped route names. */
+const bySession = new Permission({ name: 'bySession', evaluate: ({ principal }) => principal?.scheme === 'session' });
 
 /** Password login and sessions for browsers. Mounted where the app likes: `'/account': AccountController`. */
 export class AccountController extends Controller {
@@ -60,7 +64,7 @@ export class AccountController extends Controller {
     {
       body: PasswordBody,
       response: SessionAnswer,
-      permission: isAuthenticated,
+      permission: all(isAuthenticated, bySession),
       auth: ['session'],
       raises: [coreErrors.invalid_credentials, accountErrors.weak_password, coreErrors.throttled],
       summary: 'Change the own password',

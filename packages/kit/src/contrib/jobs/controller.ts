@@ -1,3 +1,6 @@
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
+import type { Fault } from '../../options/fault.ts';
 import { databaseNamed } from '../../db/named-database.ts';
 import { secretOf } from '../../db/secrets.ts';
 import { Cursors } from '../../db/keyset/cursor.ts';
@@ -128,5 +131,9 @@ export class JobController extends Controller {
   #db({ databases }: Pick<Context, 'databases'>): Database {
     const { using, name } = this.constructor as typeof JobController;
     return databaseNamed(databases, using, `${name}.using`);
+  }
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'jobs', this.constructor.name, 'jobs()');
   }
 }

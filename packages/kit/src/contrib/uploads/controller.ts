@@ -1,8 +1,11 @@
+import type { App } from '../../app/module.ts';
+import { requiredModule } from '../../app/required-module.ts';
 import type { User } from '../../auth/principal.ts';
 import { Controller } from '../../http/controller.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { route } from '../../http/route.ts';
+import type { Fault } from '../../options/fault.ts';
 import { parsedBy } from '../../options/value-rule.ts';
 import { hasScopes } from '../../permissions/built-ins.ts';
 import { completeUpload } from './complete.ts';
@@ -175,6 +178,10 @@ export class UploadController extends Controller {
       await removeUpload(context.db, await scopeOf(context), context.params.id, author(context));
     },
   );
+
+  faults(app: App): readonly Fault[] {
+    return requiredModule(app, 'uploads', this.constructor.name, 'uploads()');
+  }
 }
 
 function requested(parts: readonly PartFields[]): readonly RequestedPart[] {
