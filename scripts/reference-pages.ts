@@ -49,13 +49,12 @@ Every error of every path has one shape. \`ERROR_FORMAT=problem+json\` (the defa
 }
 \`\`\`
 
-\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\`, with \`request_id\` added on a 500. Some codes add members of their own (named in the
-table's remedy); \`X-Request-Id\` is on every error answer in both formats.
+\`ERROR_FORMAT=detail\` is \`{ "detail", "code", "errors"? }\` and nothing else. In \`problem+json\` some codes add members of their own (named in the
+table's remedy). \`X-Request-Id\` is on every error answer in both formats.
 
 - \`code\` is a promise: it is never renamed. \`detail\` is a sentence for people and may change.
-- \`errors\` lists every validation fault at once, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. Codes the toolkit gives itself are
-  \`required\` and \`unknown_field\`, in malformed bodies \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`, \`number_out_of_range\` and \`invalid_text\`; all others are
-  the schema library's.
+- \`errors\` lists every validation fault at once, up to a hundred. \`location\` starts with \`body\`, \`query\`, \`params\` or \`headers\`. The
+  [codes](#codes-of-fields) are the same whichever schema library checked the value.
 - An undeclared error is a 500 \`internal_error\` with a request id and nothing else. The cause is in the log under that id.
 
 ## Your own errors
@@ -88,12 +87,12 @@ export class StockController extends Controller {
 }
 \`\`\`
 
-An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`headers\` and, as members of a problem, \`extensions\`. The short
-format (\`ERROR_FORMAT=detail\`) has \`detail\`, \`code\` and \`errors\` and nothing else; the id of the request is in \`X-Request-ID\`.
+An error's \`message\` and \`cause\` are logged and never sent; what is sent is \`detail\`, \`errors\`, \`headers\` and, as members of a problem, \`extensions\`.
 
 ## Codes of fields
 
-Every fault of a 422 is in \`errors\`, with one of these codes or one that the operation documents:
+Every fault of a 422 is in \`errors\`, with one of these codes, one that the operation documents, or one that a schema of yours gives (\`not_a_vat_number\`). A
+400 \`malformed_body\` has \`invalid_json\`, \`duplicate_key\`, \`forbidden_key\`, \`number_out_of_range\` or \`invalid_text\`.
 
 ${fieldCodeTable()}
 

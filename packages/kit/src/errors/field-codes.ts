@@ -12,6 +12,7 @@ export const fieldCodes: Readonly<Record<string, string>> = {
   too_small: 'The number is too small, the text too short, or the list has too few items.',
   too_big: 'The number is too big, the text too long, or the list has too many items.',
   not_multiple_of: 'The number is not a multiple of the step.',
+  invalid_key: 'The name of a member is not acceptable.',
   invalid_union: 'The value fits none of the alternatives.',
   duplicate: 'The value appears more than once.',
   not_unique: 'Another record has this value already.',
