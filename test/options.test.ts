@@ -224,15 +224,14 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       JobController: withStatic(jobs.JobController),
       StartRefused: none,
       accepted: none,
-      // The same functions as of kit/contrib/webhooks.
-      betterSqlite3Transaction: none,
-      drizzleTransaction: none,
-      kyselyTransaction: none,
-      mikroOrmTransaction: none,
-      nodeSqliteTransaction: none,
-      pgTransaction: none,
-      prismaTransaction: none,
-      typeOrmTransaction: none,
+      betterSqlite3Transaction: (misspelt) => jobs.betterSqlite3Transaction(nothing, misspelt),
+      drizzleTransaction: (misspelt) => jobs.drizzleTransaction(nothing, nothing, misspelt),
+      kyselyTransaction: (misspelt) => jobs.kyselyTransaction(nothing, misspelt),
+      mikroOrmTransaction: (misspelt) => jobs.mikroOrmTransaction(nothing, misspelt),
+      nodeSqliteTransaction: (misspelt) => jobs.nodeSqliteTransaction(nothing, misspelt),
+      pgTransaction: (misspelt) => jobs.pgTransaction(nothing, misspelt),
+      prismaTransaction: (misspelt) => jobs.prismaTransaction(nothing, misspelt),
+      typeOrmTransaction: (misspelt) => jobs.typeOrmTransaction(nothing, misspelt),
       cancelJob: none,
       findJob: none,
       job: (misspelt) => jobs.job('options_test', { input: z.object({}), run: start, ...(misspelt as object) }),
@@ -240,7 +239,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       permanent: none,
       pruneJobs: none,
       retryAfter: none,
-      retryFailed: none,
+      retryFailed: (misspelt) => jobs.retryFailed(nothing, misspelt),
       retryJob: none,
       runDueJobs: (misspelt) => jobs.runDueJobs(nothing, misspelt),
       startJob: (misspelt) => jobs.startJob({ isTransaction: true } as never, aJob, {}, misspelt),
@@ -344,7 +343,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       dropIndex: none,
       dropTable: none,
       estimateCount: none,
-      find: none,
+      find: (misspelt) => db.find(nothing, aModel, 'key', misspelt),
       findBy: none,
       insert: none,
       insertMany: none,
@@ -492,6 +491,20 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
   },
 };
 
+/** The text between the parentheses of a function, or of the constructor of a class. */
+function parametersOf(value: Function): string {
+  const source = value.toString();
+  const from = source.startsWith('class') ? source.indexOf('constructor(') : source.indexOf('(');
+  if (from < 0) return '';
+  const start = source.indexOf('(', from);
+  let depth = 0;
+  for (let at = start; at < source.length; at += 1) {
+    if (source[at] === '(') depth += 1;
+    else if (source[at] === ')' && (depth -= 1) === 0) return source.slice(start + 1, at);
+  }
+  return source.slice(start + 1);
+}
+
 test('every public subpath is in the table', () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'packages/kit/package.json'), 'utf8')) as { exports: Record<string, unknown> };
   const subpaths = Object.keys(exports).filter((path) => path !== './package.json');
@@ -502,6 +515,12 @@ describe.each(Object.entries(exported))('%s', (_, { module, entries }) => {
   test('every exported function and class is in the table', () => {
     const functions = Object.entries(module).filter(([, value]) => typeof value === 'function');
     expect(Object.keys(entries).sort()).toEqual(functions.map(([name]) => name).sort());
+  });
+
+  test('what is said to take no options has no parameter for them', () => {
+    const functions = module as Readonly<Record<string, Function>>;
+    const without = Object.keys(entries).filter((name) => entries[name] === none);
+    expect(without.filter((name) => /\b(options|filter)\b|\}\s*=\s*\{\s*\}/.test(parametersOf(functions[name]!)))).toEqual([]);
   });
 
   const taking = Object.entries(entries).filter((entry): entry is [string, Call] => entry[1] !== none);

@@ -240,23 +240,53 @@ describe('admin() at start-up', () => {
     await expect(again.ready()).rejects.toThrow(/npm run build:admin/);
   });
 
+  const resource = {
+    name: 'things',
+    label: 'Things',
+    singular: 'thing',
+    group: 'Data',
+    columns: [],
+    filters: [],
+    creation: { fields: [] },
+    editable: true,
+    removable: false,
+    actions: [],
+    list: async () => ({ items: [], count: 0, next: null }),
+    read: async () => null,
+  };
+
   test('two lists of one name, and a form without its function, are faults', () => {
-    const resource = {
-      name: 'things',
-      label: 'Things',
-      singular: 'thing',
-      group: 'Data',
-      columns: [],
-      filters: [],
-      creation: { fields: [] },
-      editable: true,
-      removable: false,
-      actions: [],
-      list: async () => ({ items: [], count: 0, next: null }),
-      read: async () => null,
-    };
     expect(() => app([accounts(), { name: 'mine', admin: { resources: [resource, resource] } }, admin()])).toThrow(
       /creation\.fields.*editable.*Two lists of the admin site are named "things"/s,
     );
+  });
+
+  const everyone = (): string => 'operator';
+  test.each([
+    [{ of: everyone, need: {} }, 'unknown option "roles.need". Did you mean "needs"?'],
+    [{ of: everyone, needs: { 'audit-log': { read: 'admin' } } }, 'roles.needs.audit-log.read is "admin"'],
+    [{ needs: {} }, 'roles: { of: (user) => role }'],
+  ])('roles that are written wrong stop the start: %o', (roles, message) => {
+    expect(() => admin({ roles: roles as never })).toThrow(message);
+  });
+
+  test.each([
+    [{ user: { read: 'operator' } }, 'roles.needs has "user", which is no list of the site. Did you mean "users"?'],
+    [{ users: { deactivat: 'operator' } }, 'has "deactivat", which is no operation of it. Did you mean "deactivate"?'],
+  ])('a role for a list or an operation that does not exist stops the start: %o', (needs, message) => {
+    expect(() => app([accounts(), admin({ roles: { of: () => 'operator', needs } as never })])).toThrow(message);
+  });
+
+  test('an action with an unknown name or a wrong value stops the start', () => {
+    const things = (action: object) => ({
+      ...resource,
+      creation: { refused: 'no' },
+      editable: false,
+      actions: [{ name: 'send', label: 'Send', tone: 'bad', on: 'record', run: async () => ({ message: 'sent' }), ...action }],
+    });
+    const start = (action: object) => () => app([accounts(), { name: 'mine', admin: { resources: [things(action) as never] } }, admin()]);
+    expect(start({})).not.toThrow();
+    expect(start({ need: 'remove' })).toThrow('unknown option "actions[0].need". Did you mean "needs"?');
+    expect(start({ tone: 'danger' })).toThrow('actions[0].tone is "danger"');
   });
 });

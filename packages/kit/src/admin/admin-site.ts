@@ -9,7 +9,7 @@ import type { AdminRole, AdminSettings } from './options.ts';
 import { FileFields } from './file-fields.ts';
 import { resourceFaults, sourceFaults } from './resource-faults.ts';
 import { readSite, type SiteFile } from './site-files.ts';
-import { refusalOf, type StaffOperation } from './staff-roles.ts';
+import { neededRoleFaults, refusalOf, type StaffOperation } from './staff-roles.ts';
 
 /** Fields that hold the id of a user, wherever they are. */
 const USER_FIELDS: ReadonlySet<string> = new Set([
@@ -45,7 +45,12 @@ export class AdminSite {
     this.#declarations = app.modules.flatMap(({ admin }) => (admin === undefined ? [] : [admin]));
     const resources = this.#declarations.flatMap((each) => each.resources ?? []).map((each) => each.installedIn?.(app) ?? each);
     this.#fileFields = new FileFields(this.uploads, app);
-    const faults = [...resourceFaults(resources), ...sourceFaults(resources, app), ...this.#fileFields.faults(resources)];
+    const faults = [
+      ...resourceFaults(resources),
+      ...sourceFaults(resources, app),
+      ...this.#fileFields.faults(resources),
+      ...neededRoleFaults(this.settings, resources),
+    ];
     if (faults.length > 0) throw new StartUpError(faults);
     this.#resources = new Map(resources.map((resource) => [resource.name, resource]));
   }

@@ -1,5 +1,5 @@
-import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { objectWith, rule, text } from '../options/value-rule.ts';
+import { implementationOf, type OptionRules, readOptions } from '../options/read-options.ts';
+import { aFunction, oneOf, recordOf, required, rule, text } from '../options/value-rule.ts';
 import type { User } from '../auth/principal.ts';
 
 export interface AdminOptions {
@@ -14,7 +14,8 @@ export interface AdminOptions {
 }
 
 /** `read_only` looks, `operator` also runs actions that can be taken back, `administrator` also creates, edits, deletes and runs the others. */
-export type AdminRole = 'read_only' | 'operator' | 'administrator';
+export type AdminRole = (typeof ADMIN_ROLES)[number];
+const ADMIN_ROLES = ['read_only', 'operator', 'administrator'] as const;
 
 export interface AdminRoles {
   of(user: User): AdminRole | Promise<AdminRole>;
@@ -36,7 +37,11 @@ const rules: OptionRules<AdminOptions> = {
   ),
   title: text,
   site: rule('the URL of a folder, which ends with "/"', (value) => value instanceof URL && value.pathname.endsWith('/')),
-  roles: objectWith('roles: { of: (user) => role }', 'of'),
+  // The names of lists and operations are checked once the lists are known.
+  roles: implementationOf<AdminRoles>('roles: { of: (user) => role }', {
+    of: required(aFunction),
+    needs: recordOf(recordOf(oneOf(...ADMIN_ROLES))),
+  }),
 };
 
 /** Complete and frozen; every fault is reported at once. */

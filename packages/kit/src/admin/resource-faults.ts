@@ -1,11 +1,30 @@
-import type { AdminResource } from '../app/admin/declaration.ts';
+import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
 import type { App } from '../app/module.ts';
 import { policiesOf } from '../crud/policies.ts';
 import { isResource } from '../crud/resource.ts';
 import type { Fault } from '../options/fault.ts';
+import { implementationOf, type OptionRules } from '../options/read-options.ts';
+import { aFunction, anything, filledText, flag, listOf, oneOf, required } from '../options/value-rule.ts';
 
 const NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;
+
+const actionRules: OptionRules<AdminAction> = {
+  name: required(filledText),
+  label: required(anything),
+  tone: required(oneOf('neutral', 'bad')),
+  on: required(oneOf('record', 'selection')),
+  run: required(aFunction),
+  confirm: anything,
+  confirmLabel: filledText,
+  fields: listOf(anything),
+  sets: flag,
+  reason: oneOf('optional', 'required'),
+  needs: oneOf('create', 'update', 'remove'),
+  preview: aFunction,
+};
+/** A misspelt `needs` or `reason` would leave an action to more people, or without its reason. */
+const action = implementationOf<AdminAction>('an action: { name, label, tone, on, run }', actionRules);
 
 /** What can be wrong with declarations, found before the first request. */
 export function resourceFaults(resources: readonly AdminResource[]): Fault[] {
@@ -70,7 +89,10 @@ function faultsOf(resource: AdminResource): Fault[] {
     ...resource.actions.flatMap((each) => each.fields ?? []),
   ];
   for (const field of fields.filter(lacksChoices)) faults.push(`the field "${field.name}" is a select without choices.`);
-  return faults.map((fault) => ({ id: 'E011', message: `${where}: ${fault}` }));
+  return [
+    ...faults.map((fault) => ({ id: 'E011', message: `${where}: ${fault}` })),
+    ...resource.actions.flatMap((each, index) => action(each, where, `actions[${index}]`)),
+  ];
 }
 
 function lacksChoices({ kind, choices }: AdminField): boolean {

@@ -1,10 +1,14 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { User } from '../auth/principal.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
+import type { Fault } from '../options/fault.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminRole, AdminSettings } from './options.ts';
 
+const OPERATIONS = ['read', 'create', 'update', 'remove', 'export', 'import'] as const;
+
 /** What somebody wants to do with the records of a list. */
-export type StaffOperation = 'read' | 'create' | 'update' | 'remove' | 'export' | 'import' | AdminAction;
+export type StaffOperation = (typeof OPERATIONS)[number] | AdminAction;
 
 const RANK: Readonly<Record<AdminRole, number>> = { read_only: 0, operator: 1, administrator: 2 };
 const WORDS: Readonly<Record<AdminRole, string>> = { read_only: 'read only', operator: 'operator', administrator: 'administrator' };
@@ -14,6 +18,31 @@ export async function roleOf({ roles }: AdminSettings, user: User): Promise<Admi
   const role: string = await roles.of(user);
   // A role that is not known must not be more than the least.
   return role in RANK ? (role as AdminRole) : 'read_only';
+}
+
+/** Lists and operations in `roles.needs` that do not exist: they would keep the usual role, which may be less. */
+export function neededRoleFaults({ roles }: AdminSettings, resources: readonly AdminResource[]): Fault[] {
+  return Object.entries(roles?.needs ?? {}).flatMap(([list, operations]) => {
+    const resource = resources.find(({ name }) => name === list);
+    if (resource === undefined)
+      return [
+        unknownName(
+          `admin(): roles.needs has "${list}", which is no list of the site.`,
+          list,
+          resources.map(({ name }) => name),
+        ),
+      ];
+    const known = [...OPERATIONS, ...resource.actions.map(({ name }) => name)];
+    return Object.keys(operations)
+      .filter((operation) => !known.includes(operation))
+      .map((operation) =>
+        unknownName(`admin(): roles.needs["${list}"] has "${operation}", which is no operation of it.`, operation, known),
+      );
+  });
+}
+
+function unknownName(message: string, given: string, known: readonly string[]): Fault {
+  return { id: 'E011', message, hint: didYouMean(given, known).trim() || `Known: ${known.join(', ')}.` };
 }
 
 /** The role an operation needs: as the settings say, else by what it does. */

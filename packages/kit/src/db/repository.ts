@@ -22,8 +22,11 @@ export interface FindOptions {
   readonly lock?: boolean;
 }
 
+const FIND_OPTIONS: ReadonlySet<string> = new Set(Object.keys({ lock: true } satisfies Record<keyof FindOptions, true>));
+
 /** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
 export async function find<M extends Model>(db: Db, model: M, key: Key, options: FindOptions = {}): Promise<Row<M> | undefined> {
+  refuseUnknownNames('find()', options, FIND_OPTIONS);
   const statements = statementsOf(model);
   const values = keyValues(statements, key);
   if (options.lock === true && !db.isTransaction)

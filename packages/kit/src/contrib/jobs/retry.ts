@@ -1,5 +1,7 @@
 import { isUniqueViolation } from '../../db/constraint-violation.ts';
 import type { Database, Db } from '../../db/db.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, aDate } from '../../options/value-rule.ts';
 import { jobErrors } from './errors.ts';
 import { jobsOf } from './jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
@@ -27,6 +29,7 @@ export async function retryJob(tx: Db, id: string): Promise<Job> {
 }
 
 const BATCH = 200;
+const filterRules: OptionRules<DeadLetterFilter> = { name: filledText, queue: filledText, code: filledText, since: aDate };
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface RetriedJobs {
@@ -37,6 +40,8 @@ export interface RetriedJobs {
 
 /** Starts every failed job that the filter names again, each in a transaction of its own. */
 export async function retryFailed(db: Database, filter: DeadLetterFilter, limit = Infinity): Promise<RetriedJobs> {
+  // A misspelt name would start every failed job again.
+  readOptions('retryFailed()', filter, filterRules);
   let [retried, refused, after] = [0, 0, FIRST_ID];
   while (retried + refused < limit) {
     const ids = await findFailed(db, filter, after, Math.min(BATCH, limit - retried - refused));

@@ -275,6 +275,14 @@ test('ordinary public addresses are in no special block', () => {
   }
 });
 
+test.each([
+  [{ alowHttp: true }, 'unknown option "alowHttp". Did you mean "allowHttp"?'],
+  [{ allowPorts: [70_000] }, 'allowPorts[0] is 70000'],
+  [{ allowPorts: 8443 }, 'allowPorts is 8443'],
+])('options that are written wrong are refused: %o', (options, message) => {
+  expect(() => URLPolicy(options as never)).toThrow(message);
+});
+
 describe('relaxations', () => {
   const allows = (policy: URLPolicy, url: string): boolean => policy.checkUrl(url).ok;
 
