@@ -45,7 +45,7 @@ export interface CrudRequest {
   /** By policy. */
   readonly visibilities: Map<object, Visibility>;
   /** By policy. */
-  readonly scopes: Map<object, Scope>;
+  readonly scopes: { get(policy: object): Scope | undefined; set(policy: object, scope: Scope): void };
 }
 
 /** The same request, for another action of its caller. */

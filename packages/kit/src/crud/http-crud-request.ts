@@ -12,7 +12,7 @@ export class HttpCrudRequest implements CrudRequest {
   readonly action: string;
   readonly databases: Readonly<Record<string, Db>>;
   readonly isAdmin = false;
-  readonly scopes = new Map<object, Scope>();
+  readonly scopes: CrudRequest['scopes'] = new DecidedScopes();
   #visibilities: Map<object, Visibility> | undefined;
 
   constructor(exchange: Exchange, tenant: string | null, action: string) {
@@ -46,5 +46,23 @@ export class HttpCrudRequest implements CrudRequest {
 
   get visibilities(): Map<object, Visibility> {
     return (this.#visibilities ??= new Map());
+  }
+}
+
+/** Most requests ask for the rows of one policy: a Map is made for the second. */
+class DecidedScopes {
+  #first: object | undefined;
+  #scope: Scope | undefined;
+  #more: Map<object, Scope> | undefined;
+
+  get(key: object): Scope | undefined {
+    return this.#first === key ? this.#scope : this.#more?.get(key);
+  }
+
+  set(key: object, scope: Scope): void {
+    if (this.#first === undefined || this.#first === key) {
+      this.#first = key;
+      this.#scope = scope;
+    } else (this.#more ??= new Map()).set(key, scope);
   }
 }

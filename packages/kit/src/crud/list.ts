@@ -10,6 +10,7 @@ import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ListRequest } from './list-query.ts';
 import { limits } from './limits.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import type { OrderTerm } from './ordering.ts';
 import type { CountMode, PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
@@ -48,31 +49,44 @@ export interface ListContext {
 }
 
 const keysets = new WeakMap<Policy, BoundedCache<Keyset>>();
+/** Of orderings that are not made for one request: the default one of a list. */
+const keysetsOfOrderings = new WeakMap<readonly OrderTerm[], { readonly policy: Policy; readonly keyset: Keyset }>();
 
 export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
+  const found = keysetsOfOrderings.get(ordering);
+  if (found?.policy === policy) return found.keyset;
   let known = keysets.get(policy);
   if (known === undefined) keysets.set(policy, (known = new BoundedCache(limits.plans)));
   const names = ordering.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
-  return known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
+  const keyset = known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
+  keysetsOfOrderings.set(ordering, { policy, keyset });
+  return keyset;
 }
 
 /** Reads one page: one statement, one more to count when the first page is full. */
-export async function readList(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
-  return context.options.style === 'cursor' ? byCursor(db, request, list, shape, context) : byOffset(db, request, list, shape, context);
+export function readList(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Maybe<ListResult> {
+  return andThen(conditions(request, context.policy, list.where, context.fixed), (where) =>
+    context.options.style === 'cursor'
+      ? byCursor(db, request, list, shape, where, context)
+      : byOffset(db, request, list, shape, where, context),
+  );
 }
 
-async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
+function byCursor(
+  db: Db,
+  request: CrudRequest,
+  list: ListRequest,
+  shape: Shape,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+): Maybe<ListResult> {
   const { policy, options, cursors } = context;
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
   const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
   const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
   if (list.cursor !== undefined && values === undefined) throw invalidCursor();
-  const where = await conditions(request, policy, list.where, context.fixed);
-  const unit = unitFor(
-    shape,
-    keyset.columns.map(({ name }) => name),
-  );
+  const unit = unitFor(shape, keyset.names);
   const backwards = from?.backwards ?? false;
   const selection: Selection = {
     unit,
@@ -81,50 +95,60 @@ async function byCursor(db: Db, request: CrudRequest, list: ListRequest, shape: 
     limit: list.limit + 1,
     rows: list.isDeleted ? 'deleted' : 'live',
     isFreeForm: context.isFreeForm,
-    ...(from === undefined || values === undefined
-      ? {}
-      : {
-          after: {
+    after:
+      from === undefined || values === undefined
+        ? undefined
+        : {
             shape: `${backwards ? '<' : '>'}${keyset.positionShape(from.position)}`,
             text: (first: number) => keyset.text(db.dialect, from.position, backwards, first),
             values,
           },
-        }),
   };
-  const found = await selectPage(db, request, policy, selection, {
+  const page = (): AccessPage => ({
     limit: list.limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, backwards, from?.position[0]),
   });
-  const hasMore = found.length > list.limit;
-  const kept = hasMore ? found.slice(0, list.limit) : found;
-  const rows = backwards ? kept.toReversed() : kept;
-  const count =
-    from === undefined
-      ? await countRows(db, request, list, where, context, { found: found.length, hasMore })
-      : carried(from.count, options.count);
-  const items = await presentRows(db, request, unit, rows);
-  const link = (position: KeysetPosition, toStart: boolean) =>
-    linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
-  const positionOf = (row: Item) =>
-    unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
-  const [first, last] = [rows[0], rows.at(-1)];
-  const next = (backwards || hasMore) && last !== undefined ? link(positionOf(last), false) : null;
-  const hasPrevious = backwards ? hasMore : from !== undefined;
-  const previous = !hasPrevious
-    ? null
-    : first !== undefined
-      ? link(positionOf(first), true)
-      : from === undefined
-        ? null
-        : link(from.position, true);
-  return { page: { items, count: count.number, next, previous }, totalCount: count.text };
+  return andThen(selectPage(db, request, policy, selection, page), (found) => {
+    const hasMore = found.length > list.limit;
+    const kept = hasMore ? found.slice(0, list.limit) : found;
+    const rows = backwards ? kept.toReversed() : kept;
+    const counted =
+      from === undefined
+        ? countRows(db, request, list, where, context, { found: found.length, hasMore })
+        : carried(from.count, options.count);
+    return andThen(counted, (count) =>
+      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
+        const link = (position: KeysetPosition, toStart: boolean) =>
+          linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
+        const positionOf = (row: Item) =>
+          unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
+        const [first, last] = [rows[0], rows.at(-1)];
+        const next = (backwards || hasMore) && last !== undefined ? link(positionOf(last), false) : null;
+        const hasPrevious = backwards ? hasMore : from !== undefined;
+        const previous = !hasPrevious
+          ? null
+          : first !== undefined
+            ? link(positionOf(first), true)
+            : from === undefined
+              ? null
+              : link(from.position, true);
+        return { page: { items, count: count.number, next, previous }, totalCount: count.text };
+      }),
+    );
+  });
 }
 
-async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Promise<ListResult> {
+function byOffset(
+  db: Db,
+  request: CrudRequest,
+  list: ListRequest,
+  shape: Shape,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+): Maybe<ListResult> {
   const { policy } = context;
   const keyset = keysetFor(policy, list.ordering);
-  const where = await conditions(request, policy, list.where, context.fixed);
   const unit = unitFor(shape, []);
   const { limit, offset } = list;
   const selection: Selection = {
@@ -136,26 +160,31 @@ async function byOffset(db: Db, request: CrudRequest, list: ListRequest, shape: 
     isFreeForm: context.isFreeForm,
     rows: list.isDeleted ? 'deleted' : 'live',
   };
-  const found = await selectPage(db, request, policy, selection, {
+  const page = (): AccessPage => ({
     limit: offset + limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, false, undefined),
   });
-  const hasMore = found.length > limit;
-  const rows = hasMore ? found.slice(0, limit) : found;
-  const isKnown = offset === 0 || rows.length > 0;
-  const count = await countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
-  const items = await presentRows(db, request, unit, rows);
-  const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
-  return {
-    page: {
-      items,
-      count: count.number,
-      next: hasMore && offset + limit <= limits.offset ? link(offset + limit) : null,
-      previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
-    },
-    totalCount: count.text,
-  };
+  return andThen(selectPage(db, request, policy, selection, page), (found) => {
+    const hasMore = found.length > limit;
+    const rows = hasMore ? found.slice(0, limit) : found;
+    const isKnown = offset === 0 || rows.length > 0;
+    const counted = countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
+    return andThen(counted, (count) =>
+      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
+        const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
+        return {
+          page: {
+            items,
+            count: count.number,
+            next: hasMore && offset + limit <= limits.offset ? link(offset + limit) : null,
+            previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+          },
+          totalCount: count.text,
+        };
+      }),
+    );
+  });
 }
 
 const UNITS_MAX = 64;
@@ -176,16 +205,16 @@ function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
 }
 
 /** The conditions of a request, and those of the address. */
-export async function conditions(
+export function conditions(
   request: CrudRequest,
   policy: Policy,
   where: readonly Where[],
   fixed: readonly CompiledWhere[],
-): Promise<CompiledWhere[]> {
-  if (where.length === 0) return [...fixed];
+): Maybe<readonly CompiledWhere[]> {
+  if (where.length === 0) return fixed;
+  const compile = () => [...fixed, ...where.map((each) => policy.compile(request, each))];
   const pending = policy.loadScopes(request, where);
-  if (pending !== undefined) await pending;
-  return [...fixed, ...where.map((each) => policy.compile(request, each))];
+  return pending === undefined ? compile() : pending.then(compile);
 }
 
 /** How a page is found sooner, where the access of the resource knows. */
@@ -209,9 +238,14 @@ export async function narrowWhole(db: Db, request: CrudRequest, policy: Policy):
 }
 
 /** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
-async function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
+function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: () => AccessPage): Maybe<Item[]> {
   // Grants of deleted objects are hidden: deleted rows are not found through them.
-  if (selection.rows === 'deleted') return selectRows(db, request, selection);
+  return policy.options.access?.page === undefined || selection.rows === 'deleted'
+    ? selectRows(db, request, selection)
+    : selectNarrowed(db, request, policy, selection, page());
+}
+
+async function selectNarrowed(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
   for (const isRetry of [false, true]) {
     const narrowed = await narrow(db, request, policy, isRetry ? { ...page, isRetry } : page);
     if (narrowed === undefined) break;
@@ -233,16 +267,27 @@ interface Counted {
 }
 
 /** No statement when the first page is the whole list. */
-async function countRows(
+function countRows(
+  db: Db,
+  request: CrudRequest,
+  list: ListRequest,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+  { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
+): Maybe<Counted> {
+  if (context.options.count === 'none') return NOT_COUNTED;
+  return hasMore ? countBeyond(db, request, list, where, context) : { number: found, text: String(found) };
+}
+
+const NOT_COUNTED: Counted = Object.freeze({ number: null, text: undefined });
+
+async function countBeyond(
   db: Db,
   request: CrudRequest,
   { isDeleted }: ListRequest,
   where: readonly CompiledWhere[],
   { options: { count: mode }, policy }: ListContext,
-  { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
 ): Promise<Counted> {
-  if (mode === 'none') return { number: null, text: undefined };
-  if (!hasMore) return { number: found, text: String(found) };
   const { compiled } = await policy.scope(request, isDeleted ? 'deleted' : 'live');
   const sourceOf = (conditions: readonly CompiledWhere[]) => {
     const parameters: unknown[] = [];

@@ -4,6 +4,7 @@ import type { App } from '../app/module.ts';
 import type { Db } from '../db/db.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { isObserved } from '../db/query-observer.ts';
+import type { Cursors } from '../db/keyset/cursor.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -12,6 +13,7 @@ import type { ControllerBase } from '../http/controller.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import type { QueryValues } from '../http/query-string.ts';
+import { promising } from '../http/handler-at-once.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Route } from '../http/route.ts';
 import { absentValue } from './absent-value.ts';
@@ -30,6 +32,7 @@ import { FilterParameters } from './filter-parameters.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
 import { firstPage, type ListPage, narrowWhole, readList, unitFor } from './list.ts';
@@ -37,7 +40,7 @@ import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapePara
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
-import type { Edge, Policy, RowState } from './policy.ts';
+import { type Edge, EVERYTHING, type Policy, type RowState } from './policy.ts';
 import { matchesNone, readIfMatch } from './precondition.ts';
 import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
@@ -50,14 +53,13 @@ import { Writer, type WriteOptions } from './write.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
-type Maybe<T> = T | Promise<T>;
 
 /** What the answer of an operation is, besides its value. */
 interface AnswerFacts {
   /** The value it was made for: a wrapper may have answered with another. */
   readonly value: unknown;
   readonly tag: TagSource | undefined;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
 const answerFacts: unique symbol = Symbol('kit.crud.answer');
@@ -76,6 +78,12 @@ export class Operations {
   #app: App | undefined;
   /** Policies whose visibility a request needs: the resource's own and those of declared paths. */
   #involved: readonly Policy[] = [];
+  /** Every caller sees the same columns of all of them. */
+  #isUniform = false;
+  /** Once the first list was read. */
+  #cursors: Cursors | undefined;
+  /** What such callers get unless they ask for less or more. */
+  #wholeShape: Shape | undefined;
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
 
   readonly exporter: Exporter | undefined;
@@ -114,11 +122,13 @@ export class Operations {
       hasDeleted: this.options.restore === true && policy.softDelete !== undefined,
     };
     this.#involved = [...involvedPolicies(policy, this.#list)];
+    this.#isUniform = this.#involved.every(({ permissions }) => permissions.length === 0);
     this.#writer = new Writer(policy, { audit: null, events: null });
   }
 
   install(app: App): void {
     this.#app = app;
+    this.#cursors = undefined;
     this.#writer = new Writer(this.policy, app.registry);
   }
 
@@ -207,21 +217,33 @@ export class Operations {
   }
 
   visibilityOf(request: CrudRequest): Maybe<(policy: Policy) => Visibility> {
+    if (this.#isUniform) return seesEverything;
     const pending = this.#involved.map((policy) => policy.visibility(request)).filter((visibility) => visibility instanceof Promise);
     const visibilityOf = (policy: Policy) => policy.visibility(request) as Visibility;
     return pending.length === 0 ? visibilityOf : Promise.all(pending).then(() => visibilityOf);
   }
 
-  shape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters, pageSize: number): Shape {
+  shape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
+    const { fields, expand } = parameters;
+    const isWhole = this.#isUniform && fields === undefined && expand.length === 0;
+    return isWhole ? (this.#wholeShape ??= this.#makeShape(visibilityOf, parameters)) : this.#knownShape(visibilityOf, parameters, pageSize);
+  }
+
+  #makeShape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters): Shape {
+    const maker = new ShapeMaker(visibilityOf);
+    const made = maker.make(this.policy, { fields, expand, output: this.output });
+    if (maker.faults.length > 0) throw coreErrors.validation_error({ errors: maker.faults });
+    return made;
+  }
+
+  #knownShape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
+    const { fields, expand } = parameters;
     let masks = '';
     for (const policy of this.#involved) masks += `${visibilityOf(policy).mask}/`;
     refuseCostlyExpand(expand, undefined, pageSize);
-    const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () => {
-      const maker = new ShapeMaker(visibilityOf);
-      const made = maker.make(this.policy, { fields, expand, output: this.output });
-      if (maker.faults.length > 0) throw coreErrors.validation_error({ errors: maker.faults });
-      return made;
-    });
+    const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () =>
+      this.#makeShape(visibilityOf, parameters),
+    );
     refuseCostlyExpand(expand, shape, pageSize);
     return shape;
   }
@@ -248,17 +270,22 @@ export class Operations {
 
   // — reading —
 
-  readonly readPage = async (context: Context): Promise<ListPage> => {
-    const request = await this.request(context, 'list');
-    const visibilityOf = await this.visibilityOf(request);
-    const given = context.query as QueryValues;
-    const offersDeleted = given['deleted'] !== undefined && (await this.#mayRestore(context));
-    const list = await new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given);
-    // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
-    const isFreeForm =
-      list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
-    return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
-  };
+  readonly readPage = promising((context: Context): Maybe<ListPage> =>
+    andThen(this.request(context, 'list'), (request) =>
+      andThen(this.visibilityOf(request), (visibilityOf) => {
+        const given = context.query as QueryValues;
+        const mayAskForDeleted = given['deleted'] === undefined ? false : this.#mayRestore(context);
+        return andThen(mayAskForDeleted, (offersDeleted) =>
+          andThen(new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given), (list) => {
+            // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
+            const isFreeForm =
+              list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
+            return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
+          }),
+        );
+      }),
+    ),
+  );
 
   /** What the address and the permission say of every row an import writes. */
   fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'> {
@@ -290,46 +317,44 @@ export class Operations {
     return this.#page(context, request, visibilityOf, list, 'query', true);
   };
 
-  async #page(
+  #page(
     context: Context,
     request: CrudRequest,
     visibilityOf: (policy: Policy) => Visibility,
     list: ListRequest,
-    operation: string,
+    operation: 'list' | 'query',
     isFreeForm: boolean,
-  ): Promise<ListPage> {
+  ): Maybe<ListPage> {
     const shape = this.shape(visibilityOf, list, list.limit);
     const db = this.policy.database(request);
-    const fixed = [...(await this.permittedRows(context, request)), ...(await this.parentRows(context, request, db, true))];
-    const url = exchangeOf(context.request).url;
-    const mark = url.indexOf('?');
-    const queryString = mark === -1 ? '' : url.slice(mark + 1);
-    this.#notePlan(context, shape);
-    const { page, totalCount } = await readList(db, request, list, shape, {
-      policy: this.policy,
-      options: this.list.page,
-      cursors: await cursorsOf(this.#app ?? notMounted(this.resource)),
-      operation: `${this.policy.name}.${operation}`,
-      isFreeForm,
-      queryString,
-      fixed,
-    });
-    const isFirst = list.cursor === undefined && list.offset === 0;
-    const links = [
-      ...(isFirst ? [] : [`<${firstPage(queryString)}>; rel="first"`]),
-      ...(page.next === null ? [] : [`<${page.next}>; rel="next"`]),
-      ...(page.previous === null ? [] : [`<${page.previous}>; rel="prev"`]),
-    ];
-    this.answerWith(
-      context,
-      page,
-      { kind: 'body' },
-      {
-        ...(totalCount === undefined ? {} : { 'x-total-count': totalCount }),
-        ...(links.length === 0 ? {} : { link: links.join(', ') }),
-      },
+    return andThen(this.permittedRows(context, request), (permitted) =>
+      andThen(this.parentRows(context, request, db, true), (ofParent) =>
+        andThen(this.#cursors ?? this.#openCursors(), (cursors) => {
+          const { url } = exchangeOf(context.request);
+          const mark = url.indexOf('?');
+          const queryString = mark === -1 ? '' : url.slice(mark + 1);
+          this.#notePlan(context, shape);
+          const result = readList(db, request, list, shape, {
+            policy: this.policy,
+            options: this.list.page,
+            cursors,
+            operation: `${this.policy.name}.${operation}`,
+            isFreeForm,
+            queryString,
+            fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
+          });
+          return andThen(result, ({ page, totalCount }) => {
+            const isFirst = list.cursor === undefined && list.offset === 0;
+            this.answerWith(context, page, BODY_TAG, pageHeaders(page, totalCount, isFirst ? undefined : firstPage(queryString)));
+            return page;
+          });
+        }),
+      ),
     );
-    return page;
+  }
+
+  async #openCursors(): Promise<Cursors> {
+    return (this.#cursors = await cursorsOf(this.#app ?? notMounted(this.resource)));
   }
 
   /** Who may restore rows may see which were deleted. A permission about rows counts where it holds for every row. */
@@ -396,25 +421,38 @@ export class Operations {
     return read.value;
   }
 
-  readonly retrieve = async (context: Context): Promise<Item> => {
-    const asked = this.request(context, 'retrieve');
-    const request = asked instanceof Promise ? await asked : asked;
-    const shaped = this.singleShape(context, request);
-    const { shape, isFreeForm } = shaped instanceof Promise ? await shaped : shaped;
-    const db = this.policy.database(request);
-    const parentRows = this.parentRows(context, request, db, false);
-    const where = [
-      this.policy.compile(request, this.#keyWhere(context)),
-      ...(parentRows instanceof Promise ? await parentRows : parentRows),
-    ];
+  readonly retrieve = promising((context: Context): Maybe<Item> =>
+    andThen(this.request(context, 'retrieve'), (request) =>
+      andThen(this.singleShape(context, request), ({ shape, isFreeForm }) => {
+        const db = this.policy.database(request);
+        const key = this.policy.compile(request, this.#keyWhere(context));
+        return andThen(this.parentRows(context, request, db, false), (parentRows) => {
+          const where = parentRows.length === 0 ? [key] : [key, ...parentRows];
+          return this.#answerRow(context, request, db, shape, where, isFreeForm);
+        });
+      }),
+    ),
+  );
+
+  #answerRow(
+    context: Context,
+    request: CrudRequest,
+    db: Db,
+    shape: Shape,
+    where: readonly CompiledWhere[],
+    isFreeForm: boolean,
+  ): Maybe<Item> {
     const unit = this.#singleUnit(context, shape);
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     this.#notePlan(context, shape);
-    const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
-    if (needsRow) await context.authorize(wholeRow(unit, row));
-    this.answerWith(context, item, this.#tag(unit, row));
-    return item;
-  };
+    return andThen(readOne(db, request, unit, where, isFreeForm, needsRow), ({ row, item }) => {
+      const answer = () => {
+        this.answerWith(context, item, this.#tag(unit, row));
+        return item;
+      };
+      return needsRow ? context.authorize(wholeRow(unit, row)).then(answer) : answer();
+    });
+  }
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */
   singleShape(context: Context, request: CrudRequest, rows = 1): Maybe<SingleShape> {
@@ -442,6 +480,11 @@ export class Operations {
     return unitFor(shape, extra);
   }
 
+  /** The tag of a row that was written. */
+  #rowTag(shape: Shape, row: Item): TagSource {
+    return this.#tag(unitFor(shape, this.#versionExtra()), row);
+  }
+
   #tag(unit: SelectUnit, row: Item): TagSource {
     const { version } = this.policy.options;
     return tagOf(this.policy, unit, version === undefined ? undefined : unit.extra(row, version as string));
@@ -449,45 +492,51 @@ export class Operations {
 
   // — writing —
 
-  readonly create = async (context: Context): Promise<Item> => {
-    const asked = this.request(context, 'create');
-    const request = asked instanceof Promise ? await asked : asked;
-    const shaped = this.singleShape(context, request);
-    const { shape } = shaped instanceof Promise ? await shaped : shaped;
-    const db = this.policy.database(request);
-    if (this.parent !== undefined) await this.parentRows(context, request, db, true);
-    const options = this.writeOptions(context, shape);
-    const { values, children } = this.#splitBody(context, request);
-    const { row, item } = await this.#written(request, shape, (present) =>
-      this.writer.create(db, request, values, { ...options, ...children, present }),
+  readonly create = promising((context: Context): Maybe<Item> =>
+    andThen(this.request(context, 'create'), (request) =>
+      andThen(this.singleShape(context, request), ({ shape }) => {
+        const db = this.policy.database(request);
+        const { values, children } = this.#splitBody(context, request);
+        return andThen(this.#keyedOptions(context, shape, request), (options) => {
+          const write = this.#written(request, shape, (present) =>
+            this.writer.createAtOnce(db, request, values, { ...options, ...children, present }),
+          );
+          return andThen(write, ({ row, item }) => {
+            const key = encodeURIComponent(String(row[this.lookup.name]));
+            this.answerWith(context, item, this.#rowTag(shape, row), {
+              location: `${lastSegment(exchangeOf(context.request).url)}/${key}`,
+            });
+            return item;
+          });
+        });
+      }),
+    ),
+  );
+
+  readonly update = promising((context: Context): Maybe<Item> => this.#change(context, 'update'));
+
+  readonly partialUpdate = promising((context: Context): Maybe<Item> => this.#change(context, 'partialUpdate'));
+
+  #change(context: Context, action: 'update' | 'partialUpdate'): Maybe<Item> {
+    return andThen(this.request(context, action), (request) =>
+      andThen(this.singleShape(context, request), ({ shape }) => {
+        this.#requirePrecondition(context);
+        const db = this.policy.database(request);
+        const { values, children } = this.#splitBody(context, request);
+        const changes = action === 'update' ? this.#replaced(request, values, sentNames(context)) : values;
+        return andThen(changes, (given) =>
+          andThen(this.#keyedOptions(context, shape, request), (options) => {
+            const write = this.#written(request, shape, (present) =>
+              this.writer.updateAtOnce(db, request, this.#key(context), given, { ...options, ...children, present }),
+            );
+            return andThen(write, ({ row, item }) => {
+              this.answerWith(context, item, this.#rowTag(shape, row));
+              return item;
+            });
+          }),
+        );
+      }),
     );
-    const key = encodeURIComponent(String(row[this.lookup.name]));
-    const path = (exchangeOf(context.request).url.split('?', 1)[0] as string).replace(/\/+$/, '');
-    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row), {
-      location: `${path.slice(path.lastIndexOf('/') + 1)}/${key}`,
-    });
-    return item;
-  };
-
-  readonly update = (context: Context): Promise<Item> => this.#change(context, 'update');
-
-  readonly partialUpdate = (context: Context): Promise<Item> => this.#change(context, 'partialUpdate');
-
-  async #change(context: Context, action: 'update' | 'partialUpdate'): Promise<Item> {
-    const asked = this.request(context, action);
-    const request = asked instanceof Promise ? await asked : asked;
-    const shaped = this.singleShape(context, request);
-    const { shape } = shaped instanceof Promise ? await shaped : shaped;
-    this.#requirePrecondition(context);
-    const db = this.policy.database(request);
-    const { values, children } = this.#splitBody(context, request);
-    const changes = action === 'update' ? await this.#replaced(request, values, sentNames(context)) : values;
-    const options = await this.#keyedOptions(context, shape, request);
-    const { row, item } = await this.#written(request, shape, (present) =>
-      this.writer.update(db, request, this.#key(context), changes, { ...options, ...children, present }),
-    );
-    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
-    return item;
   }
 
   /** The columns of a body, and what writes the children it has. */
@@ -546,7 +595,7 @@ export class Operations {
     const { row, item } = await this.#written(request, shape, (present) =>
       this.writer.restore(db, request, this.#key(context), { ...options, present }),
     );
-    this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+    this.answerWith(context, item, this.#rowTag(shape, row));
     return item;
   };
 
@@ -560,7 +609,7 @@ export class Operations {
       const { row, item } = await this.#written(request, shape, (present) =>
         this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, present }),
       );
-      this.answerWith(context, item, this.#tag(unitFor(shape, this.#versionExtra()), row));
+      this.answerWith(context, item, this.#rowTag(shape, row));
       return item;
     };
   }
@@ -614,11 +663,11 @@ export class Operations {
   }
 
   /** Runs a write and presents its row: inside the transaction where that needs statements of its own. */
-  async #written(
+  #written(
     request: CrudRequest,
     shape: Shape,
-    write: (present: NonNullable<WriteOptions['present']>) => Promise<Item>,
-  ): Promise<{ readonly row: Item; readonly item: Item }> {
+    write: (present: NonNullable<WriteOptions['present']>) => Maybe<Item>,
+  ): Maybe<{ readonly row: Item; readonly item: Item }> {
     let item: Item | undefined;
     const unit = unitFor(shape, this.#versionExtra());
     const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
@@ -633,8 +682,8 @@ export class Operations {
       item = built;
       return undefined;
     };
-    const row = await write({ isDeep, form: !isDeep && unit.isWire ? WIRE : AS_CODE, build });
-    return { row, item: item as Item };
+    const row = write({ isDeep, form: !isDeep && unit.isWire ? WIRE : AS_CODE, build });
+    return andThen(row, (written) => ({ row: written, item: item as Item }));
   }
 
   #versionExtra(): readonly string[] {
@@ -655,9 +704,9 @@ export class Operations {
     };
   }
 
-  async #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Promise<WriteOptions> {
-    if (this.parent !== undefined) await this.parentRows(context, request, this.policy.database(request), true);
-    return this.writeOptions(context, shape);
+  /** Looks for the parent in the address first. */
+  #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Maybe<WriteOptions> {
+    return andThen(this.parentRows(context, request, this.policy.database(request), true), () => this.writeOptions(context, shape));
   }
 
   /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */
@@ -772,7 +821,7 @@ export class Operations {
 
   // — answering —
 
-  answerWith(context: Context, value: unknown, tag: TagSource, headers: Readonly<Record<string, string>> = {}): void {
+  answerWith(context: Context, value: unknown, tag: TagSource, headers?: Readonly<Record<string, string>>): void {
     (context.reply as CrudReply)[answerFacts] = { value, tag: this.options.etag === false ? undefined : tag, headers };
   }
 
@@ -781,7 +830,7 @@ export class Operations {
     const reply = context.reply as CrudReply;
     const facts = reply[answerFacts];
     if (facts === undefined) return serialize(value);
-    for (const [name, text] of Object.entries(facts.headers)) appendHeader(reply, name, text);
+    if (facts.headers !== undefined) for (const [name, text] of Object.entries(facts.headers)) appendHeader(reply, name, text);
     if (facts.tag === undefined) return serialize(value);
     const ifNoneMatch = context.request.headers['if-none-match'];
     const isRead = context.request.method === 'GET' || context.request.method === 'HEAD' || context.request.method === 'QUERY';
@@ -821,7 +870,9 @@ interface SingleShape {
 
 type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
+const seesEverything = (): Visibility => EVERYTHING;
 const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
+const BODY_TAG: TagSource = Object.freeze({ kind: 'body' });
 const NO_CONDITIONS: readonly CompiledWhere[] = Object.freeze([]);
 const WIRE: RowForm = Object.freeze({ as: 'wire' });
 const AS_CODE: RowForm = Object.freeze({});
@@ -841,6 +892,16 @@ async function isPermitted(
 function isEmpty(query: object): boolean {
   for (const _ in query) return false;
   return true;
+}
+
+function pageHeaders({ next, previous }: ListPage, totalCount: string | undefined, first: string | undefined): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (totalCount !== undefined) headers['x-total-count'] = totalCount;
+  let link = first === undefined ? '' : `<${first}>; rel="first"`;
+  if (next !== null) link += `${link === '' ? '' : ', '}<${next}>; rel="next"`;
+  if (previous !== null) link += `${link === '' ? '' : ', '}<${previous}>; rel="prev"`;
+  if (link !== '') headers['link'] = link;
+  return headers;
 }
 
 function appendHeader(reply: FastifyReply, name: string, value: string): void {
@@ -906,6 +967,12 @@ function wholeRow(unit: SelectUnit, row: Item): Item {
 function sentNames(context: Context): string[] {
   const { body } = context.request as { readonly body?: unknown };
   return typeof body === 'object' && body !== null ? Object.keys(body) : [];
+}
+
+/** `orders` of `/v1/orders/?x=1`: what a reference relative to the address begins with. */
+function lastSegment(url: string): string {
+  const path = (url.split('?', 1)[0] as string).replace(/\/+$/, '');
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function notMounted(resource: AnyResource): never {

@@ -10,12 +10,11 @@ import type { Permission, Verdict } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest, type Scope, type Visibility, type WriteScope } from './crud-request.ts';
 import type { FieldRule } from './field-rule.ts';
+import type { Maybe } from './maybe.ts';
 import { EXPAND_LIMIT_DEFAULT } from './relation.ts';
 import type { AnyResource, AnyResourceOptions, OwnerRule } from './resource.ts';
-import { type AccessContext, VIEW } from './row-access.ts';
+import { type AccessContext, type RowAccess, VIEW } from './row-access.ts';
 import { type SoftDelete, softDeleteOf } from './soft-delete.ts';
-
-type Maybe<T> = T | Promise<T>;
 
 /** A column that may leave, with its rule. */
 export interface ShownColumn {
@@ -180,17 +179,17 @@ export class Policy {
     const known = request.scopes.get(this.#scopeKeys[rows]);
     if (known !== undefined) return known;
     const admin = this.adminRule(request);
-    const parts = admin?.tenant === 'all' ? [] : this.#tenantPart(request);
+    const tenant = admin?.tenant === 'all' ? true : this.#tenantPart(request);
     if (admin !== undefined && (this.options.access === undefined || admin.access === false))
-      return this.#decide(request, [...parts, admin.rows as Where | boolean], rows);
+      return this.#decide(request, [tenant, admin.rows as Where | boolean], rows);
     const owned = this.owner === undefined ? undefined : this.#owned(this.owner, request);
     // Staff see what they were granted: the admin site is one more path to the rows.
-    const given = admin === undefined ? this.#given(request) : [admin.rows as Where | boolean];
+    const given = admin === undefined ? this.#given(request) : (admin.rows as Where | boolean);
     const granted = this.#granted(request, VIEW);
     if (isSettled(owned) && isSettled(given) && isSettled(granted))
-      return this.#decide(request, [...parts, ...ownedOrGranted(owned, granted), ...given], rows, isDeciding(owned, granted));
+      return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, isDeciding(owned, granted));
     return Promise.all([owned, given, granted]).then(([own, more, grant]) =>
-      this.#decide(request, [...parts, ...ownedOrGranted(own, grant), ...more], rows, isDeciding(own, grant)),
+      this.#decide(request, [tenant, ownedOrGranted(own, grant), more], rows, isDeciding(own, grant)),
     );
   }
 
@@ -200,17 +199,20 @@ export class Policy {
   }
 
   /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
-  async writeScope(request: CrudRequest, rows: RowState = 'live'): Promise<WriteScope> {
+  writeScope(request: CrudRequest, rows: RowState = 'live'): Maybe<WriteScope> {
+    const { access } = this.options;
+    return access === undefined ? this.scope(request, rows) : this.#allowedScope(request, rows, access);
+  }
+
+  async #allowedScope(request: CrudRequest, rows: RowState, access: RowAccess): Promise<WriteScope> {
     const scope = await this.scope(request, rows);
     if (this.adminRule(request)?.access === false) return scope;
-    const action = this.options.access?.actionOf(request.action);
-    if (action === undefined || action === null || action === VIEW) {
-      // A write that no action is named for is not let through: start-up refuses such operations.
-      if (this.options.access !== undefined && action === undefined) throw new Error(`No action is known for "${request.action}".`);
-      return scope;
-    }
+    const action = access.actionOf(request.action);
+    if (action === null || action === VIEW) return scope;
+    // A write that no action is named for is not let through: start-up refuses such operations.
+    if (action === undefined) throw new Error(`No action is known for "${request.action}".`);
     const owned = this.owner === undefined ? undefined : await this.#owned(this.owner, request);
-    const where = every(ownedOrGranted(owned, await this.#granted(request, action)));
+    const where = ownedOrGranted(owned, await this.#granted(request, action));
     return { ...scope, allowed: { action, compiled: this.compile(request, where) } };
   }
 
@@ -223,7 +225,7 @@ export class Policy {
   }
 
   #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState, byAccess = false): Maybe<Scope> {
-    const where = every([...parts, ...this.#statePart(rows)]);
+    const where = every(this.softDelete === undefined ? parts : [...parts, ...this.#statePart(rows)]);
     // A deleted row may hang on a deleted one: whoever saw it through that one still does.
     const related = rows === 'live' ? 'live' : 'any';
     const needed = this.loadScopes(request, where, related);
@@ -247,32 +249,36 @@ export class Policy {
 
   /** Decides the rows of every policy that relations in the condition lead to. Undefined when there is nothing to wait for. */
   loadScopes(request: CrudRequest, where: unknown, related: RowState = 'live'): Promise<void> | undefined {
-    const targets = this.#related(where, new Set());
+    const targets = this.#related(where, undefined);
+    if (targets === undefined) return undefined;
     const pending = [...targets].map((target) => target.scope(request, related)).filter((scope) => scope instanceof Promise);
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
   }
 
-  #related(where: unknown, found: Set<Policy>): Set<Policy> {
-    if (Array.isArray(where)) for (const each of where) this.#related(each, found);
+  /** The policies of relations in a condition, added to those found so far. Undefined while there are none: most conditions name columns only. */
+  #related(where: unknown, before: Set<Policy> | undefined): Set<Policy> | undefined {
+    let found = before;
+    if (Array.isArray(where)) for (const each of where) found = this.#related(each, found);
     else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
-      for (const [name, inner] of Object.entries(where)) {
-        if (name === 'and' || name === 'or' || name === 'not') this.#related(inner, found);
+      for (const name of Object.keys(where)) {
+        const inner = (where as Readonly<Record<string, unknown>>)[name];
+        if (name === 'and' || name === 'or' || name === 'not') found = this.#related(inner, found);
         else if (!this.statements.byName.has(name)) {
           const edge = this.edge(name);
           if (edge === undefined) continue;
-          found.add(edge.target);
-          for (const each of Object.values((inner ?? {}) as object)) edge.target.#related(each, found);
+          found = (found ?? new Set()).add(edge.target);
+          for (const each of Object.values((inner ?? {}) as object)) found = edge.target.#related(each, found);
         }
       }
     }
     return found;
   }
 
-  #tenantPart({ tenant }: CrudRequest): (Where | boolean)[] {
+  #tenantPart({ tenant }: CrudRequest): Where | boolean {
     const column = this.options.tenant as string | undefined;
-    if (column === undefined) return [];
+    if (column === undefined) return true;
     if (tenant === null) throw coreErrors.tenant_required();
-    return [this.#identity(column, tenant)];
+    return this.#identity(column, tenant);
   }
 
   #owned({ column, unless }: OwnerRule, request: CrudRequest): Maybe<Where | boolean> {
@@ -291,16 +297,14 @@ export class Policy {
     return verdict instanceof Promise ? verdict.then((settled) => (settled === true ? true : own)) : verdict === true ? true : own;
   }
 
-  #given(request: CrudRequest): Maybe<readonly (Where | boolean)[]> {
+  #given(request: CrudRequest): Maybe<Where | boolean> {
     const { rows, anonymous, unscoped, access } = this.options;
     if (request.user === null) {
-      if (anonymous !== undefined) return [anonymous as Where | boolean];
+      if (anonymous !== undefined) return anonymous as Where | boolean;
       // A tenant's rows, or everybody's, are for whoever the permission admits; rows by user are not for callers without one.
-      return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true) ? [] : [false];
+      return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true);
     }
-    if (rows === undefined) return [];
-    const given = rows(callerOf(request) as CrudCaller<User>) as Maybe<Where | boolean>;
-    return given instanceof Promise ? given.then((settled) => [settled]) : [given];
+    return rows === undefined ? true : (rows(callerOf(request) as CrudCaller<User>) as Maybe<Where | boolean>);
   }
 
   /** The rows of a user or tenant, whatever the kind of the column. An id the column cannot hold has no rows. */
@@ -321,7 +325,8 @@ export class Policy {
   }
 }
 
-const EVERYTHING: Visibility = Object.freeze({ mask: '', verdicts: [] });
+/** What every caller sees of a policy without permissions about columns. */
+export const EVERYTHING: Visibility = Object.freeze({ mask: '', verdicts: [] });
 
 function isSettled<T>(value: Maybe<T>): value is T {
   return !(value instanceof Promise);
@@ -329,17 +334,22 @@ function isSettled<T>(value: Maybe<T>): value is T {
 
 /** All conditions at once. What a rule returns is data, and must stay data: anything else is refused when it is compiled. */
 export function every(parts: readonly (Where | boolean)[]): Where | boolean {
-  const needed = parts.filter((part) => part !== true);
-  if (needed.includes(false)) return false;
-  if (needed.length === 0) return true;
-  return needed.length === 1 ? (needed[0] as Where) : ({ and: needed } as Where);
+  let only: Where | boolean = true;
+  let more: Where[] | undefined;
+  for (const part of parts) {
+    if (part === false) return false;
+    if (part === true) continue;
+    if (only === true) only = part;
+    else (more ??= [only as Where]).push(part);
+  }
+  return more === undefined ? only : ({ and: more } as Where);
 }
 
-function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boolean | undefined): (Where | boolean)[] {
-  if (granted === undefined) return owned === undefined ? [] : [owned];
-  if (owned === undefined) return [granted];
-  if (owned === true || granted === true) return [true];
-  return [{ or: [owned, granted].filter((part) => part !== false) } as Where];
+function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boolean | undefined): Where | boolean {
+  if (granted === undefined) return owned ?? true;
+  if (owned === undefined) return granted;
+  if (owned === true || granted === true) return true;
+  return { or: [owned, granted].filter((part) => part !== false) } as Where;
 }
 
 /** Callers who see every row by their owner's rule, or were granted all or nothing, are not looked up by what they were granted. */

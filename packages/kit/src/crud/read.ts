@@ -1,19 +1,19 @@
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
+import { queryAtOnce } from '../db/handle.ts';
 import { quoteName } from '../db/names.ts';
 import { orderSql } from '../db/portable-sql.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { BoundedCache } from './bounded-cache.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest, type Scope } from './crud-request.ts';
 import { limits } from './limits.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import type { OrderTerm } from './ordering.ts';
 import { every, type Edge, type Policy, type RowState } from './policy.ts';
 import { type Batch, type Item, keyType, SelectUnit } from './select-unit.ts';
 import type { Shape } from './shape.ts';
-
-type Maybe<T> = T | Promise<T>;
+import { StatementTexts } from './statement-texts.ts';
 
 /** What a SELECT is narrowed by, besides the rows the caller sees. */
 export interface Selection {
@@ -35,11 +35,11 @@ export interface Selection {
 }
 
 /** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
-const texts = new WeakMap<Policy, BoundedCache<string>>();
+const texts = new WeakMap<Policy, StatementTexts>();
 
-function textsOf(policy: Policy): BoundedCache<string> {
+function textsOf(policy: Policy): StatementTexts {
   let known = texts.get(policy);
-  if (known === undefined) texts.set(policy, (known = new BoundedCache(limits.plans)));
+  if (known === undefined) texts.set(policy, (known = new StatementTexts(limits.plans)));
   return known;
 }
 
@@ -63,49 +63,78 @@ function selectStatement(db: Db, request: CrudRequest, selection: Selection): Ma
     : boundStatement(db, selection, scope, joined);
 }
 
+/** Ends a list of parts: none is equal to it. */
+const END = Symbol('end');
+
 function boundStatement({ dialect }: Db, selection: Selection, scope: Scope, joined: readonly Scope[]): SelectStatement | undefined {
   const { unit, where, after, orderBy = '', limit } = selection;
-  const { policy } = unit.shape;
   const offset = selection.offset === 0 ? undefined : selection.offset;
-  const conditions: CompiledWhere[] = [];
-  for (const each of [scope.compiled, ...where]) {
-    if (each.constant === false) return undefined;
-    if (each.constant === undefined) conditions.push(each);
-  }
-  let key = `${dialect}|${unit.key}|`;
-  for (const { compiled } of joined) key += `${compiled.shape}&`;
-  key += '|';
-  for (const { shape } of conditions) key += `${shape}&`;
-  key += `|${after?.shape ?? ''}|${orderBy}|${limit === undefined ? '' : 'l'}|${offset === undefined ? '' : 'o'}`;
-  const text = textsOf(policy).getOrMake(key, () => {
-    const from = unit.fromSql(dialect, joined, 1);
-    let { next } = from;
-    const terms = conditions.map((each) => {
-      const term = each.text(dialect, unit.alias, next);
-      next += each.values(dialect).length;
-      return term;
-    });
-    if (after !== undefined) {
-      terms.push(after.text(next));
-      next += after.values.length;
-    }
-    const paging = `${limit === undefined ? '' : ` limit $${next++}`}${offset === undefined ? '' : ` offset $${next++}`}`;
-    return `select ${unit.columnsSql()} from ${from.text}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${orderBy === '' ? '' : ` order by ${orderBy}`}${paging}`;
-  });
+  const known = textsOf(unit.shape.policy);
   const values: unknown[] = [];
-  for (const { compiled } of joined) if (compiled.constant !== true) compiled.pushValues(dialect, values);
-  for (const each of conditions) each.pushValues(dialect, values);
-  if (after !== undefined) values.push(...after.values);
-  if (limit !== undefined) values.push(limit);
-  if (offset !== undefined) values.push(offset);
+  let step = known.start.to(unit).to(dialect);
+  for (const { compiled } of joined) {
+    step = step.to(compiled.shape);
+    if (compiled.constant !== true) compiled.pushValues(dialect, values);
+  }
+  const conditions: CompiledWhere[] = [];
+  for (let index = -1; index < where.length; index += 1) {
+    const each = index === -1 ? scope.compiled : (where[index] as CompiledWhere);
+    const { constant } = each;
+    if (constant === false) return undefined;
+    if (constant === true) continue;
+    conditions.push(each);
+    step = step.to(each.shape);
+    each.pushValues(dialect, values);
+  }
+  step = step.to(END);
+  if (after !== undefined) {
+    step = step.to(after.shape);
+    values.push(...after.values);
+  }
+  step = step.to(END).to(orderBy);
+  if (limit !== undefined) {
+    step = step.to('limit');
+    values.push(limit);
+  }
+  if (offset !== undefined) {
+    step = step.to('offset');
+    values.push(offset);
+  }
+  const text = step.text ?? known.keep(step, selectText(dialect, selection, joined, conditions));
   return { text, values };
 }
 
+function selectText(
+  dialect: Db['dialect'],
+  { unit, after, orderBy = '', limit, offset = 0 }: Selection,
+  joined: readonly Scope[],
+  conditions: readonly CompiledWhere[],
+): string {
+  const from = unit.fromSql(dialect, joined, 1);
+  let { next } = from;
+  const terms = conditions.map((each) => {
+    const term = each.text(dialect, unit.alias, next);
+    next += each.values(dialect).length;
+    return term;
+  });
+  if (after !== undefined) {
+    terms.push(after.text(next));
+    next += after.values.length;
+  }
+  const paging = `${limit === undefined ? '' : ` limit $${next++}`}${offset === 0 ? '' : ` offset $${next++}`}`;
+  return `select ${unit.columnsSql()} from ${from.text}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${orderBy === '' ? '' : ` order by ${orderBy}`}${paging}`;
+}
+
 /** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
-export async function selectRows(db: Db, request: CrudRequest, selection: Selection): Promise<Item[]> {
-  const pending = selectStatement(db, request, selection);
-  const statement = pending instanceof Promise ? await pending : pending;
-  return statement === undefined ? [] : db.query<Item>(statement.text, statement.values, queryOptions(selection));
+export function selectRows(db: Db, request: CrudRequest, selection: Selection): Maybe<Item[]> {
+  const statement = selectStatement(db, request, selection);
+  return statement instanceof Promise
+    ? statement.then((settled) => runSelect(db, settled, selection))
+    : runSelect(db, statement, selection);
+}
+
+function runSelect(db: Db, statement: SelectStatement | undefined, selection: Selection): Maybe<Item[]> {
+  return statement === undefined ? [] : queryAtOnce<Item>(db, statement.text, statement.values, queryOptions(selection));
 }
 
 /** The rows of one selection through a cursor, chunk by chunk, in flat memory. */
@@ -145,22 +174,27 @@ export function presentRows(db: Db, request: CrudRequest, unit: SelectUnit, rows
   return unit.isIdentity ? (rows as Item[]) : present(db, request, unit, rows);
 }
 
-async function present(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Promise<Item[]> {
+function present(db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[]): Maybe<Item[]> {
   let known: CrudCaller | undefined;
   const caller = () => (known ??= callerOf(request));
-  const built = unit.build(rows, request, caller);
-  const items = built instanceof Promise ? await built : built;
-  for (const batch of unit.batches) await attach(db, request, batch, rows, items);
-  return items;
+  return andThen(unit.build(rows, request, caller), (items) => attachFrom(0, db, request, unit, rows, items));
 }
 
-async function attach(db: Db, request: CrudRequest, batch: Batch, rows: readonly Item[], items: readonly Item[]): Promise<void> {
+/** One relation after the other: they may share the connection of a transaction. */
+function attachFrom(first: number, db: Db, request: CrudRequest, unit: SelectUnit, rows: readonly Item[], items: Item[]): Maybe<Item[]> {
+  const batch = unit.batches[first];
+  return batch === undefined
+    ? items
+    : andThen(attach(db, request, batch, rows, items), () => attachFrom(first + 1, db, request, unit, rows, items));
+}
+
+function attach(db: Db, request: CrudRequest, batch: Batch, rows: readonly Item[], items: readonly Item[]): Maybe<void> {
   const { edge, keyColumn, path } = batch;
   /** By the text of the key: several rows of a page may lead to one parent. */
   const parents = new Map<string, Item[]>();
   const keys: unknown[] = [];
-  for (const [index, row] of rows.entries()) {
-    const key = row[keyColumn] as RowKeyValue;
+  for (let index = 0; index < rows.length; index += 1) {
+    const key = (rows[index] as Item)[keyColumn] as RowKeyValue;
     let parent: Item | null = items[index] as Item;
     for (const step of path) parent = parent === null ? null : (parent[step] as Item | null);
     if (key === null || key === undefined || parent === null) continue;
@@ -172,78 +206,115 @@ async function attach(db: Db, request: CrudRequest, batch: Batch, rows: readonly
       keys.push(key);
     }
   }
-  if (keys.length === 0) return;
-  const unit = childUnit(batch.shape);
-  const children = await selectChildren(db, request, edge, unit, keys);
-  const built = await presentRows(db, request, unit, children);
-  for (const [index, child] of children.entries()) {
-    for (const parent of parents.get(String(child[PARENT])) ?? []) {
-      const list = parent[edge.name] as Item[];
-      if (list.length < edge.limit) list.push(built[index] as Item);
-      else parent[`${edge.name}_more`] = true;
-    }
-  }
+  if (keys.length === 0) return undefined;
+  const unit = childUnit(batch);
+  const parentColumn = parentColumnOf(batch);
+  return andThen(selectChildren(db, request, batch, unit, keys), (children) =>
+    andThen(presentRows(db, request, unit, children), (built) => {
+      let lastKey: unknown;
+      let owners: readonly Item[] = [];
+      for (let index = 0; index < children.length; index += 1) {
+        const key = (children[index] as Item)[parentColumn];
+        // The children of a parent come one after the other.
+        if (key !== lastKey) {
+          lastKey = key;
+          owners = parents.get(String(key)) ?? [];
+        }
+        for (const parent of owners) {
+          const list = parent[edge.name] as Item[];
+          if (list.length < edge.limit) list.push(built[index] as Item);
+          else parent[`${edge.name}_more`] = true;
+        }
+      }
+    }),
+  );
 }
 
 const childUnits = new WeakMap<Shape, SelectUnit>();
 
-function childUnit(shape: Shape): SelectUnit {
-  let unit = childUnits.get(shape);
-  if (unit === undefined) childUnits.set(shape, (unit = new SelectUnit(shape, [], true)));
+function childUnit(batch: Batch): SelectUnit {
+  let unit = childUnits.get(batch.shape);
+  if (unit === undefined) childUnits.set(batch.shape, (unit = new SelectUnit(batch.shape, [], parentColumnOf(batch) === PARENT)));
   return unit;
 }
 
 /** What a key's value can be. */
 type RowKeyValue = string | number | bigint | null | undefined;
 
-/** The result column with the parent's key. */
+/** The result column with the parent's key, where the child does not show which parent it has. */
 const PARENT = '~parent';
 const ORDER = '~order';
 
-/**
- * At most one more than the limit per parent, for all parents at once. PostgreSQL: a lateral subquery per parent; SQLite: the rows of a
- * correlated subquery. Both read limit + 1 children of each parent, however many it has.
- */
-async function selectChildren(db: Db, request: CrudRequest, edge: Edge, unit: SelectUnit, keys: readonly unknown[]): Promise<Item[]> {
-  const { target } = edge;
-  const { dialect } = db;
-  const scope = await target.scope(request);
-  const rule = target.compile(request, every([scope.where, ...(edge.where === undefined ? [] : [edge.where])]));
-  if (rule.constant === false) return [];
-  const joined = await scopesOf(unit.joined(), request);
-  let key = `many|${dialect}|${edge.name}|${edge.column}|${unit.key}|${rule.shape}|`;
-  for (const { compiled } of joined) key += `${compiled.shape}&`;
-  const text = textsOf(target).getOrMake(key, () => {
-    const order = childOrder(edge, dialect);
-    const from = unit.fromSql(dialect, joined, 2);
-    const { alias } = unit;
-    const foreignKey = quoteName(edge.column);
-    const first = from.next;
-    const limit = edge.limit + 1;
-    if (dialect === 'postgres') {
-      const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, alias, first)}`;
-      const column = target.statements.column(edge.column);
-      const type = keyType(column, target.shown.get(edge.column)?.settings.kind ?? column.settings.kind);
-      return (
-        `select children.*, parents.key as ${quoteName(PARENT)} from unnest($1::${type}[]) with ordinality parents(key, place) ` +
-        `cross join lateral (select ${unit.columnsSql()}, row_number() over (order by ${order(alias)}) as ${quoteName(ORDER)} from ${from.text} ` +
-        `where ${alias}.${foreignKey} = parents.key${condition} order by ${order(alias)} limit ${limit}) children ` +
-        `order by parents.place, children.${quoteName(ORDER)}`
-      );
-    }
-    const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, 'c', first)}`;
-    return (
-      `select ${unit.columnsSql()}, parents.value as ${quoteName(PARENT)} from json_each($1) parents join ${from.text} ` +
-      `where ${alias}.rowid in (select c.rowid from ${target.statements.table} c where c.${foreignKey} = parents.value${condition} order by ${order('c')} limit ${limit}) ` +
-      `order by parents.key, ${order(alias)}`
-    );
+function parentColumnOf({ edge, shape }: Batch): string {
+  return shape.columns.some(({ name }) => name === edge.column) ? edge.column : PARENT;
+}
+
+/** At most one more than the limit per parent, for all parents at once. */
+function selectChildren(db: Db, request: CrudRequest, batch: Batch, unit: SelectUnit, keys: readonly unknown[]): Maybe<Item[]> {
+  const { target, where } = batch.edge;
+  return andThen(target.scope(request), (scope) => {
+    const rule = where === undefined ? scope.compiled : target.compile(request, every([scope.where, where]));
+    if (rule.constant === false) return [];
+    return andThen(scopesOf(unit.joined(), request), (joined) => {
+      const { text, values } = childrenStatement(db, batch, unit, rule, joined, keys);
+      return queryAtOnce<Item>(db, text, values, unit.isWire ? REPLANNED_WIRE : REPLANNED);
+    });
   });
-  const parameters = [
+}
+
+function childrenStatement(
+  { dialect }: Db,
+  batch: Batch,
+  unit: SelectUnit,
+  rule: CompiledWhere,
+  joined: readonly Scope[],
+  keys: readonly unknown[],
+): SelectStatement {
+  const known = textsOf(batch.edge.target);
+  const values: unknown[] = [
     dialect === 'postgres' ? keys : JSON.stringify(keys.map((each) => (typeof each === 'bigint' ? each.toString() : each))),
-    ...joined.flatMap(({ compiled }) => (compiled.constant === true ? [] : compiled.values(dialect))),
-    ...(rule.constant === true ? [] : rule.values(dialect)),
   ];
-  return db.query<Item>(text, parameters, unit.isWire ? REPLANNED_WIRE : REPLANNED);
+  let step = known.start.to(unit).to(batch.edge).to(dialect).to(rule.shape);
+  for (const { compiled } of joined) {
+    step = step.to(compiled.shape);
+    if (compiled.constant !== true) compiled.pushValues(dialect, values);
+  }
+  if (rule.constant !== true) rule.pushValues(dialect, values);
+  const text = step.text ?? known.keep(step, childrenText(dialect, batch, unit, rule, joined));
+  return { text, values };
+}
+
+/**
+ * PostgreSQL: a lateral subquery per parent; SQLite: the rows of a correlated subquery. Both read limit + 1 children of each parent, however
+ * many it has.
+ */
+function childrenText(dialect: Db['dialect'], batch: Batch, unit: SelectUnit, rule: CompiledWhere, joined: readonly Scope[]): string {
+  const { edge } = batch;
+  const { target } = edge;
+  const isParentAdded = parentColumnOf(batch) === PARENT;
+  const order = childOrder(edge, dialect);
+  const from = unit.fromSql(dialect, joined, 2);
+  const { alias } = unit;
+  const foreignKey = quoteName(edge.column);
+  const limit = edge.limit + 1;
+  if (dialect === 'postgres') {
+    const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, alias, from.next)}`;
+    const column = target.statements.column(edge.column);
+    const type = keyType(column, target.shown.get(edge.column)?.settings.kind ?? column.settings.kind);
+    const shown = unit.resultColumns.map((name) => `children.${quoteName(name)}`).join(', ');
+    return (
+      `select ${shown}${isParentAdded ? `, parents.key as ${quoteName(PARENT)}` : ''} from unnest($1::${type}[]) with ordinality parents(key, place) ` +
+      `cross join lateral (select ${unit.columnsSql()}, row_number() over (order by ${order(alias)}) as ${quoteName(ORDER)} from ${from.text} ` +
+      `where ${alias}.${foreignKey} = parents.key${condition} order by ${order(alias)} limit ${limit}) children ` +
+      `order by parents.place, children.${quoteName(ORDER)}`
+    );
+  }
+  const condition = rule.constant === true ? '' : ` and ${rule.text(dialect, 'c', from.next)}`;
+  return (
+    `select ${unit.columnsSql()}${isParentAdded ? `, parents.value as ${quoteName(PARENT)}` : ''} from json_each($1) parents join ${from.text} ` +
+    `where ${alias}.rowid in (select c.rowid from ${target.statements.table} c where c.${foreignKey} = parents.value${condition} order by ${order('c')} limit ${limit}) ` +
+    `order by parents.key, ${order(alias)}`
+  );
 }
 
 function childOrder({ order, target }: Edge, dialect: Db['dialect']): (alias: string) => string {
@@ -264,20 +335,19 @@ export function orderBySql({ statements }: Policy, terms: readonly OrderTerm[], 
 }
 
 /** One row by its key, as an item, with the row it was made of. 404 when it is not among the rows the caller sees. */
-export async function readOne(
+export function readOne(
   db: Db,
   request: CrudRequest,
   unit: SelectUnit,
   where: readonly CompiledWhere[],
   isFreeForm: boolean,
   forCode = false,
-): Promise<{ readonly row: Item; readonly item: Item }> {
+): Maybe<{ readonly row: Item; readonly item: Item }> {
   const { rows: rule, access } = unit.shape.policy.options;
   const isShort = rule === undefined && access === undefined;
-  const rows = await selectRows(db, request, { unit, where, isFreeForm, forCode, isShort });
-  const [row] = rows;
-  if (row === undefined) throw coreErrors.not_found();
-  const presented = presentRows(db, request, unit, rows);
-  const [item] = presented instanceof Promise ? await presented : presented;
-  return { row, item: item as Item };
+  return andThen(selectRows(db, request, { unit, where, isFreeForm, forCode, isShort }), (rows) => {
+    const [row] = rows;
+    if (row === undefined) throw coreErrors.not_found();
+    return andThen(presentRows(db, request, unit, rows), ([item]) => ({ row, item: item as Item }));
+  });
 }

@@ -1,16 +1,20 @@
 import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
-import type { ModelColumn } from '../db/model-statements.ts';
+import { queryAtOnce } from '../db/handle.ts';
+import type { ModelColumn, ModelStatements } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
 import { announceTableWrite } from '../db/table-writes.ts';
 import { insertion } from '../db/repository.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { Scope, WriteScope } from './crud-request.ts';
 import { absentValue } from './absent-value.ts';
+import { limits } from './limits.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import type { Policy } from './policy.ts';
 import type { Precondition } from './precondition.ts';
 import { type Item, keyType } from './select-unit.ts';
+import { StatementTexts } from './statement-texts.ts';
 
 /** Which row: a unique column and its value. */
 export interface RowKey {
@@ -45,9 +49,11 @@ export interface RowConditions {
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
 export class RowStatements {
   readonly #policy: Policy;
+  readonly #texts: StatementTexts;
 
   constructor(policy: Policy) {
     this.#policy = policy;
+    this.#texts = textsOf(policy);
   }
 
   /**
@@ -90,19 +96,13 @@ export class RowStatements {
   }
 
   /** `form`: the row comes back as code has it, or in its JSON form. */
-  async insert(db: Db, values: Item, form: RowForm = AS_CODE): Promise<Item> {
+  insert(db: Db, values: Item, form: RowForm = AS_CODE): Maybe<Item> {
     const { statements } = this.#policy;
     const { names, parameters } = insertion(db, statements, values);
-    const text = statements.text(`crud insert ${names.join()}`, () => {
-      const columns =
-        names.length === 0
-          ? ' default values'
-          : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
-      return `insert into ${statements.table}${columns} returning ${statements.list}`;
-    });
-    const [row] = await db.query<Item>(text, parameters, form);
-    await this.#written(db);
-    return row as Item;
+    let step = this.#texts.start.to('insert');
+    for (const name of names) step = step.to(name);
+    const text = step.text ?? this.#texts.keep(step, insertText(statements, names));
+    return andThen(queryAtOnce<Item>(db, text, parameters, form), ([row]) => andThen(this.#written(db), () => row as Item));
   }
 
   /**
@@ -139,33 +139,57 @@ export class RowStatements {
   }
 
   /** Undefined when no row of this key, scope and version is there. */
-  async update(
+  update(
     db: Db,
     scope: Scope,
     key: RowKey,
     values: Item,
     conditions: RowConditions,
     form: RowForm = AS_CODE,
-  ): Promise<Item | undefined> {
-    const { statements } = this.#policy;
+  ): Maybe<Item | undefined> {
     const parameters: unknown[] = [];
     const changed = this.#changed(db, values, parameters);
     const first = parameters.length + 1;
     this.#pushKey(db, scope, key, conditions, parameters);
-    const shape = `${changed.map(({ name }) => name).join()} where ${key.column.name} ${Object.keys(conditions.fixed ?? {}).join()}`;
-    const start = statements.text(`crud update ${db.dialect} ${shape} ${scope.compiled.shape}`, () => {
-      const where = this.#whereKey(db, scope, key, conditions, first);
-      return `update ${statements.table} as t0 set ${this.#assignments(changed)} where ${where}`;
-    });
-    let narrower = this.#versionCondition(conditions.ifMatch, parameters);
-    if (conditions.onlyFrom !== undefined) {
-      const { column, values: allowed } = conditions.onlyFrom;
-      const { encode } = statements.column(column);
-      narrower += ` and t0.${quoteName(column)} in (${allowed.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
-    }
-    const [row] = await db.query<Item>(`${start}${narrower} returning ${statements.list}`, parameters, form);
-    if (row !== undefined) await this.#written(db);
-    return row;
+    const text =
+      conditions.onlyFrom === undefined && (conditions.ifMatch === undefined || conditions.ifMatch.any)
+        ? this.#knownUpdate(db, scope, key, changed, conditions, first)
+        : this.#updateText(db, scope, key, changed, conditions, first, this.#narrower(conditions, parameters));
+    return andThen(queryAtOnce<Item>(db, text, parameters, form), ([row]) =>
+      row === undefined ? undefined : andThen(this.#written(db), () => row),
+    );
+  }
+
+  /** The text of an update that only its columns, key and scope decide about. */
+  #knownUpdate(db: Db, scope: Scope, key: RowKey, changed: readonly ModelColumn[], conditions: RowConditions, first: number): string {
+    let step = this.#texts.start.to('update').to(db.dialect).to(scope.compiled.shape).to(key.column.name);
+    for (const name in conditions.fixed) step = step.to(name);
+    step = step.to(undefined);
+    for (const { name } of changed) step = step.to(name);
+    return step.text ?? this.#texts.keep(step, this.#updateText(db, scope, key, changed, conditions, first, ''));
+  }
+
+  #updateText(
+    db: Db,
+    scope: Scope,
+    key: RowKey,
+    changed: readonly ModelColumn[],
+    conditions: RowConditions,
+    first: number,
+    narrower: string,
+  ): string {
+    const { statements } = this.#policy;
+    const where = this.#whereKey(db, scope, key, conditions, first);
+    return `update ${statements.table} as t0 set ${this.#assignments(changed)} where ${where}${narrower} returning ${statements.list}`;
+  }
+
+  /** What else the row must be: of a version, in a state. */
+  #narrower({ ifMatch, onlyFrom }: RowConditions, parameters: unknown[]): string {
+    const version = this.#versionCondition(ifMatch, parameters);
+    if (onlyFrom === undefined) return version;
+    const { column, values } = onlyFrom;
+    const { encode } = this.#policy.statements.column(column);
+    return `${version} and t0.${quoteName(column)} in (${values.map((value) => `$${parameters.push(encode(value))}`).join(', ')})`;
   }
 
   /** Gives every one of these rows the same values. `also` is a condition of SQL's own, without placeholders. */
@@ -289,6 +313,22 @@ export class RowStatements {
     if (versions.length === 0) return ' and 1 = 0';
     return ` and t0.${quoteName(version)} in (${versions.map((each) => `$${parameters.push(column.encode(each))}`).join(', ')})`;
   }
+}
+
+const texts = new WeakMap<Policy, StatementTexts>();
+
+function textsOf(policy: Policy): StatementTexts {
+  let known = texts.get(policy);
+  if (known === undefined) texts.set(policy, (known = new StatementTexts(limits.plans)));
+  return known;
+}
+
+function insertText({ table, list }: ModelStatements, names: readonly string[]): string {
+  const columns =
+    names.length === 0
+      ? ' default values'
+      : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
+  return `insert into ${table}${columns} returning ${list}`;
 }
 
 /** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */

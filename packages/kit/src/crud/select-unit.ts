@@ -149,6 +149,12 @@ export class SelectUnit {
     return [...own, ...extra].join(', ');
   }
 
+  /** The names of the columns that {@link columnsSql} selects. */
+  get resultColumns(): readonly string[] {
+    const own = this.#tables.flatMap(({ prefix, columns }) => [...columns].map((name) => `${prefix}${name}`));
+    return [...own, ...this.#extra.map((name) => `${EXTRA}${name}`)];
+  }
+
   /** `from orders t0 left join customers t1 on …`; placeholders of the targets' scopes are counted from `first`. */
   fromSql(dialect: Dialect, scopes: readonly Scope[], first: number): { readonly text: string; readonly next: number } {
     let text = `${quoteName(this.#root.policy.model.name)} ${this.alias}`;

@@ -6,6 +6,7 @@ import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDelete
 import { changedColumns } from './change.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import type { Policy } from './policy.ts';
 import type { Precondition } from './precondition.ts';
 import { isRecorded, type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
@@ -33,7 +34,7 @@ export interface WriteOptions {
     readonly isDeep: boolean;
     /** The form that `build` takes a row in which nobody else looks at. */
     readonly form?: RowForm;
-    readonly build: (db: Db, row: Item) => void | Promise<void>;
+    readonly build: (db: Db, row: Item) => undefined | Promise<void>;
   };
   /** Makes the tag of the row as it is now, for 412. */
   readonly etagOf?: (row: Item) => string;
@@ -112,12 +113,31 @@ export class Writer {
 
   /** Makes a row and returns it whole. */
   async create(db: Db, request: CrudRequest, input: Item, options: WriteOptions): Promise<Item> {
+    return this.createAtOnce(db, request, input, options);
+  }
+
+  /** {@link create}, without a promise where one statement is enough and the database answers at once. */
+  createAtOnce(db: Db, request: CrudRequest, input: Item, options: WriteOptions): Maybe<Item> {
+    const write = (scope: Scope): Maybe<Item> => {
+      const forced = this.forced(request, options);
+      const isPlain =
+        this.policy.options.fields === undefined &&
+        !this.#hasReference(input) &&
+        this.isPlain(this.policy.options.hooks?.create, request) &&
+        options.present?.isDeep !== true &&
+        options.children === undefined &&
+        options.authorize === undefined;
+      return isPlain
+        ? andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form), (row) => presented(db, row, options))
+        : this.#createChecked({ db, request, scope, options }, input, forced);
+    };
+    return andThen(this.policy.scope(request), write);
+  }
+
+  async #createChecked({ db, request, scope, options }: Write, input: Item, forced: Item): Promise<Item> {
     const { hooks } = this.policy.options;
-    const deciding = this.policy.scope(request);
-    const scope = deciding instanceof Promise ? await deciding : deciding;
-    const forced = this.forced(request, options);
     const values: Item = { ...input, ...forced };
-    if (this.policy.options.fields !== undefined) await refuseUnwritable(this.policy, request, options.sent, values);
+    await refuseUnwritable(this.policy, request, options.sent, values);
     const checks = this.#hasReference(input) ? await referencesOf(this.policy, request, [input]) : NO_CHECKS;
     if (
       this.isPlain(hooks?.create, request) &&
@@ -125,17 +145,13 @@ export class Writer {
       options.present?.isDeep !== true &&
       options.children === undefined &&
       options.authorize === undefined
-    ) {
-      const row = await this.rows.insert(db, values, options.present?.form);
-      const building = options.present?.build(db, row);
-      if (building !== undefined) await building;
-      return row;
-    }
+    )
+      return presented(db, await this.rows.insert(db, values, options.present?.form), options);
     return this.run(db, options, async (tx, changes) => {
       await checkReferences(tx, checks);
       const context = this.context(tx, request);
       const hook = hooks?.create;
-      const insertRow = (given: Item) => this.rows.insert(tx, { ...given, ...forced });
+      const insertRow = async (given: Item) => this.rows.insert(tx, { ...given, ...forced });
       const { written, returned } =
         hook === undefined
           ? { written: await insertRow(input), returned: undefined }
@@ -156,26 +172,47 @@ export class Writer {
 
   /** Changes a row among those the caller sees and returns it whole. `changes` may be empty: then nothing is written. */
   async update(db: Db, request: CrudRequest, key: RowKey, values: Item, options: WriteOptions): Promise<Item> {
+    return this.updateAtOnce(db, request, key, values, options);
+  }
+
+  /** {@link update}, without a promise where one statement is enough and the database answers at once. */
+  updateAtOnce(db: Db, request: CrudRequest, key: RowKey, values: Item, options: WriteOptions): Maybe<Item> {
+    const isPlain =
+      this.policy.options.fields === undefined &&
+      !this.#hasReference(values) &&
+      hasMembers(values) &&
+      this.isPlain(this.policy.options.hooks?.update, request) &&
+      options.authorize === undefined &&
+      options.present?.isDeep !== true &&
+      options.children === undefined;
+    return andThen(this.policy.writeScope(request), (scope) =>
+      isPlain
+        ? this.#updatePlain({ db, request, scope, options }, key, values)
+        : this.#updateChecked({ db, request, scope, options }, key, values),
+    );
+  }
+
+  /** One statement: nobody looks at the row before it. */
+  #updatePlain(write: Write & { readonly scope: WriteScope }, key: RowKey, values: Item): Maybe<Item> {
+    const { db, scope, options } = write;
+    return andThen(this.updateRow(write, key, values, { form: options.present?.form }), (updated) =>
+      updated === undefined ? this.#missing(db, scope, key, options) : presented(db, updated, options),
+    );
+  }
+
+  async #updateChecked(write: Write & { readonly scope: WriteScope }, key: RowKey, values: Item): Promise<Item> {
+    const { db, request, scope, options } = write;
     const { hooks } = this.policy.options;
-    const scope = await this.policy.writeScope(request);
-    const isWritable = this.policy.options.fields === undefined || (await isWritableByRequest(this.policy, request, options.sent));
+    const isWritable = await isWritableByRequest(this.policy, request, options.sent);
     const checks = this.#hasReference(values) ? await referencesOf(this.policy, request, [values]) : NO_CHECKS;
-    const hasValues = Object.keys(values).length > 0;
+    const hasValues = hasMembers(values);
     const isPlain =
       this.isPlain(hooks?.update, request) &&
       checks.length === 0 &&
       options.authorize === undefined &&
       options.present?.isDeep !== true &&
       options.children === undefined;
-    if (isWritable && hasValues && isPlain) {
-      const updated = await this.updateRow({ db, request, scope, options }, key, values, { form: options.present?.form });
-      if (updated !== undefined) {
-        const building = options.present?.build(db, updated);
-        if (building !== undefined) await building;
-        return updated;
-      }
-      throw await this.#missing(db, scope, key, options);
-    }
+    if (isWritable && hasValues && isPlain) return this.#updatePlain(write, key, values);
     return this.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, key, options);
       await options.authorize?.(before);
@@ -229,7 +266,7 @@ export class Writer {
     const scope = await this.policy.writeScope(request);
     if (this.isPlain(hooks?.destroy, request) && options.authorize === undefined && !this.#cascades) {
       if (await this.#remove(db, request, scope, key, options)) return;
-      throw await this.#missing(db, scope, key, options);
+      return this.#missing(db, scope, key, options);
     }
     await this.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, key, options);
@@ -391,7 +428,7 @@ export class Writer {
     key: RowKey,
     values: Item,
     { onlyFrom, form }: { readonly onlyFrom?: OnlyFrom; readonly form?: RowForm | undefined } = {},
-  ): Promise<Item | undefined> {
+  ): Maybe<Item | undefined> {
     const all = this.updateValues(request, values, options);
     return this.rows.update(db, scope, key, all, onlyFrom === undefined ? options : { ...options, onlyFrom }, form);
   }
@@ -438,11 +475,11 @@ export class Writer {
     };
   }
 
-  /** Why no row was hit: it is not there for this caller, or it has another version. */
-  async #missing(db: Db, scope: WriteScope, key: RowKey, options: WriteOptions): Promise<Error> {
-    if (options.ifMatch === undefined) return coreErrors.not_found();
+  /** No row was hit: it is not there for this caller, or it has another version. */
+  async #missing(db: Db, scope: WriteScope, key: RowKey, options: WriteOptions): Promise<never> {
+    if (options.ifMatch === undefined) throw coreErrors.not_found();
     const row = await this.rows.select(db, scope, key, options, false);
-    return row === undefined ? coreErrors.not_found() : stale(row, options);
+    throw row === undefined ? coreErrors.not_found() : stale(row, options);
   }
 
   refuseStale(row: Item, options: WriteOptions): void {
@@ -495,6 +532,17 @@ export class Writer {
     await policy.options.onChange?.(change as never);
     changes.push({ policy, change });
   }
+}
+
+/** The row, once what the caller gets of it is made. */
+function presented(db: Db, row: Item, { present }: WriteOptions): Maybe<Item> {
+  const building = present?.build(db, row);
+  return building === undefined ? row : building.then(() => row);
+}
+
+function hasMembers(values: Item): boolean {
+  for (const name in values) if (Object.hasOwn(values, name)) return true;
+  return false;
 }
 
 function stamped({ statements }: Policy, role: string): string[] {

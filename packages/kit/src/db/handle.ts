@@ -3,7 +3,15 @@ import { ambientScope, openScopeOf, runInScope, type AmbientScope } from './ambi
 import type { Clock } from './clock.ts';
 import type { AnyTables, Database, Db, ExecuteResult } from './db.ts';
 import type { Dialect } from './dialect.ts';
-import type { Engine, EngineTransaction, EngineTransactionOptions, QueryOptions, StreamOptions, TransactionOptions } from './engine.ts';
+import type {
+  Engine,
+  EngineTransaction,
+  EngineTransactionOptions,
+  QueryOptions,
+  StatementResult,
+  StreamOptions,
+  TransactionOptions,
+} from './engine.ts';
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
@@ -87,6 +95,12 @@ export class Handle {
     return result.rows as R[];
   }
 
+  queryAtOnce<R>(text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
+    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    const result = this.runner.runNow(own.text, own.parameters, options);
+    return (result === undefined ? this.runner.run(own.text, own.parameters, options).then(rowsOf) : result.rows) as R[] | Promise<R[]>;
+  }
+
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
     return (this.runner.runNow(own.text, own.parameters, options) ??
@@ -149,6 +163,15 @@ export class Handle {
     const executor = this.context.kysely.getExecutor().withConnectionProvider({ provideConnection: (consumer) => consumer(connection) });
     return new Transaction<AnyTables>({ ...this.context.kyselyProps, executor });
   }
+}
+
+function rowsOf({ rows }: StatementResult): unknown[] {
+  return rows;
+}
+
+/** Like `db.query`, without a promise where the rows are there at once, as SQLite's are. Throws where `db.query` rejects. */
+export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
+  return (db as unknown as Handle).queryAtOnce<R>(text, parameters, options);
 }
 
 for (const name of BUILDERS) {

@@ -12,6 +12,8 @@ export interface ModelColumn {
   readonly definition: ColumnDefinition;
   readonly nullable: boolean;
   readonly encode: ColumnEncoder;
+  /** By operator: what a comparison with the column adds to the shape of a condition. */
+  readonly comparisons: Readonly<Record<'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte', string>>;
 }
 
 /** Which columns a write names is up to the request; a table of twenty optional columns has a million such sets. */
@@ -42,6 +44,7 @@ export class ModelStatements {
       definition,
       nullable: definition.nullable,
       encode: columnEncoder(name, definition),
+      comparisons: comparisonsOf(name),
     }));
     this.byName = new Map(this.columns.map((column) => [column.name, column]));
     this.key = model.primaryKey.map((name) => this.column(name));
@@ -69,6 +72,10 @@ export class ModelStatements {
     }
     return text;
   }
+}
+
+function comparisonsOf(name: string): ModelColumn['comparisons'] {
+  return { eq: `${name}.eq`, ne: `${name}.ne`, gt: `${name}.gt`, gte: `${name}.gte`, lt: `${name}.lt`, lte: `${name}.lte` };
 }
 
 const known = new WeakMap<Model, ModelStatements>();

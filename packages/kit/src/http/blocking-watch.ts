@@ -46,10 +46,10 @@ export class BlockingWatch {
   }
 
   /** Runs the handler and times its synchronous part. */
-  run(route: CompiledRoute, handler: () => unknown): unknown {
+  run<C>(route: CompiledRoute, handler: (context: C) => unknown, context: C): unknown {
     const started = performance.now();
     try {
-      return handler();
+      return handler(context);
     } finally {
       const heldMs = performance.now() - started;
       if (heldMs > this.#warnMs) {

@@ -9,6 +9,7 @@ import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } fro
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
+import { handlerAtOnce } from './handler-at-once.ts';
 import { Handling } from './handling.ts';
 import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
 import type { Host } from './host.ts';
@@ -18,6 +19,7 @@ import { closeUnreadBody } from './read-raw-body.ts';
 import type { Input } from './input.ts';
 import { compileInput } from './read-input.ts';
 import { compileResponseCheck, type ResponseCheck } from './response-check.ts';
+import type { Route } from './route.ts';
 import { sendStream } from './send-stream.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
@@ -28,6 +30,7 @@ export type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
 /** Everything about a route that can be decided before its first request. */
 interface RoutePlan extends AnswerPlan {
   readonly route: CompiledRoute;
+  readonly handler: Route['handler'];
   readonly stages: readonly Stage[];
   readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
   readonly serialize: AnswerSerializer | undefined;
@@ -62,6 +65,7 @@ function answerSerializer(response: RouteSchema | undefined, { responseChecks }:
 export function serveRoute(host: Host, route: CompiledRoute, middleware: readonly Middleware[]): FastifyRouteOptions {
   const plan: RoutePlan = {
     route,
+    handler: handlerAtOnce(route.route.handler),
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
     serialize: route.kind === 'json' ? answerSerializer(route.response, host) : undefined,
@@ -202,13 +206,14 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
     inSpan(plan.span.name, plan.span.options, send).catch((error: unknown) => fail(exchange, plan, error));
     return;
   }
-  const isInTransaction = route.atomic !== undefined || route.idempotency !== undefined;
-  const isSentInside = isInTransaction || plan.respond !== undefined;
+  const isInTransaction = route.atomic !== undefined || mayClaim(route, exchange);
+  const isMade = !isInTransaction && plan.respond !== undefined && route.idempotency === undefined;
+  const isSentInside = isInTransaction || isMade;
   const result = isInTransaction
     ? serveAtomic(plan, exchange, context)
-    : plan.respond === undefined
-      ? run(plan, exchange, context)
-      : serveMade(plan, plan.respond, exchange, context);
+    : isMade
+      ? serveMade(plan, plan.respond as Middleware, exchange, context)
+      : run(plan, exchange, context);
   if (isThenable(result)) {
     const { blocking } = exchange.host;
     blocking.entered(route);
@@ -222,6 +227,11 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
         },
       );
   } else answer(plan, exchange, context, result);
+}
+
+/** A request without a key runs as if there were none, where none is required. */
+function mayClaim({ idempotency }: CompiledRoute, { headers }: Exchange): boolean {
+  return idempotency !== undefined && (idempotency.isRequired || headers['idempotency-key'] !== undefined);
 }
 
 function run(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
@@ -342,9 +352,9 @@ function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): un
     : runHandler(plan, exchange, context);
 }
 
-function runHandler({ route }: RoutePlan, exchange: Exchange, context: Handling): unknown {
+function runHandler({ route, handler }: RoutePlan, exchange: Exchange, context: Handling): unknown {
   const { blocking } = exchange.host;
-  return blocking.isOn ? blocking.run(route, () => route.route.handler(context)) : route.route.handler(context);
+  return blocking.isOn ? blocking.run(route, handler, context) : handler(context);
 }
 
 function runAround(plan: RoutePlan, exchange: Exchange, context: Handling): Promise<unknown> {

@@ -89,9 +89,12 @@ function keyOf(secret: Uint8Array): Key {
   return { id, head, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
 }
 
-/** As text: making a buffer of a hash costs more than the hash. */
+let last: { readonly bound: string; readonly digest: string } | undefined;
+
+/** As text: making a buffer of a hash costs more than the hash. The cursors of a page, and the one it was asked by, are bound to the same. */
 function digestOf(bound: string): string {
-  return hash('sha256', bound, 'base64url');
+  if (last?.bound !== bound) last = { bound, digest: hash('sha256', bound, 'base64url') };
+  return last.digest;
 }
 
 function associatedData(head: Buffer, digest: string): Buffer {

@@ -27,6 +27,8 @@ export type KeysetPosition = readonly unknown[];
  */
 export class Keyset {
   readonly columns: readonly KeysetColumn[];
+  /** The names of the columns. */
+  readonly names: readonly string[];
   /** Names the ordering: `-created_at,-id`. */
   readonly shape: string;
   readonly #encoders: readonly ColumnEncoder[];
@@ -37,6 +39,7 @@ export class Keyset {
 
   constructor(columns: readonly KeysetColumn[]) {
     this.columns = columns;
+    this.names = columns.map(({ name }) => name);
     this.shape = columns.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join();
     this.#encoders = columns.map(({ name, definition }) => columnEncoder(name, definition));
     this.#isRowComparison = columns.every(({ definition, descending }) => !definition.nullable && descending === columns[0]?.descending);

@@ -36,7 +36,26 @@ interface Place {
  * a condition that is skipped would show more rows than were meant.
  */
 export function parseWhere(model: Model, where: unknown, relations?: WhereRelations): WhereNode {
-  return parseTree(where, { model, relations, outer: undefined, step: 'where', depth: 0 });
+  return parseEquality(model, where) ?? parseTree(where, { model, relations, outer: undefined, step: 'where', depth: 0 });
+}
+
+/** One column and its value, which most conditions are. Undefined for every other tree, and for one that is to be refused. */
+function parseEquality(model: Model, where: unknown): WhereNode | undefined {
+  if (!isPlainObject(where)) return undefined;
+  let name: string | undefined;
+  for (const each in where) {
+    if (name !== undefined || !Object.hasOwn(where, each)) return undefined;
+    name = each;
+  }
+  if (name === undefined || name === 'and' || name === 'or' || name === 'not') return undefined;
+  const given = where[name];
+  const column = typeof given === 'string' || typeof given === 'number' ? statementsOf(model).byName.get(name) : undefined;
+  if (column === undefined || column.definition.kind === 'json' || column.definition.kind === 'array') return undefined;
+  try {
+    return { node: 'compare', column, operator: 'eq', value: { given, encoded: column.encode(given) } };
+  } catch {
+    return undefined;
+  }
 }
 
 function parseTree(where: unknown, place: Place): WhereNode {

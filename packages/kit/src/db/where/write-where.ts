@@ -126,6 +126,7 @@ export function whereShape(node: WhereNode): string {
     case 'null':
       return `${node.column.name}.${node.isNull ? 'null' : 'notnull'}`;
     case 'compare':
+      return node.column.comparisons[node.operator];
     case 'text':
       return `${node.column.name}.${node.operator}`;
     case 'among':
