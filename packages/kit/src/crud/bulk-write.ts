@@ -46,6 +46,22 @@ export class BulkWriter {
     this.#writer = writer;
   }
 
+  /** {@link create} for callers who only want to know how many: rows are not read back where nobody looks at them. */
+  async createAndCount(db: Db, request: CrudRequest, items: readonly BulkItem[], given: Options): Promise<number> {
+    const writer = this.#writer;
+    const { policy } = writer;
+    if (policy.options.fields !== undefined || policy.references.size > 0 || !writer.makesUnseen(request, given))
+      return this.create(db, request, items, given, async (_tx, rows) => rows.length);
+    await policy.scope(request);
+    const forced = writer.forced(request, given);
+    const all = items.map(({ values }) => ({ ...values, ...forced }));
+    try {
+      return await db.transaction((tx) => writer.rows.insertUnread(tx, all));
+    } catch (error) {
+      throw constraintViolation(error) === undefined ? error : await this.#culprit(db, items, all, error);
+    }
+  }
+
   /** One INSERT per 100 rows where no hook runs. Any fault fails all. */
   async create<V>(db: Db, request: CrudRequest, items: readonly BulkItem[], given: Options, present: Present<V>): Promise<V> {
     const writer = this.#writer;
@@ -61,8 +77,9 @@ export class BulkWriter {
     const scope = await policy.scope(request);
     const forced = writer.forced(request, options);
     const all = items.map(({ values }) => ({ ...values, ...forced }));
-    for (const [index, { at, sent }] of items.entries())
-      await atItem(at, () => refuseUnwritable(policy, request, sent, all[index] as Item));
+    if (policy.options.fields !== undefined)
+      for (const [index, { at, sent }] of items.entries())
+        await atItem(at, () => refuseUnwritable(policy, request, sent, all[index] as Item));
     const checks = await referencesOf(
       policy,
       request,

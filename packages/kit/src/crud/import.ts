@@ -231,7 +231,7 @@ export class RowImport {
             const { key } = this.#access.policy;
             return [{ ...item, values: item.values, key: { column: key, value: row[key.name] } }];
           });
-          if (fresh.length > 0) created += await bulk.create(tx, request, fresh, options, count);
+          if (fresh.length > 0) created += await bulk.createAndCount(tx, request, fresh, options);
           if (known.length > 0) updated += await bulk.update(tx, request, known, false, options, count);
           // Statements on SQLite run on this thread: others get their turn between batches.
           await yieldLoop();
@@ -266,6 +266,12 @@ export class RowImport {
   }
 }
 
+/** What the schema of a row says about it. */
+interface RowResult {
+  readonly value?: Item;
+  readonly issues?: readonly { readonly message: string; readonly code?: string; readonly path?: readonly unknown[] }[];
+}
+
 /** A dry run did everything; nothing of it stays. */
 class Undone extends Error {}
 
@@ -298,17 +304,25 @@ class RowReader {
     const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
     const items: BulkItem[] = [];
     let count = 0;
-    for await (const row of file.rows) {
-      count += 1;
-      if (count > this.#rowsMax)
-        throw coreErrors.body_too_large({
-          detail: `The file has more than ${this.#rowsMax} rows.`,
-          extensions: { rows_max: this.#rowsMax },
-        });
+    const isCsv = file.header !== undefined;
+    for await (const rows of file.rows) {
+      for (const row of rows) {
+        count += 1;
+        if (count > this.#rowsMax)
+          throw coreErrors.body_too_large({
+            detail: `The file has more than ${this.#rowsMax} rows.`,
+            extensions: { rows_max: this.#rowsMax },
+          });
+        if (this.#faults.length >= limits.importFaults) break;
+        const given = this.#given(row, isCsv);
+        if (given !== undefined) {
+          const result = schema.validate(given) as RowResult | Promise<RowResult>;
+          const item = this.#item(row.number, given, result instanceof Promise ? await result : result);
+          if (item !== undefined) items.push(item);
+        }
+        if (count % BATCH_ROWS === 0) await yieldLoop();
+      }
       if (this.#faults.length >= limits.importFaults) break;
-      const item = await this.#row(row, file.header !== undefined, schema.validate);
-      if (item !== undefined) items.push(item);
-      if (count % BATCH_ROWS === 0) await yieldLoop();
     }
     if (file.header === undefined) await this.#refuseUnwritable([...new Set(items.flatMap(({ sent }) => sent))]);
     return items;
@@ -348,17 +362,14 @@ class RowReader {
     return this.#access.list.expand.has(name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : name);
   }
 
-  async #row(row: FileRow, isCsv: boolean, validate: (value: unknown) => unknown): Promise<BulkItem | undefined> {
-    const { number } = row;
-    if (row.fault !== undefined) {
-      this.#refuse(['body', number], 'invalid', `This row ${row.fault}.`);
-      return undefined;
-    }
-    const given = isCsv ? this.#cells(row.values, number) : this.#members(row.values, number);
-    const result = (await validate(given)) as {
-      value?: Item;
-      issues?: readonly { message: string; code?: string; path?: readonly unknown[] }[];
-    };
+  /** The members that are taken of a row. Undefined when it cannot be read. */
+  #given(row: FileRow, isCsv: boolean): Record<string, unknown> | undefined {
+    if (row.fault === undefined) return isCsv ? this.#cells(row.values, row.number) : this.#members(row.values, row.number);
+    this.#refuse(['body', row.number], 'invalid', `This row ${row.fault}.`);
+    return undefined;
+  }
+
+  #item(number: number, given: Record<string, unknown>, result: RowResult): BulkItem | undefined {
     if (result.issues !== undefined) {
       for (const { message, code = 'invalid', path = [] } of result.issues) {
         const isMissing = path.length > 0 && given[String(path[0])] === undefined;
@@ -372,11 +383,13 @@ class RowReader {
     }
     // The schema lets the database fill a default where null was given; a file that says NULL means it where the column may be.
     const values = { ...(result.value as Item) };
-    for (const [name, value] of Object.entries(given)) {
+    const sent = Object.keys(given);
+    for (const name of sent) {
+      if (given[name] !== null || values[name] !== undefined) continue;
       const { nullable, settings } = this.#column(name);
-      if (value === null && values[name] === undefined && (nullable || settings.kind === 'json')) values[name] = null;
+      if (nullable || settings.kind === 'json') values[name] = null;
     }
-    return { values, sent: Object.keys(given), at: ['body', number] };
+    return { values, sent, at: ['body', number] };
   }
 
   #column(name: string): ModelColumn {
@@ -401,7 +414,10 @@ class RowReader {
   }
 
   #members(members: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(members).filter(([name]) => this.#takes(name, number)));
+    const given: Record<string, unknown> = {};
+    // A member called __proto__ is no column: it is refused before it could be set.
+    for (const name of Object.keys(members)) if (this.#takes(name, number)) given[name] = members[name];
+    return given;
   }
 
   /** What each row is found by; every row needs one, and no two the same. */

@@ -2,6 +2,6 @@
 export type Maybe<T> = T | Promise<T>;
 
 /** Goes on with the value: at once where it is there. */
-export function andThen<T, R>(value: Maybe<T>, next: (settled: T) => Maybe<R>): Maybe<R> {
-  return value instanceof Promise ? value.then(next) : next(value);
+export function andThen<T, R>(value: Maybe<T>, goOn: (settled: T) => Maybe<R>): Maybe<R> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value);
 }

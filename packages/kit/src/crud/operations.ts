@@ -226,7 +226,9 @@ export class Operations {
   shape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
     const { fields, expand } = parameters;
     const isWhole = this.#isUniform && fields === undefined && expand.length === 0;
-    return isWhole ? (this.#wholeShape ??= this.#makeShape(visibilityOf, parameters)) : this.#knownShape(visibilityOf, parameters, pageSize);
+    return isWhole
+      ? (this.#wholeShape ??= this.#makeShape(visibilityOf, parameters))
+      : this.#knownShape(visibilityOf, parameters, pageSize);
   }
 
   #makeShape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters): Shape {

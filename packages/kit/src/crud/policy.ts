@@ -267,7 +267,7 @@ export class Policy {
           const edge = this.edge(name);
           if (edge === undefined) continue;
           found = (found ?? new Set()).add(edge.target);
-          for (const each of Object.values((inner ?? {}) as object)) found = edge.target.#related(each, found);
+          for (const each of Object.values(inner ?? {})) found = edge.target.#related(each, found);
         }
       }
     }
@@ -340,7 +340,7 @@ export function every(parts: readonly (Where | boolean)[]): Where | boolean {
     if (part === false) return false;
     if (part === true) continue;
     if (only === true) only = part;
-    else (more ??= [only as Where]).push(part);
+    else (more ??= [only]).push(part);
   }
   return more === undefined ? only : ({ and: more } as Where);
 }

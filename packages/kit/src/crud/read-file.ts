@@ -12,7 +12,8 @@ export type FileRow =
 export interface ReadFile {
   /** Names of the columns; undefined for JSON Lines, where each row has its own. */
   readonly header: readonly string[] | undefined;
-  readonly rows: AsyncIterable<FileRow>;
+  /** As many at a time as were read together: a turn for each row costs more than the row. */
+  readonly rows: AsyncIterable<readonly FileRow[]>;
 }
 
 export async function readFile(body: Readable, format: FileFormat): Promise<ReadFile> {
@@ -24,7 +25,7 @@ export async function readFile(body: Readable, format: FileFormat): Promise<Read
     return {
       header: [],
       rows: (async function* broken() {
-        yield first.value as FileRow;
+        yield [first.value as FileRow];
       })(),
     };
   const header = first.value.map((name) => name ?? '');
@@ -75,16 +76,16 @@ function csvFault({ code }: CsvError): string {
   return 'is not CSV; write a quote inside a quoted cell twice';
 }
 
-async function* csvRows(records: AsyncIterator<CsvRecord | FileRow>, header: readonly string[]): AsyncGenerator<FileRow> {
+async function* csvRows(records: AsyncIterator<CsvRecord | FileRow>, header: readonly string[]): AsyncGenerator<FileRow[]> {
   let number = 1;
   for (;;) {
     const next = await records.next();
     if (next.done === true) return;
     number += 1;
     const { value: record } = next;
-    if (!isRecord(record)) yield record;
-    else if (record.length !== header.length) yield { number, fault: `has ${record.length} cells, the header has ${header.length}` };
-    else yield { number, values: Object.fromEntries(header.map((name, index) => [name, record[index]])) };
+    if (!isRecord(record)) yield [record];
+    else if (record.length !== header.length) yield [{ number, fault: `has ${record.length} cells, the header has ${header.length}` }];
+    else yield [{ number, values: Object.fromEntries(header.map((name, index) => [name, record[index]])) }];
   }
 }
 
@@ -92,27 +93,27 @@ function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
   return Array.isArray(value);
 }
 
-async function* jsonRows(text: AsyncIterable<string>): AsyncGenerator<FileRow> {
+async function* jsonRows(text: AsyncIterable<string>): AsyncGenerator<FileRow[]> {
   let number = 0;
   let rest = '';
-  const read = (line: string): FileRow | undefined => {
-    number += 1;
-    return line.trim() === '' ? undefined : jsonRow(line, number);
+  const read = (lines: readonly string[]): FileRow[] => {
+    const rows: FileRow[] = [];
+    for (const line of lines) {
+      number += 1;
+      if (line.trim() !== '') rows.push(jsonRow(line, number));
+    }
+    return rows;
   };
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() as string;
-    for (const line of lines) {
-      const row = read(line);
-      if (row !== undefined) yield row;
-    }
+    yield read(lines);
     if (rest.length > RECORD_LENGTH_MAX) {
-      yield { number: number + 1, fault: `is longer than ${RECORD_LENGTH_MAX} characters` };
+      yield [{ number: number + 1, fault: `is longer than ${RECORD_LENGTH_MAX} characters` }];
       return;
     }
   }
-  const last = read(rest);
-  if (last !== undefined) yield last;
+  yield read([rest]);
 }
 
 function jsonRow(line: string, number: number): FileRow {

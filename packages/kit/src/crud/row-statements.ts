@@ -46,6 +46,17 @@ export interface RowConditions {
   readonly onlyFrom?: OnlyFrom;
 }
 
+/** What the text of an update is made of. */
+interface UpdateStatement {
+  readonly db: Db;
+  readonly scope: Scope;
+  readonly key: RowKey;
+  readonly changed: readonly ModelColumn[];
+  readonly conditions: RowConditions;
+  /** The placeholder of the key. */
+  readonly first: number;
+}
+
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
 export class RowStatements {
   readonly #policy: Policy;
@@ -110,74 +121,67 @@ export class RowStatements {
    * back in the order given.
    */
   async insertMany(db: Db, rows: readonly Item[]): Promise<Item[]> {
-    const { statements } = this.#policy;
     const inserted: Item[] = [];
+    for (const { text, parameters } of this.#insertions(db, rows, true)) inserted.push(...(await db.query<Item>(text, parameters)));
+    await this.#written(db);
+    return inserted;
+  }
+
+  /** {@link insertMany} where nobody reads the rows: how many were made. */
+  async insertUnread(db: Db, rows: readonly Item[]): Promise<number> {
+    let count = 0;
+    for (const { text, parameters } of this.#insertions(db, rows, false)) count += (await db.execute(text, parameters)).count;
+    await this.#written(db);
+    return count;
+  }
+
+  *#insertions(db: Db, rows: readonly Item[], isRead: boolean): Iterable<{ readonly text: string; readonly parameters: unknown[] }> {
+    const { statements } = this.#policy;
     const size =
       db.dialect === 'postgres'
         ? Math.min(INSERT_ROWS_POSTGRES, Math.floor(INSERT_VALUES_POSTGRES / statements.columns.length))
         : INSERT_ROWS;
     for (let start = 0; start < rows.length; start += size) {
       const chunk = rows.slice(start, start + size).map((row) => insertion(db, statements, row));
-      const given = new Set(chunk.flatMap(({ names }) => names));
+      const given = new Set<string>();
+      for (const { names } of chunk) for (const name of names) given.add(name);
       const columns = statements.columns.filter(({ name }) => given.has(name));
-      const now = db.clock.now();
-      const parameters = chunk.flatMap(({ names, parameters: values }) =>
-        columns.map((column) => {
-          const index = names.indexOf(column.name);
-          return index === -1 ? column.encode(absentValue(column.settings, now)) : values[index];
-        }),
-      );
-      const text = statements.text(`crud insert ${chunk.length} ${columns.map(({ name }) => name).join()}`, () => {
-        const tuple = (row: number) => `(${columns.map((_, index) => `$${row * columns.length + index + 1}`).join(', ')})`;
-        const names = columns.map(({ name }) => quoteName(name)).join(', ');
-        return `insert into ${statements.table} (${names}) values ${chunk.map((_, row) => tuple(row)).join(', ')} returning ${statements.list}`;
-      });
-      inserted.push(...(await db.query<Item>(text, parameters)));
+      const parameters: unknown[] = [];
+      for (const row of chunk) appendRow(parameters, columns, row, db);
+      let step = this.#texts.start.to(isRead ? 'insert rows' : 'insert unread rows').to(chunk.length);
+      for (const { name } of columns) step = step.to(name);
+      const text = step.text ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
+      yield { text, parameters };
     }
-    await this.#written(db);
-    return inserted;
   }
 
   /** Undefined when no row of this key, scope and version is there. */
-  update(
-    db: Db,
-    scope: Scope,
-    key: RowKey,
-    values: Item,
-    conditions: RowConditions,
-    form: RowForm = AS_CODE,
-  ): Maybe<Item | undefined> {
+  update(db: Db, scope: Scope, key: RowKey, values: Item, conditions: RowConditions, form: RowForm = AS_CODE): Maybe<Item | undefined> {
     const parameters: unknown[] = [];
     const changed = this.#changed(db, values, parameters);
     const first = parameters.length + 1;
     this.#pushKey(db, scope, key, conditions, parameters);
+    const statement: UpdateStatement = { db, scope, key, changed, conditions, first };
     const text =
       conditions.onlyFrom === undefined && (conditions.ifMatch === undefined || conditions.ifMatch.any)
-        ? this.#knownUpdate(db, scope, key, changed, conditions, first)
-        : this.#updateText(db, scope, key, changed, conditions, first, this.#narrower(conditions, parameters));
+        ? this.#knownUpdate(statement)
+        : this.#updateText(statement, this.#narrower(conditions, parameters));
     return andThen(queryAtOnce<Item>(db, text, parameters, form), ([row]) =>
       row === undefined ? undefined : andThen(this.#written(db), () => row),
     );
   }
 
   /** The text of an update that only its columns, key and scope decide about. */
-  #knownUpdate(db: Db, scope: Scope, key: RowKey, changed: readonly ModelColumn[], conditions: RowConditions, first: number): string {
+  #knownUpdate(statement: UpdateStatement): string {
+    const { db, scope, key, changed, conditions } = statement;
     let step = this.#texts.start.to('update').to(db.dialect).to(scope.compiled.shape).to(key.column.name);
     for (const name in conditions.fixed) step = step.to(name);
     step = step.to(undefined);
     for (const { name } of changed) step = step.to(name);
-    return step.text ?? this.#texts.keep(step, this.#updateText(db, scope, key, changed, conditions, first, ''));
+    return step.text ?? this.#texts.keep(step, this.#updateText(statement, ''));
   }
 
-  #updateText(
-    db: Db,
-    scope: Scope,
-    key: RowKey,
-    changed: readonly ModelColumn[],
-    conditions: RowConditions,
-    first: number,
-    narrower: string,
-  ): string {
+  #updateText({ db, scope, key, changed, conditions, first }: UpdateStatement, narrower: string): string {
     const { statements } = this.#policy;
     const where = this.#whereKey(db, scope, key, conditions, first);
     return `update ${statements.table} as t0 set ${this.#assignments(changed)} where ${where}${narrower} returning ${statements.list}`;
@@ -313,6 +317,25 @@ export class RowStatements {
     if (versions.length === 0) return ' and 1 = 0';
     return ` and t0.${quoteName(version)} in (${versions.map((each) => `$${parameters.push(column.encode(each))}`).join(', ')})`;
   }
+}
+
+/** The names of a row are in the order of the columns. */
+function appendRow(
+  parameters: unknown[],
+  columns: readonly ModelColumn[],
+  { names, parameters: values }: ReturnType<typeof insertion>,
+  { clock }: Db,
+): void {
+  let next = 0;
+  for (const { name, settings, encode } of columns)
+    parameters.push(names[next] === name ? values[next++] : encode(absentValue(settings, clock.now())));
+}
+
+function insertManyText({ table, list }: ModelStatements, columns: readonly ModelColumn[], rows: number, isRead: boolean): string {
+  const tuple = (row: number) => `(${columns.map((_, index) => `$${row * columns.length + index + 1}`).join(', ')})`;
+  const names = columns.map(({ name }) => quoteName(name)).join(', ');
+  const tuples = Array.from({ length: rows }, (_, row) => tuple(row)).join(', ');
+  return `insert into ${table} (${names}) values ${tuples}${isRead ? ` returning ${list}` : ''}`;
 }
 
 const texts = new WeakMap<Policy, StatementTexts>();

@@ -172,8 +172,9 @@ export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>
     required: Object.keys(keys),
     additionalProperties: false,
   });
+  const names = Object.entries(keys);
   const validate = (value: unknown) => {
-    for (const [name, settings] of Object.entries(keys)) {
+    for (const [name, settings] of names) {
       if (readParameter(settings, (value as Record<string, string>)[name] as string).fault !== undefined) throw coreErrors.not_found();
     }
     return { value: value as Record<string, string> };

@@ -90,6 +90,11 @@ export class Writer {
     return policy === this.policy ? this : new Writer(policy, this.#recorders);
   }
 
+  /** Whether nobody looks at a row that was made: no hook, rule, listener or access. */
+  makesUnseen(request: CrudRequest, { authorize }: Pick<WriteOptions, 'authorize'>): boolean {
+    return this.isPlain(this.policy.options.hooks?.create, request) && authorize === undefined;
+  }
+
   /** Whether a write is one statement: nobody looks at the row before, after or beside it. */
   isPlain(hook: unknown, request: CrudRequest): boolean {
     return hook === undefined && !this.#mayLeaveScope(request) && !this.isWatched;
@@ -524,6 +529,7 @@ export class Writer {
     request: CrudRequest,
     { operation, via, before, after }: Pick<Change, 'operation' | 'via'> & { readonly before: Item | null; readonly after: Item | null },
   ): Promise<void> {
+    if (!this.isWatched) return;
     const { policy } = this;
     const isWhole = before === null || after === null;
     const changed = isWhole ? [...policy.statements.byName.keys()] : changedColumns(policy, before, after);

@@ -212,7 +212,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const result = isInTransaction
     ? serveAtomic(plan, exchange, context)
     : isMade
-      ? serveMade(plan, plan.respond as Middleware, exchange, context)
+      ? serveMade(plan, plan.respond, exchange, context)
       : run(plan, exchange, context);
   if (isThenable(result)) {
     const { blocking } = exchange.host;
