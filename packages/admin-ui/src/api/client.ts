@@ -181,8 +181,8 @@ export function deleteSavedFilter(name: string, id: string): Promise<void> {
   return request(list(name, 'filters', id), { method: 'DELETE' });
 }
 
-export function readRecord(name: string, id: string, signal?: AbortSignal): Promise<AdminRecord> {
-  return request(resource(name, id), { signal });
+export function readRecord(name: string, id: string, range?: AdminRange, signal?: AbortSignal): Promise<AdminRecord> {
+  return request(resource(name, id), { query: { range }, signal });
 }
 
 // Results may carry a secret that is shown once: they are returned to the caller and not stored, also not in the query cache.

@@ -30,7 +30,7 @@ export function Chart({
   readonly chart: AdminChart;
   readonly level?: 2 | 3;
   /** Dragging over the plot chooses a range of time. */
-  readonly onZoom?: (from: string, to: string) => void;
+  readonly onZoom?: ((from: string, to: string) => void) | undefined;
 }) {
   const id = useId();
   const [pointed, setPointed] = useState<number | null>(null);

@@ -252,7 +252,7 @@ interface ColumnPlace {
 function toColumn(resource: AdminResourceShape, column: AdminColumn, { isFirst, sort }: ColumnPlace): DataTableColumn<AdminRow> {
   return {
     accessor: column.name,
-    title: sort.replace(/^-/, '') === column.name ? <SortedTitle label={column.label} isDescending={sort.startsWith('-')} /> : column.label,
+    title: <Heading column={column} sort={sort} />,
     sortable: column.sortable === true,
     textAlign: align(column.kind) === 'end' ? 'right' : 'left',
     ...(isFirst && css['first'] !== undefined ? { cellsClassName: css['first'] } : {}),
@@ -272,13 +272,14 @@ function toColumn(resource: AdminResourceShape, column: AdminColumn, { isFirst, 
   };
 }
 
-/** The arrow says it to the eye. */
-function SortedTitle({ label, isDescending }: { readonly label: string; readonly isDescending: boolean }) {
+/** The arrow says to the eye how the list is sorted; the note says what cannot be sorted, or not all of it. */
+function Heading({ column: { name, label, sortNote }, sort }: { readonly column: AdminColumn; readonly sort: string }) {
+  const isSorted = sort.replace(/^-/, '') === name;
   return (
-    <>
+    <span title={sortNote}>
       {label}
-      <span className="visually-hidden">, sorted {isDescending ? 'descending' : 'ascending'}</span>
-    </>
+      {isSorted && <span className="visually-hidden">, sorted {sort.startsWith('-') ? 'descending' : 'ascending'}</span>}
+    </span>
   );
 }
 

@@ -1,9 +1,9 @@
-import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { readOverview } from '../api/client.ts';
 import type { AdminOverview, AdminRange } from '../api/shapes.ts';
 import { Chart, isEmptyChart } from '../charts/chart.tsx';
+import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Card } from '../record/card.tsx';
 import { SectionBody } from '../record/section.tsx';
@@ -11,37 +11,22 @@ import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Time } from '../values/time.tsx';
 import css from './overview.module.css';
-import { RangeForm } from './range-form.tsx';
 import { Tile } from './tile.tsx';
 
-const RANGES: readonly { value: AdminRange; label: string }[] = [
-  { value: '1h', label: '1 hour' },
-  { value: '24h', label: '24 hours' },
-  { value: '7d', label: '7 days' },
-  { value: '30d', label: '30 days' },
-];
 const DEFAULT_RANGE: AdminRange = '24h';
 const REFRESH_MS = 30_000;
-const CUSTOM = 'custom';
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const NO_ENDS: readonly [string, string] = ['', ''];
 
 export function OverviewPage() {
   const { params } = useLocation();
-  const asked = params.get('range');
-  const chosen = chosenRange(asked ?? '');
-  const range = chosen ?? RANGES.find(({ value }) => value === asked)?.value ?? DEFAULT_RANGE;
-  const [isChoosing, setChoosing] = useState(false);
+  const range = askedRange(params) ?? DEFAULT_RANGE;
   const query = useQuery({
     queryKey: ['overview', range],
     queryFn: ({ signal }) => readOverview(range, signal),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
-  const go = (to: string): void => {
-    setChoosing(to === CUSTOM);
-    if (to !== CUSTOM) navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
-  };
+  const go = (to: AdminRange): void => navigate({ page: 'overview' }, { range: to === DEFAULT_RANGE ? undefined : to });
   const zoom = (from: string, to: string): void => go(`${from}/${to}`);
 
   return (
@@ -59,17 +44,10 @@ export function OverviewPage() {
             )}
           </Text>
         </div>
-        <SegmentedControl
-          size="xs"
-          data={[...RANGES, { value: CUSTOM, label: 'Custom' }]}
-          value={isChoosing || chosen !== null ? CUSTOM : range}
-          onChange={go}
-          aria-label="Range of time"
-        />
+        <div>
+          <RangeControl range={range} onChange={go} />
+        </div>
       </Group>
-      {(isChoosing || chosen !== null) && (
-        <RangeForm key={chosen ?? ''} ends={chosen === null ? NO_ENDS : (chosen.split('/') as [string, string])} onChoose={zoom} />
-      )}
       {query.error !== null && <FaultNotice error={query.error} onRetry={() => void query.refetch()} />}
       {query.data === undefined
         ? query.error === null && <Waiting />
@@ -138,10 +116,4 @@ function Waiting() {
       </div>
     </Stack>
   );
-}
-
-/** `from/to`, where the address has both and in this order. */
-function chosenRange(asked: string): `${string}/${string}` | null {
-  const [from = '', to = '', ...rest] = asked.split('/');
-  return rest.length === 0 && Date.parse(from) < Date.parse(to) ? `${from}/${to}` : null;
 }

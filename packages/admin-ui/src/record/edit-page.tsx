@@ -28,7 +28,7 @@ export function EditPage({ resource, id }: { readonly resource: AdminResourceSha
   // Read once and not again by itself: what is being typed must not be pulled away.
   const query = useQuery({
     queryKey: ['record', resource.name, id],
-    queryFn: ({ signal }) => readRecord(resource.name, id, signal),
+    queryFn: ({ signal }) => readRecord(resource.name, id, undefined, signal),
     refetchOnMount: 'always',
     refetchOnWindowFocus: false,
   });

@@ -5,13 +5,14 @@ import { ActionButton } from '../actions/action-button.tsx';
 import { ActionDialog } from '../actions/action-dialog.tsx';
 import { RemoveDialog } from '../actions/remove-dialog.tsx';
 import { readRecord, runAction } from '../api/client.ts';
-import type { AdminActionShape, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
+import type { AdminActionShape, AdminRange, AdminRecord, AdminResourceShape, AdminResult } from '../api/shapes.ts';
+import { askedRange, RangeControl } from '../charts/range-control.tsx';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Notice } from '../feedback/notice.tsx';
 import { sayDone, sayFailed, type Undo } from '../feedback/toast.ts';
 import { Icon } from '../icons/icon.tsx';
 import { hashOf } from '../routing/location.ts';
-import { navigate } from '../routing/use-location.ts';
+import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { Prose } from '../values/prose.tsx';
 import { ToneBadge } from '../values/tone-badge.tsx';
@@ -21,9 +22,12 @@ import { SectionBody } from './section.tsx';
 const LIVE_MS = 3000;
 
 export function RecordPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
+  const range = askedRange(useLocation().params);
   const query = useQuery({
-    queryKey: ['record', resource.name, id],
-    queryFn: ({ signal }) => readRecord(resource.name, id, signal),
+    queryKey: ['record', resource.name, id, range],
+    queryFn: ({ signal }) => readRecord(resource.name, id, range, signal),
+    // Another range of the same record; another record is not shown in its place.
+    placeholderData: (before, query) => (query?.queryKey[1] === resource.name && query.queryKey[2] === id ? before : undefined),
     refetchInterval: resource.live === true ? LIVE_MS : false,
   });
   return (
@@ -83,6 +87,9 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
     // What cannot be undone stands last.
     .toSorted((a, b) => Number(a.tone === 'bad') - Number(b.tone === 'bad'));
   const here = { resource: resource.name, id: record.id } as const;
+  const firstChart = record.sections.findIndex(({ kind }) => kind === 'chart');
+  const showRange = (range: AdminRange): void => navigate({ page: 'record', ...here }, { range });
+  const zoom = (from: string, to: string): void => showRange(`${from}/${to}`);
   return (
     <>
       <Group justify="space-between" align="start" gap="sm">
@@ -138,7 +145,8 @@ function RecordView({ resource, record }: { readonly resource: AdminResourceShap
       )}
       {record.sections.map((section, index) => (
         <Card key={`${section.kind}-${index}`}>
-          <SectionBody section={section} level={2} />
+          {record.range !== undefined && index === firstChart && <RangeControl range={record.range} onChange={showRange} />}
+          <SectionBody section={section} level={2} onZoom={record.range === undefined ? undefined : zoom} />
         </Card>
       ))}
       {running !== null && (

@@ -13,7 +13,16 @@ import { Timeline } from './timeline.tsx';
 type Level = 2 | 3 | 4;
 
 /** A part of a record's page, or of a row that was opened. */
-export function SectionBody({ section, level }: { readonly section: AdminSection; readonly level: Level }) {
+export function SectionBody({
+  section,
+  level,
+  onZoom,
+}: {
+  readonly section: AdminSection;
+  readonly level: Level;
+  /** Of charts: dragging chooses a range of time. */
+  readonly onZoom?: ((from: string, to: string) => void) | undefined;
+}) {
   switch (section.kind) {
     case 'facts':
       return (
@@ -93,7 +102,7 @@ export function SectionBody({ section, level }: { readonly section: AdminSection
         </section>
       );
     default:
-      return <Chart chart={section.chart} level={level === 2 ? 2 : 3} />;
+      return <Chart chart={section.chart} level={level === 2 ? 2 : 3} onZoom={onZoom} />;
   }
 }
 

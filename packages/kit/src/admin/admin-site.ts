@@ -1,5 +1,5 @@
 import type { AdminAction, AdminContext, AdminDeclaration, AdminResource, AdminUploads } from '../app/admin/declaration.ts';
-import type { AdminActionShape, AdminField, AdminResourceShape, AdminFilter } from '../app/admin/shapes.ts';
+import type { AdminActionShape, AdminColumn, AdminField, AdminResourceShape, AdminFilter } from '../app/admin/shapes.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { App } from '../app/module.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
@@ -94,18 +94,20 @@ export class AdminSite {
   }
 
   /** What the browser is told about the lists: only what it draws, and of that what the role may read. */
-  shapesFor(role: AdminRole): readonly AdminResourceShape[] {
-    return [...this.#resources.values()]
-      .filter((resource) => refusalOf(this.settings, role, resource, 'read') === null)
-      .map((resource) => {
+  async shapesFor(role: AdminRole, context: AdminContext): Promise<readonly AdminResourceShape[]> {
+    const readable = [...this.#resources.values()].filter((resource) => refusalOf(this.settings, role, resource, 'read') === null);
+    return Promise.all(
+      readable.map(async (resource) => {
         const { creation } = resource;
         const drawn = 'refused' in creation ? creation : { fields: this.drawn(resource, creation.fields) };
+        const suggestions = await suggestionsOf(resource, context);
         return shapeOf(
           { ...resource, creation: drawn },
           (operation) => refusalOf(this.settings, role, resource, operation),
-          (each) => this.resolved(role, each),
+          (each) => suggesting(this.resolved(role, each), suggestions[each.name]),
         );
-      });
+      }),
+    );
   }
 
   /** A reference with the list to search in; a text field where the role may not read it, or there is none. */
@@ -163,6 +165,33 @@ export class AdminSite {
   }
 }
 
+type Suggestions = Readonly<Record<string, readonly string[]>>;
+
+/** Only a convenience: a database that cannot be reached must not keep people out of the site. */
+async function suggestionsOf(resource: AdminResource, context: AdminContext): Promise<Suggestions> {
+  try {
+    return (await resource.suggestions?.(context)) ?? {};
+  } catch (error) {
+    context.log.warn({ err: error, resource: resource.name }, 'admin: suggestions could not be read');
+    return {};
+  }
+}
+
+function suggesting<T extends AdminField | AdminFilter>(each: T, more: readonly string[] = []): T {
+  return more.length === 0 ? each : { ...each, suggestions: [...new Set([...(each.suggestions ?? []), ...more])] };
+}
+
+/** Why a column cannot be sorted, where its declaration does not say. */
+function unsortableNote({ kind }: AdminColumn): string {
+  if (kind === 'chips' || kind === 'json') return 'Cannot be sorted: each value is a list or a structure.';
+  if (kind === 'link') return 'Cannot be sorted: the name is in another table. Use the filter.';
+  return 'Cannot be sorted: the value is calculated for each record.';
+}
+
+function headed(column: AdminColumn): AdminColumn {
+  return column.sortable === true || column.sortNote !== undefined ? column : { ...column, sortNote: unsortableNote(column) };
+}
+
 export const REASON = 'reason';
 
 /** The fields of an action, with the one for its reason. */
@@ -190,7 +219,7 @@ function shapeOf(
     label,
     singular,
     group,
-    columns,
+    columns: columns.map(headed),
     filters: filters.map(resolved),
     creation: uncreatable === null || 'refused' in creation ? offered : { refused: uncreatable },
     editable: editable && refusal('update') === null,

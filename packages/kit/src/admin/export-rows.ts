@@ -19,7 +19,7 @@ export async function* exportRows(
   query: AdminListQuery,
   format: AdminFileFormat,
 ): AsyncGenerator<string, void> {
-  const select = await selectOf(db, plan, view, query);
+  const select = await selectOf(db, plan, view, query, true);
   if ((await countRows(db, select, limits.exportRows)) === null)
     throw crudErrors.export_too_large({ extensions: { rows_max: limits.exportRows } });
   const shown = plan.shown.filter(({ name }) => isShown(view, name));

@@ -1,5 +1,5 @@
 import type { AdminCellKind, AdminColumn, AdminField } from '../app/admin/shapes.ts';
-import type { AdminOrder } from '../app/admin/list.ts';
+import type { AdminOrder, AdminOrders } from '../app/admin/list.ts';
 import { type ColumnSettings, columnDefinition, resolveReference } from '../db/column.ts';
 import type { Model } from '../db/model.ts';
 import { quoteName } from '../db/names.ts';
@@ -58,8 +58,7 @@ const CELLS: Readonly<Record<ColumnSettings['kind'], AdminCellKind>> = {
 
 export function adminColumn({ name, settings }: ModelColumn, secondary: boolean): AdminColumn {
   const kind = settings.reference !== undefined ? 'link' : isTexts(settings) ? 'chips' : CELLS[settings.kind];
-  const sortable = orderOf({ name, settings }) !== null;
-  return { name, label: labelOf(name), kind, ...(sortable ? { sortable } : {}), ...(secondary ? { secondary } : {}) };
+  return { name, label: labelOf(name), kind, ...(secondary ? { secondary } : {}) };
 }
 
 const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['kind']>>> = {
@@ -68,14 +67,36 @@ const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['k
   date: 'text',
   decimal: 'text',
   int: 'number',
+  bigint: 'number',
   float: 'number',
+  bool: 'number',
   timestamp: 'time',
 };
 
-/** How the list is ordered by a column; null for those without an order worth having. */
-export function orderOf({ name, settings }: ModelColumn): AdminOrder | null {
-  const kind = ORDER_KINDS[settings.kind];
-  return kind === undefined ? null : { sql: `t.${quoteName(name)}`, kind, definition: columnDefinition(settings) };
+/** How the list is ordered by its columns; those without an order worth having are not among them. */
+export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOrders {
+  return Object.fromEntries(
+    columns.flatMap((column): [string, AdminOrder][] => {
+      const { name, settings } = column;
+      const kind = ORDER_KINDS[settings.kind];
+      // The order of keys is not the order of the names that are shown.
+      if (kind === undefined || settings.reference !== undefined) return [];
+      const definition = columnDefinition(settings);
+      return [[name, { sql: `t.${quoteName(name)}`, kind, definition, indexed: isInOrder(model, column) }]];
+    }),
+  );
+}
+
+/**
+ * Whether an index has all rows in the order of the column and then of the key. NULLs come last, which is not where SQLite has them; decimals
+ * are compared as numbers there and stored as text.
+ */
+function isInOrder({ primaryKey: [key], table }: Model, { name, settings: { kind, nullable, unique } }: ModelColumn): boolean {
+  if (nullable || kind === 'decimal') return false;
+  const isOfBoth = table.indexes.some(
+    ({ columns: [first, second], where }) => where === undefined && first === name && (second === key || name === key),
+  );
+  return unique || name === key || isOfBoth;
 }
 
 export function adminField({ name, settings }: ModelColumn, isNew: boolean): AdminField {

@@ -1,12 +1,23 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
+import { fullText, type SearchBackend } from '../crud/search.ts';
 import type { Key } from '../db/repository.ts';
 import type { Model } from '../db/model.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, objectWith, rule, text } from '../options/value-rule.ts';
-import { adminColumn, labelOf, type ModelColumn, referenceTarget, shownColumns, titleColumn, writableColumns } from './model-columns.ts';
+import { type AdminOrders, sortableColumns } from '../app/admin/list.ts';
+import {
+  adminColumn,
+  labelOf,
+  type ModelColumn,
+  ordersOf,
+  referenceTarget,
+  shownColumns,
+  titleColumn,
+  writableColumns,
+} from './model-columns.ts';
 
 export interface ModelResourceOptions {
   /** In the navigation; the table's name in words unless given. */
@@ -83,6 +94,8 @@ export interface Plan {
   readonly key: (id: string) => Key;
   readonly shown: readonly ModelColumn[];
   readonly listed: readonly ModelColumn[];
+  /** By the names of the listed columns. */
+  readonly orders: AdminOrders;
   /** Fields of the form of a record. */
   readonly writable: readonly ModelColumn[];
   /** Fields of the form of a new record: owner and tenant are given there, and nowhere else. */
@@ -90,6 +103,8 @@ export interface Plan {
   /** Names of the owner and the tenant among these: a new row is never without them. */
   readonly given: ReadonlySet<string>;
   readonly searched: readonly string[];
+  /** How the search finds rows; null: by what the searched columns contain. */
+  readonly backend: SearchBackend | null;
   readonly filtered: readonly ModelColumn[];
   readonly title: string;
   readonly softDeletes: boolean;
@@ -98,7 +113,7 @@ export interface Plan {
 }
 
 /** Reads the options completely; every fault is thrown at once, when the application is created. */
-export function planOf(source: Model | AnyResource, options: ModelResourceOptions): Plan {
+export function planOf(source: Model | AnyResource, options: ModelResourceOptions, declared: SearchBackend | null = null): Plan {
   const resource = isResource(source) ? source : null;
   const model = (resource === null ? source : resource.model) as Model;
   const where = `modelResource("${resource === null ? model.name : resource.name}")`;
@@ -126,7 +141,9 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const writable = named(options.edit, accepted, 'edit') ?? accepted;
   const given = shownColumns(model).filter(({ name }) => givenByForm(resource).has(name));
   const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
-  const searched = (named(options.search, texts, 'search') ?? short).map(({ name }) => name);
+  const usable = declared ?? (resource === null ? modelFullText(model) : null);
+  const backend = options.search === undefined && isUsable(usable, shown) ? usable : null;
+  const searched = backend?.columns ?? (named(options.search, texts, 'search') ?? short).map(({ name }) => name);
   const choosable = shown.filter(({ settings }) => settings.kind === 'enum' || settings.kind === 'bool');
   const chosen = named(options.filters, shown, 'filters') ?? choosable;
   // The page of what a record refers to lists it by this filter.
@@ -139,6 +156,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const label = options.label ?? labelOf(model.name);
   const softDeletes = DELETED in model.columns && 'deletion_id' in model.columns && resource?.options.softDelete !== false;
   const kind = model.columns[keyName]?.settings.kind;
+  const orders = ordersOf(model, listed);
   const isNumber = kind === 'int' || kind === 'bigint';
   return {
     model,
@@ -149,10 +167,12 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     key: (id) => (isNumber ? (/^-?\d{1,19}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
     shown,
     listed,
+    orders,
     writable,
     creatable: [...given, ...writable],
     given: new Set(given.map(({ name }) => name)),
     searched,
+    backend,
     filtered,
     title,
     softDeletes,
@@ -164,11 +184,26 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
       group: options.group ?? 'Data',
       icon: 'table',
       ...(options.description === undefined ? {} : { description: options.description }),
-      columns: listed.map((column, index) => adminColumn(column, index >= MAIN_COLUMNS)),
+      columns: sortableColumns(
+        listed.map((column, index) => adminColumn(column, index >= MAIN_COLUMNS)),
+        orders,
+      ),
       filters: [...filtered.map(filterOf), ...(softDeletes ? [DELETED_FILTER] : [])],
-      ...(searched.length === 0 ? {} : { searches: searched.map(labelOf).join(', ').toLowerCase() }),
+      ...(searched.length === 0
+        ? {}
+        : { searches: `${backend === null ? '' : 'words of '}${searched.map(labelOf).join(', ').toLowerCase()}` }),
     },
   };
+}
+
+/** A search tells what a column contains: it looks into shown ones only. */
+function isUsable(backend: SearchBackend | null, shown: readonly ModelColumn[]): boolean {
+  return backend !== null && backend.columns.every((name) => shown.some((column) => column.name === name));
+}
+
+/** What a model without a resource declares for itself. */
+function modelFullText({ table: { fullText: [first] = [] } }: Model): SearchBackend | null {
+  return first === undefined ? null : fullText({ columns: first.columns, config: first.config });
 }
 
 /** By itself, or among the rows that are not deleted. */

@@ -1,6 +1,7 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
+import type { SearchBackend } from '../crud/search.ts';
 import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
@@ -24,26 +25,38 @@ export function modelResource(source: Model | AnyResource, options: ModelResourc
   return {
     ...listed,
     installedIn(app) {
-      const search = isResource(source) && options.search === undefined ? declaredSearch(app as App, source) : [];
-      return search.length === 0 ? listed : adminResource(source, { ...options, search });
+      if (!isResource(source) || options.search !== undefined) return listed;
+      const { backend, columns } = declaredSearch(app as App, source);
+      if (backend !== null) return adminResource(source, options, backend);
+      return columns.length === 0 ? listed : adminResource(source, { ...options, search: columns });
     },
   };
 }
 
-/** The columns that the mounted controllers of the resource search. */
-function declaredSearch(app: App, resource: AnyResource): readonly string[] {
+interface DeclaredSearch {
+  /** The first that a controller names. */
+  readonly backend: SearchBackend | null;
+  /** What the controllers search by their texts. */
+  readonly columns: readonly string[];
+}
+
+/** How the mounted controllers of the resource search. */
+function declaredSearch(app: App, resource: AnyResource): DeclaredSearch {
   const declared = app.controllers.flatMap((controller) => {
     const operations = operationsOfController(controller);
-    const { search = [] } = operations?.resource === resource ? operations.options : {};
-    return 'columns' in search ? search.columns : search;
+    return operations?.resource === resource && operations.options.search !== undefined ? [operations.options.search] : [];
   });
   const shown = new Set(shownColumns(resource.model as Model).map(({ name }) => name));
   const { hidden = [] } = resource.options as { readonly hidden?: readonly string[] };
-  return [...new Set(declared)].filter((name) => shown.has(name) && !hidden.includes(name));
+  const columns = declared.flatMap((search) => ('columns' in search ? search.columns : search));
+  return {
+    backend: declared.find((search): search is SearchBackend => 'columns' in search) ?? null,
+    columns: [...new Set(columns)].filter((name) => shown.has(name) && !hidden.includes(name)),
+  };
 }
 
-function adminResource(source: Model | AnyResource, options: ModelResourceOptions): AdminResource {
-  const plan = planOf(source, options);
+function adminResource(source: Model | AnyResource, options: ModelResourceOptions, search: SearchBackend | null = null): AdminResource {
+  const plan = planOf(source, options, search);
   const { model, resource } = plan;
   const { readOnly = false } = options;
   const store = resource === null ? modelStore(plan) : resourceStore(plan, resource);

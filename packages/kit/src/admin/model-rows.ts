@@ -1,15 +1,16 @@
 import type { AdminContext, AdminListQuery } from '../app/admin/declaration.ts';
 import type { AdminRow, AdminValue } from '../app/admin/shapes.ts';
-import { AdminConditions, adminRows, type AdminOrder, type AdminRows, type AdminSelect } from '../app/admin/list.ts';
+import { AdminConditions, adminRows, type AdminRows, type AdminSelect } from '../app/admin/list.ts';
 import { isUuid } from '../db/uuid.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
-import { newestRows, searchRows } from '../app/admin/search-rows.ts';
+import { boundOrder, newestRows, searchRows } from '../app/admin/search-rows.ts';
 import { limits } from '../crud/limits.ts';
+import { blankSeparated, type SearchBackend } from '../crud/search.ts';
 import { quoteName } from '../db/names.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { SchemaResult } from '../http/schema.ts';
-import { type ModelColumn, orderOf, shownColumns } from './model-columns.ts';
+import { type ModelColumn, shownColumns } from './model-columns.ts';
 import { DELETED, type Plan, type Row } from './model-plan.ts';
 import type { ReferenceTitles } from './reference-titles.ts';
 
@@ -19,6 +20,8 @@ export interface RowView {
   readonly columns: ReadonlySet<string> | null;
   /** SQL over the table `t`; its values are appended. */
   condition(dialect: Db['dialect'], parameters: unknown[]): Promise<string | boolean>;
+  /** The condition of a search, likewise. */
+  search(backend: SearchBackend, text: string, dialect: Db['dialect'], parameters: unknown[]): Promise<string | boolean>;
 }
 
 export function isShown({ columns }: RowView, name: string): boolean {
@@ -35,26 +38,23 @@ export async function listRows(
   return { ...(await adminRows<Row>(db, select, query)), ...(searched === undefined ? {} : { searched }) };
 }
 
-/** The rows that the search and the filters leave, as SQL: for a page, and for a file. */
+/**
+ * The rows that the search and the filters leave, as SQL: for a page, and `whole` for a file, which has all of them whether an index finds
+ * them or not.
+ */
 export async function selectOf(
   db: Db,
   plan: Plan,
   view: RowView,
   query: Pick<AdminListQuery, 'search' | 'filters' | 'sort'>,
+  whole = false,
 ): Promise<AdminSelect & { readonly searched?: number }> {
   const where = new AdminConditions(db.dialect);
   const { model, filtered, keyName, keyKind, softDeletes } = plan;
   const condition = await view.condition(db.dialect, where.parameters);
   if (condition !== true) where.add(condition === false ? '1 = 0' : `(${condition})`);
-  if (query.search !== null) {
-    const searched = plan.searched.filter((name) => isShown(view, name));
-    const byKey = keyKind === 'uuid' && isUuid(query.search) ? [{ column: keyName, values: [query.search] }] : [];
-    const unique = searched.filter((name) => model.columns[name]?.settings.unique === true);
-    const equals = [...byKey, ...unique.map((column) => ({ column, values: [query.search] }))];
-    // As in the API: every word, in whichever column.
-    const words = query.search.split(/\s+/u).slice(0, limits.searchWords);
-    await searchRows(db, where, { table: model.name, alias: 't', key: keyName, columns: searched, equals, words }, query.search);
-  }
+  const place = { table: model.name, alias: 't', key: keyName };
+  if (query.search !== null) await addSearch(db, where, plan, view, { text: query.search, whole });
   for (const { name, settings } of filtered) {
     const value = query.filters[name];
     if (value === undefined) continue;
@@ -67,15 +67,10 @@ export async function selectOf(
     else if (settings.kind === 'text' || settings.kind === 'enum') where.add(`${column} = ${where.parameter(value)}`);
     else where.add(`cast(${column} as text) = ${where.parameter(value)}`);
   }
-  if (where.searched === undefined && !isIndexedList(plan, query))
-    await newestRows(db, where, { table: model.name, alias: 't', key: keyName });
+  if (!whole && where.searched === undefined && !isFilterIndexed(plan, query)) await newestRows(db, where, place);
+  if (!whole) await boundOrder(db, where, query, plan.orders, place);
   if (softDeletes) where.add(`t.${DELETED} is ${query.filters['deleted'] === 'yes' ? 'not null' : 'null'}`);
-  const orders = Object.fromEntries(
-    plan.listed.flatMap((column): [string, AdminOrder][] => {
-      const order = isShown(view, column.name) ? orderOf(column) : null;
-      return order === null ? [] : [[column.name, order]];
-    }),
-  );
+  const orders = Object.fromEntries(Object.entries(plan.orders).filter(([name]) => isShown(view, name)));
   // The columns of the model's output, which is what turns a row into JSON; what the plan does not show is left out there.
   const columns = shownColumns(model).map(({ name }) => `t.${quoteName(name)}`);
   const { conditions, parameters } = where;
@@ -91,15 +86,38 @@ export async function selectOf(
   };
 }
 
-/** Whether indexes serve the filters and the order of the list: one filter that has an index is enough, an order must have its own. */
-function isIndexedList({ model, keyName, filtered }: Plan, { filters, sort }: Pick<AdminListQuery, 'filters' | 'sort'>): boolean {
+/** By the backend of the resource where it has one and this member of staff sees its columns, else by what the text columns contain. */
+async function addSearch(
+  db: Db,
+  where: AdminConditions,
+  { model, keyName, keyKind, backend, searched }: Plan,
+  view: RowView,
+  { text, whole }: { readonly text: string; readonly whole: boolean },
+): Promise<void> {
+  const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
+  if (backend !== null && backend.columns.every((name) => isShown(view, name))) {
+    if (isKey) return where.uuid(`t.${quoteName(keyName)}`, text);
+    const words = blankSeparated(text).slice(0, limits.searchWords).join(' ');
+    const condition = await view.search(backend, words, db.dialect, where.parameters);
+    return condition === true ? undefined : where.add(condition === false ? '1 = 0' : `(${condition})`);
+  }
+  const columns = searched.filter((name) => isShown(view, name));
+  const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
+  const equals = [...(isKey ? [keyName] : []), ...unique].map((column) => ({ column, values: [text] }));
+  // As in the API: every word, in whichever column.
+  const words = blankSeparated(text).slice(0, limits.searchWords);
+  return searchRows(db, where, { table: model.name, alias: 't', key: keyName, columns, equals, words, whole }, text);
+}
+
+/** Whether an index serves the filters of the list: one of them is enough. */
+function isFilterIndexed({ model, keyName, filtered }: Plan, { filters }: Pick<AdminListQuery, 'filters'>): boolean {
   const isIndexed = (name: string) =>
     name === keyName ||
     model.columns[name]?.settings.unique === true ||
     model.table.indexes.some(({ columns: [first = ''] }) => first.replace(/^-/, '') === name);
   const used = filtered.map(({ name }) => name).filter((name) => filters[name] !== undefined);
   if (filters['deleted'] === 'yes') used.push(DELETED);
-  return (used.length === 0 || used.some(isIndexed)) && (sort === null || isIndexed(sort.column));
+  return used.length === 0 || used.some(isIndexed);
 }
 
 export function isDeleted({ softDeletes }: Plan, row: Row): boolean {

@@ -1,6 +1,8 @@
 import { databaseNamed } from '../db/named-database.ts';
 import type { AdminContext, AdminFile } from '../app/admin/declaration.ts';
+import type { App } from '../app/module.ts';
 import type { Db } from '../db/db.ts';
+import { compileWhere } from '../db/where/compile-where.ts';
 import { find, insert, remove, update } from '../db/repository.ts';
 import { uuidv7 } from '../db/uuidv7.ts';
 import type { AdminImportResult } from '../app/admin/shapes.ts';
@@ -24,7 +26,18 @@ export interface RowStore {
   importRows?(context: AdminContext, file: AdminFile): Promise<AdminImportResult>;
 }
 
-const EVERYTHING: RowView = { columns: null, condition: () => Promise.resolve(true) };
+function everything({ model }: Plan, { app, clock, principal }: AdminContext): RowView {
+  return {
+    columns: null,
+    condition: () => Promise.resolve(true),
+    async search(backend, text, dialect, parameters) {
+      await using services = (app as App).services.scope();
+      const caller = { user: principal.user, principal, tenant: null, action: 'list', now: clock.now(), services };
+      const compiled = compileWhere(model, await backend.where(text, { caller, model, dialect }));
+      return compiled.constant ?? compiled.append(dialect, 't', parameters);
+    },
+  };
+}
 
 export function databaseOf({ using, model }: Plan, { databases }: AdminContext): Db {
   return databaseNamed(databases, using, `modelResource("${model.name}")`);
@@ -46,7 +59,7 @@ export function modelStore(plan: Plan): RowStore {
       },
     ]);
   return {
-    view: () => Promise.resolve(EVERYTHING),
+    view: (context) => Promise.resolve(everything(plan, context)),
     find: async (context, id) => (await find(databaseOf(plan, context), model, plan.key(id))) as Row | undefined,
     create(context, fields) {
       const values = checked(model.input['~standard'].validate({ ...fields }));

@@ -1,5 +1,5 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
-import type { AdminPage, AdminPreview, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
+import type { AdminPage, AdminPreview, AdminRange, AdminRecord, AdminResult, AdminSection } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
@@ -14,6 +14,7 @@ import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-rol
 import { adminErrors } from './errors.ts';
 import { readFields } from './read-fields.ts';
 import { ListParametersSchema, readListQuery } from './read-list-query.ts';
+import { RangeQuery, readRange } from './read-range.ts';
 import { ADMIN_ACTION_IDS_MAX } from './wire.ts';
 
 const id = { type: 'string', minLength: 1, maxLength: 200 };
@@ -63,11 +64,11 @@ export function resourceController(site: AdminSite): Controller {
       return resource.create(site.context(context, context.principal), fields);
     });
 
-    read = route.get('/:resource/:id', { ...facts, params: RecordName, response: RecordAnswer }, async (context) => {
+    read = route.get('/:resource/:id', { ...facts, params: RecordName, query: RangeQuery, response: RecordAnswer }, async (context) => {
       const resource = site.resource(context.params.resource);
       await requireRole(site.settings, context.user, resource, 'read');
       const asked = site.context(context, context.principal);
-      const record = await find(resource, asked, context.params.id);
+      const record = await find(resource, asked, context.params.id, readRange(context.query));
       context.log.info({ user_id: context.user.id, resource: resource.name, record: record.id }, 'admin: a record was read');
       if (resource.auditsReading === true) await recordOn(resource, asked, record.id, `${targetTypeOf(resource)}.read`);
       const more = [
@@ -247,8 +248,8 @@ async function relatedOf(
   return sections;
 }
 
-async function find(resource: AdminResource, context: AdminContext, id: string): Promise<AdminRecord> {
-  const record = await resource.read(context, id);
+async function find(resource: AdminResource, context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord> {
+  const record = await resource.read(context, id, range);
   if (record === null)
     throw adminErrors.record_not_found({ detail: `There is no ${resource.singular} with the id ${JSON.stringify(id)}.` });
   return record;

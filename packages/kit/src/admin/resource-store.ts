@@ -32,7 +32,11 @@ export function resourceStore(plan: Plan, resource: AnyResource): RowStore {
   return {
     async view(context) {
       const access = await accessOf(resource, context);
-      return { columns: await access.columns(), condition: (dialect, parameters) => access.condition(dialect, 't', parameters, rows) };
+      return {
+        columns: await access.columns(),
+        condition: (dialect, parameters) => access.condition(dialect, 't', parameters, rows),
+        search: (backend, text, dialect, parameters) => access.search(backend, text, dialect, 't', parameters),
+      };
     },
     async find(context, id) {
       try {

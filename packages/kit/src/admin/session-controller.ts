@@ -4,6 +4,7 @@ import { publicUser } from '../contrib/accounts/manage-users.ts';
 import { csrfTokenOf, endSession, logInByPassword } from '../contrib/accounts/password-login.ts';
 import { LoginBody } from '../contrib/accounts/schemas.ts';
 import type { UserRow } from '../contrib/accounts/store.ts';
+import type { AdminContext } from '../app/admin/declaration.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { hasCode, isKitError } from '../errors/kit-error.ts';
@@ -38,7 +39,8 @@ export function sessionController(site: AdminSite): Controller {
         };
         try {
           const { user, csrf_token } = await logInByPassword(context, context.body, admit);
-          return await answer(site, publicUser(user), csrf_token);
+          const principal = { user: publicUser(user), scheme: 'session', scopes: null };
+          return await answer(site, site.context(context, principal), csrf_token);
         } catch (error) {
           // The name that was typed is not logged: it may be a password in the wrong field.
           if (isKitError(error)) context.log.warn({ code: error.code, client: context.client.address }, 'admin: a login was refused');
@@ -66,18 +68,19 @@ export function sessionController(site: AdminSite): Controller {
         // Whoever is refused can still log out, which needs the token.
         if (!context.user.is_staff)
           throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
-        return answer(site, context.user, csrf_token);
+        return answer(site, site.context(context, context.principal), csrf_token);
       },
     );
   }
   return new KitAdminSessionController();
 }
 
-async function answer(site: AdminSite, user: User, csrf_token: string): Promise<AdminSession> {
+async function answer(site: AdminSite, asked: AdminContext, csrf_token: string): Promise<AdminSession> {
   const { title, version } = site.app;
+  const { user } = asked.principal;
   const { id, username } = user;
   const role = await roleOf(site.settings, user);
-  const resources = site.shapesFor(role);
+  const resources = await site.shapesFor(role, asked);
   return { user: { id, username, role }, csrf_token, site: { title: site.settings.title ?? title, version, resources } };
 }
 

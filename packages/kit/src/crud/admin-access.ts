@@ -8,6 +8,8 @@ import type { AsCaller, Operations } from './operations.ts';
 import type { RowState } from './policy.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import type { AnyResource } from './resource.ts';
+import type { SearchBackend } from './search.ts';
+import { callerOf } from './crud-request.ts';
 import type { Item } from './select-unit.ts';
 import type { WriteOptions } from './write.ts';
 import type { Readable } from 'node:stream';
@@ -63,6 +65,17 @@ export class AdminAccess {
       if (compiled.constant !== undefined) return compiled.constant;
       const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
       return [...whole, compiled].map((each) => each.append(dialect, alias, parameters)).join(' and ');
+    });
+  }
+
+  /** The condition of a search, for a statement of the site's own; values are appended to `parameters`. */
+  search(backend: SearchBackend, text: string, dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const where = await backend.where(text, { caller: callerOf(request), model: policy.model, dialect });
+      await policy.loadScopes(request, where);
+      const compiled = policy.compile(request, where);
+      return compiled.constant ?? compiled.append(dialect, alias, parameters);
     });
   }
 

@@ -115,6 +115,60 @@ export async function fillAudit(db: Database, size: Fill): Promise<void> {
   });
 }
 
+/** Needs one job as a template. Nearly all have ended. */
+export async function fillJobs(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'jobs', {
+    id: 'r.key',
+    name: 't.name',
+    version: 't.version',
+    queue: every(2, text('mail'), 't.queue'),
+    status: every(500, text('failed'), every(5_003, text('queued'), text('succeeded'))),
+    is_ready: 't.is_ready',
+    input: 't.input',
+    progress: every(3, 'null', '100'),
+    attempts: '(n % 3)',
+    attempts_max: 't.attempts_max',
+    unique_key: every(100, numbered('task:'), 'null'),
+    run_at: 'r.at',
+    created_at: 'r.at',
+    started_at: 'r.at',
+    finished_at: 'r.at',
+  });
+}
+
+/** Needs one upload as a template. */
+export async function fillUploads(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'uploads', {
+    id: 'r.key',
+    owner_id: 't.owner_id',
+    tenant_key: 't.tenant_key',
+    state: every(500, text('rejected'), text('complete')),
+    filename: numbered('bulk file '),
+    content_type: every(2, text('image/png'), 't.content_type'),
+    size: 'n',
+    pending_key: numbered('bulk-'),
+    created_at: 'r.at',
+    expires_at: 'r.at',
+    complete_by: 'r.at',
+    scan_attempts: '0',
+  });
+}
+
+/** Needs one grant as a template. */
+export async function fillGrants(db: Database, size: Fill): Promise<void> {
+  await fill(db, size, 'grants', {
+    id: 'r.key',
+    subject: every(1_000, 't.subject', numbered('user:bulk-')),
+    object_type: 't.object_type',
+    object_id: 'cast(n as text)',
+    tenant_key: 't.tenant_key',
+    actions: 't.actions',
+    granted_by: every(3, text('bulk'), 'null'),
+    created_at: 'r.at',
+    expires_at: every(4, 'r.at', 'null'),
+  });
+}
+
 /** As it is after a while in production. */
 export async function settle(db: Database): Promise<void> {
   await db.execute('analyze');

@@ -125,7 +125,10 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   /** The resource as it is in an app, where that says more about it. */
   installedIn?(app: object): AdminResource;
   list(context: AdminContext, query: AdminListQuery): Promise<AdminPage>;
-  read(context: AdminContext, id: string): Promise<AdminRecord | null>;
+  /** By the name of a filter or of a field of a new record: what to offer while typing, besides what it declares. Read with each page load. */
+  suggestions?(context: AdminContext): Promise<Readonly<Record<string, readonly string[]>>>;
+  /** `range`: of the charts on its page; the resource's own choice unless given. */
+  read(context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */
   titles?(context: AdminContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Throws the module's own errors; a fault of a field is a 422 whose location names it. */

@@ -7,6 +7,7 @@ import { containsSql } from '../../db/portable-sql.ts';
 import type { ColumnDefinition } from '../../db/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
+import type { AdminColumn } from './shapes.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
 
@@ -29,6 +30,24 @@ export interface AdminOrder {
   readonly nullable?: boolean;
   /** The column, where it is one: it says more than `kind`. */
   readonly definition?: ColumnDefinition;
+  /** An index has the rows in this order. Of a large table without one the newest rows are put in order, see `boundOrder`. */
+  readonly indexed?: boolean;
+}
+
+export type AdminOrders = Readonly<Record<string, AdminOrder>>;
+
+/** Rows that a list looks at where no index finds or orders them. Of a larger table these are the newest. */
+export const SEARCHED_ROWS_MAX = 50_000;
+
+const UNINDEXED_NOTE = `Has no index: of more than ${SEARCHED_ROWS_MAX.toLocaleString('en')} records, the newest ${SEARCHED_ROWS_MAX.toLocaleString('en')} are sorted.`;
+
+/** The columns of a list with what its orders say about them. */
+export function sortableColumns(columns: readonly AdminColumn[], orders: AdminOrders): readonly AdminColumn[] {
+  return columns.map((column) => {
+    const order = orders[column.name];
+    if (order === undefined) return column;
+    return { ...column, sortable: true, ...(order.indexed === true ? {} : { sortNote: UNINDEXED_NOTE }) };
+  });
 }
 
 /** A list as SQL. Without another order it goes by its key, a UUIDv7 or a counter, newest first. */
@@ -41,7 +60,7 @@ export interface AdminSelect {
   readonly conditions: readonly string[];
   readonly parameters: readonly unknown[];
   /** By the names of sortable columns. */
-  readonly orders?: Readonly<Record<string, AdminOrder>>;
+  readonly orders?: AdminOrders;
   /** Tables that only columns need are left out of the count. */
   readonly countFrom?: string;
 }

@@ -47,20 +47,22 @@ export function chosenRange(range: string): { readonly from: Date; readonly to: 
   return ms >= CHOSEN_MIN_MS && ms <= CHOSEN_MAX_MS ? { from, to } : null;
 }
 
-function chosenBuckets(range: string): AdminBuckets {
+function chosenBuckets(range: string, msMin: number): AdminBuckets {
   const chosen = chosenRange(range);
   if (chosen === null) throw new TypeError(`adminBuckets(): "${range}" is no range of time.`);
   const [from, to] = [chosen.from.getTime(), chosen.to.getTime()];
-  const ms = WIDTHS_MS.find((width) => (to - from) / width <= BARS_MAX) ?? 30 * DAY_MS;
+  const ms = WIDTHS_MS.find((width) => width >= msMin && (to - from) / width <= BARS_MAX) ?? 30 * DAY_MS;
   const first = Math.floor(from / ms) * ms;
   const starts = Array.from({ length: Math.ceil((to - first) / ms) }, (_, index) => new Date(first + index * ms));
   return { since: new Date(first), until: new Date(first + starts.length * ms), ms, starts };
 }
 
-export function adminBuckets(range: AdminRange, now: Date): AdminBuckets {
+/** `msMin`: of what is counted by the hour, a bar stands for an hour or more. */
+export function adminBuckets(range: AdminRange, now: Date, msMin = 0): AdminBuckets {
   const usual = BUCKETS[range];
-  if (usual === undefined) return chosenBuckets(range);
-  const { count, ms } = usual;
+  if (usual === undefined) return chosenBuckets(range, msMin);
+  const ms = Math.max(usual.ms, msMin);
+  const count = Math.max(1, Math.round((usual.count * usual.ms) / ms));
   const last = Math.floor(now.getTime() / ms) * ms;
   const starts = Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * ms));
   return { since: starts[0] ?? now, until: new Date(last + ms), ms, starts };

@@ -1,10 +1,9 @@
 import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import { containsSql } from '../../db/portable-sql.ts';
-import type { AdminConditions } from './list.ts';
+import type { AdminListQuery } from './declaration.ts';
+import { type AdminConditions, type AdminOrders, SEARCHED_ROWS_MAX } from './list.ts';
 
-/** Rows of a table that a text is looked for in. Of a larger table the newest are searched: what contains a text has no index. */
-export const SEARCHED_ROWS_MAX = 50_000;
 /** Records that a search of a large table finds; more say that the text is too short. */
 const FOUND_MAX = 1_000;
 
@@ -19,6 +18,8 @@ export interface AdminSearch {
   readonly equals?: readonly { readonly column: string; readonly values: readonly unknown[] }[];
   /** What all must be contained, each in whichever column; the text as a whole unless given. */
   readonly words?: readonly string[];
+  /** Every row is searched, however large the table is. */
+  readonly whole?: boolean;
 }
 
 /**
@@ -36,6 +37,18 @@ export async function newestRows(
   where.add(`${alias}.${quoteName(key)} >= ${where.parameter(oldest)}`);
 }
 
+/** {@link newestRows}, where the list is ordered by something that has no index. */
+export async function boundOrder(
+  db: Db,
+  where: AdminConditions,
+  { sort }: Pick<AdminListQuery, 'sort'>,
+  orders: AdminOrders,
+  place: Pick<AdminSearch, 'table' | 'alias' | 'key'>,
+): Promise<void> {
+  const order = sort === null ? undefined : orders[sort.column];
+  if (order !== undefined && order.indexed !== true && where.searched === undefined) await newestRows(db, where, place);
+}
+
 /** The key of the oldest row that is looked at; undefined: all are. */
 async function oldestSearched(db: Db, table: string, key: string): Promise<unknown> {
   const column = quoteName(key);
@@ -48,9 +61,9 @@ async function oldestSearched(db: Db, table: string, key: string): Promise<unkno
  * first, among the newest rows and by the indexes: no statement reads the whole table, whether it finds something or not.
  */
 export async function searchRows(db: Db, where: AdminConditions, search: AdminSearch, text: string): Promise<void> {
-  const { table, alias, key, equals = [], words = [text] } = search;
+  const { table, alias, key, equals = [], words = [text], whole = false } = search;
   const [from, column] = [quoteName(table), quoteName(key)];
-  if ((await oldestSearched(db, table, key)) === undefined) {
+  if (whole || (await oldestSearched(db, table, key)) === undefined) {
     const parameter = (value: unknown) => where.parameter(value);
     const alternatives = equals.flatMap((each) => (each.values.length === 0 ? [] : [equalsSql(`${alias}.`, each, parameter)]));
     where.add(`(${[containsAll(db, `${alias}.`, search.columns, words, parameter), ...alternatives].join(' or ')})`);

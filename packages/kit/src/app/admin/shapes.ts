@@ -43,6 +43,8 @@ export interface AdminColumn {
   readonly kind: AdminCellKind;
   /** The list can be ordered by it. */
   readonly sortable?: boolean;
+  /** Shown at the heading: which records are put in order, or why the list cannot be ordered by it. */
+  readonly sortNote?: string;
   /** Left out on narrow screens. */
   readonly secondary?: boolean;
 }
@@ -256,6 +258,8 @@ export interface AdminRecord extends AdminRow {
   /** What an operator has to know first, above everything else. */
   readonly notice?: AdminNotice;
   readonly sections: readonly AdminSection[];
+  /** Of its charts; people can choose another one. Absent: the charts have no range to choose. */
+  readonly range?: AdminRange;
   /** Absent: this record cannot be edited. `values` fill the fields. */
   readonly form?: {
     readonly fields: readonly AdminField[];

@@ -1,7 +1,7 @@
-import { AdminConditions, adminRows } from '../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
 import type { AdminAction, AdminResource } from '../../app/admin/declaration.ts';
-import { searchRows } from '../../app/admin/search-rows.ts';
-import type { AdminColumn, AdminRow } from '../../app/admin/shapes.ts';
+import { boundOrder, searchRows } from '../../app/admin/search-rows.ts';
+import type { AdminRow } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { accountErrors } from './errors.ts';
@@ -11,12 +11,22 @@ import { requireUser } from './manage-users.ts';
 
 const MEMBERS_SHOWN = 200;
 
-const columns: readonly AdminColumn[] = [
-  { name: 'name', label: 'Name', kind: 'text', sortable: true },
-  { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
-  { name: 'members', label: 'Members', kind: 'number' },
-  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
-];
+const PLACE = { table: 'groups', alias: 'g', key: 'id' } as const;
+
+const orders: AdminOrders = {
+  name: { sql: 'g.name', kind: 'text' },
+  tenant_key: { sql: 'g.tenant_key', kind: 'text' },
+};
+
+const columns = sortableColumns(
+  [
+    { name: 'name', label: 'Name', kind: 'text' },
+    { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+    { name: 'members', label: 'Members', kind: 'number' },
+    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+  ],
+  orders,
+);
 
 const nameField = { name: 'name', label: 'Name', kind: 'text', required: true, maxLength: 150 } as const;
 
@@ -54,8 +64,9 @@ export function groupsResource(): AdminResource {
     ],
     async list({ db }, query) {
       const where = new AdminConditions(db.dialect);
-      if (query.search !== null) await searchRows(db, where, { table: 'groups', alias: 'g', key: 'id', columns: ['name'] }, query.search);
+      if (query.search !== null) await searchRows(db, where, { ...PLACE, columns: ['name'] }, query.search);
       if (query.filters['tenant'] !== undefined) where.add(`g.tenant_key = ${where.parameter(query.filters['tenant'])}`);
+      await boundOrder(db, where, query, orders, PLACE);
       const { rows, count, next } = await adminRows<GroupRow & { members: number | bigint }>(
         db,
         {
@@ -65,7 +76,7 @@ export function groupsResource(): AdminResource {
           key: 'g.id',
           conditions: where.conditions,
           parameters: where.parameters,
-          orders: { name: { sql: 'g.name', kind: 'text' } },
+          orders,
         },
         query,
       );

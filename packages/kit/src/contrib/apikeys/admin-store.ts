@@ -1,8 +1,8 @@
 // SQL of the admin site's lists and counts.
-import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import { AdminConditions, adminRows, type AdminOrders, type AdminRows } from '../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../app/admin/range.ts';
 import type { AdminListQuery } from '../../app/admin/declaration.ts';
-import { newestRows, searchRows } from '../../app/admin/search-rows.ts';
+import { boundOrder, newestRows, searchRows } from '../../app/admin/search-rows.ts';
 import type { Db } from '../../db/db.ts';
 import { usersNamedLike } from '../../auth/users-named-like.ts';
 import type { ApiKey } from './api-key.ts';
@@ -22,7 +22,23 @@ function listed(row: StoredKey): ListedKey {
 /** Owners whose name contains the text; more than these and the search says too little. */
 const OWNERS_MAX = 100;
 
-const UNINDEXED_ORDERS: ReadonlySet<string> = new Set(['name', 'last_used_at', 'expires_at']);
+const PLACE = { table: 'api_keys', alias: 'k', key: 'id' } as const;
+
+/** By the names of the columns. `owner` is the owner's name, as the user directory has it. */
+export function keyOrders(ownerName: string): AdminOrders {
+  return {
+    name: { sql: 'k.name', kind: 'text' },
+    prefix: { sql: 'k.prefix', kind: 'text', indexed: true },
+    owner: { sql: ownerName, kind: 'text', nullable: true },
+    last_used_at: { sql: 'k.last_used_at', kind: 'time', nullable: true },
+    expires_at: { sql: 'k.expires_at', kind: 'time', nullable: true },
+  };
+}
+
+/** Uses are written with every minute of traffic: an index on them would cost more than it finds. States depend on the owner. */
+const UNINDEXED_FILTERS = ['used_since', 'used_before'] as const;
+const UNINDEXED_STATES: ReadonlySet<string | undefined> = new Set<KeyState>(['active', 'owner_inactive']);
+const INDEXED_FILTERS = ['owner', 'expires_before', 'revoked_since', 'revoked_before'] as const;
 
 const TIME_FILTERS: Readonly<Record<string, string>> = {
   used_since: 'last_used_at >=',
@@ -48,7 +64,7 @@ export async function listKeysForAdmin(
       { column: 'owner_id', values: owners },
       { column: 'prefix', values: [query.search] },
     ];
-    await searchRows(db, where, { table: 'api_keys', alias: 'k', key: 'id', columns: ['name', 'prefix'], equals }, query.search);
+    await searchRows(db, where, { ...PLACE, columns: ['name', 'prefix'], equals }, query.search);
   }
   if (state !== undefined)
     for (const condition of stateConditions(ownerIsActive, state as KeyState, now, (value) => where.parameter(value))) where.add(condition);
@@ -57,9 +73,11 @@ export async function listKeysForAdmin(
     const time = query.filters[filter];
     if (time !== undefined) where.add(`k.${condition} ${where.parameter(new Date(time))}`);
   }
-  // Names and uses have no index: of many keys the newest are put in order.
-  if (where.searched === undefined && UNINDEXED_ORDERS.has(query.sort?.column ?? ''))
-    await newestRows(db, where, { table: 'api_keys', alias: 'k', key: 'id' });
+  const has = (filter: string) => query.filters[filter] !== undefined;
+  const isUnindexed = UNINDEXED_STATES.has(state) || UNINDEXED_FILTERS.some(has);
+  if (isUnindexed && !INDEXED_FILTERS.some(has) && where.searched === undefined) await newestRows(db, where, PLACE);
+  const orders = keyOrders(ownerUsername);
+  await boundOrder(db, where, query, orders, PLACE);
   const needsOwner = state === 'active' || state === 'owner_inactive';
   const { rows, ...page } = await adminRows<StoredKey>(
     db,
@@ -69,11 +87,7 @@ export async function listKeysForAdmin(
       key: 'k.id',
       conditions: where.conditions,
       parameters: where.parameters,
-      orders: {
-        name: { sql: 'k.name', kind: 'text' },
-        last_used_at: { sql: 'k.last_used_at', kind: 'time', nullable: true },
-        expires_at: { sql: 'k.expires_at', kind: 'time', nullable: true },
-      },
+      orders,
       ...(needsOwner ? {} : { countFrom: 'from api_keys k' }),
     },
     query,

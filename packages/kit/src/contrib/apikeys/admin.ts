@@ -1,3 +1,4 @@
+import { sortableColumns } from '../../app/admin/list.ts';
 import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
@@ -8,6 +9,7 @@ import {
   COUNTED_KEYS_MAX,
   countKeysForAdmin,
   findKeyForAdmin,
+  keyOrders,
   lastUsesByBucket,
   listKeysForAdmin,
   namesOfKeys,
@@ -26,17 +28,26 @@ import { usageOf } from './usage-store.ts';
 const DAY_MS = 86_400_000;
 const SOON_MS = 7 * DAY_MS;
 
-const columns: readonly AdminColumn[] = [
-  { name: 'name', label: 'Name', kind: 'text', sortable: true },
-  { name: 'prefix', label: 'Prefix', kind: 'code' },
-  { name: 'owner', label: 'Owner', kind: 'link' },
-  { name: 'scopes', label: 'Scopes', kind: 'chips', secondary: true },
-  { name: 'state', label: 'State', kind: 'state' },
-  { name: 'rate_limit', label: 'Rate limit', kind: 'text', secondary: true },
-  { name: 'last_used_at', label: 'Last used', kind: 'time', sortable: true },
-  { name: 'expires_at', label: 'Expires', kind: 'time', sortable: true, secondary: true },
-  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
-];
+const columns = sortableColumns(
+  [
+    { name: 'name', label: 'Name', kind: 'text' },
+    { name: 'prefix', label: 'Prefix', kind: 'code' },
+    { name: 'owner', label: 'Owner', kind: 'link' },
+    { name: 'scopes', label: 'Scopes', kind: 'chips', secondary: true },
+    { name: 'state', label: 'State', kind: 'state' },
+    {
+      name: 'rate_limit',
+      label: 'Rate limit',
+      kind: 'text',
+      secondary: true,
+      sortNote: 'Cannot be sorted: limits have different units of time.',
+    },
+    { name: 'last_used_at', label: 'Last used', kind: 'time' },
+    { name: 'expires_at', label: 'Expires', kind: 'time', secondary: true },
+    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+  ],
+  keyOrders(''),
+);
 
 const LABELS: Readonly<Record<KeyState, string>> = {
   active: 'Active',
@@ -142,7 +153,7 @@ const resource: AdminResource = {
     return { ...page, items: rows.map((key) => rowOf(context, key, now)) };
   },
   titles: async ({ db }, ids) => new Map((await namesOfKeys(db, ids.filter(isUuid))).map(({ id, name }) => [id, name])),
-  async read(context, id) {
+  async read(context, id, range = '30d') {
     const key = isUuid(id) ? await findKeyForAdmin(context.db, id) : null;
     if (key === null) return null;
     const now = context.clock.now();
@@ -179,9 +190,10 @@ const resource: AdminResource = {
             previous_last_used_at: iso(key.previous_last_used_at),
           },
         },
-        ...(await usageCharts(context, key.id, now)),
+        await usageChart(context, key.id, range),
       ],
       ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
+      range,
       actions: revoked ? [] : [...(beyond ? [] : ['rotate']), 'revoke'],
       removable: false,
     };
@@ -199,34 +211,27 @@ const resource: AdminResource = {
 /** The admin site's list of keys, and what it shows of them at a glance. */
 export const apiKeysAdmin: AdminDeclaration = { resources: [resource], overview };
 
-const USAGE_RANGES = [
-  ['24h', 'Requests, last 24 hours'],
-  ['30d', 'Requests, last 30 days'],
-] as const;
+const HOUR_MS = 3_600_000;
 
 /** What the key did, counted by the hour. */
-async function usageCharts({ db }: AdminContext, id: string, now: Date): Promise<AdminSection[]> {
-  const ranges = USAGE_RANGES.map(([range, title]) => ({ title, buckets: adminBuckets(range, now) }));
-  const since = new Date(Math.min(...ranges.map(({ buckets }) => buckets.since.getTime())));
-  const hours = await usageOf(db, id, since);
-  return ranges.map(({ title, buckets: { starts, since: first, ms } }) => {
-    const values = starts.map(() => 0);
-    for (const { hour, requests } of hours) {
-      const bucket = Math.floor((hour.getTime() - first.getTime()) / ms);
-      if (bucket >= 0 && bucket < values.length) values[bucket] = (values[bucket] ?? 0) + requests;
-    }
-    return {
-      kind: 'chart',
-      chart: {
-        title,
-        kind: 'bars',
-        unit: 'count',
-        buckets: starts.map((start) => start.toISOString()),
-        series: [{ name: 'Requests', tone: 'info', values }],
-        empty: 'No request with this key in this time.',
-      },
-    };
-  });
+async function usageChart({ db, clock }: AdminContext, id: string, range: AdminRange): Promise<AdminSection> {
+  const { starts, since, until, ms } = adminBuckets(range, clock.now(), HOUR_MS);
+  const values = starts.map(() => 0);
+  for (const { hour, requests } of await usageOf(db, id, since, until)) {
+    const bucket = Math.floor((hour.getTime() - since.getTime()) / ms);
+    if (bucket in values) values[bucket] = (values[bucket] ?? 0) + requests;
+  }
+  return {
+    kind: 'chart',
+    chart: {
+      title: 'Requests',
+      kind: 'bars',
+      unit: 'count',
+      buckets: starts.map((start) => start.toISOString()),
+      series: [{ name: 'Requests', tone: 'info', values }],
+      empty: 'No request with this key in this time.',
+    },
+  };
 }
 
 const REVOCATION: readonly AdminColumn[] = [

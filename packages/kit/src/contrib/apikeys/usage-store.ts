@@ -38,10 +38,15 @@ export async function deleteUsageBefore(db: Db, before: Date): Promise<void> {
 }
 
 /** Requests of a key by the hour, oldest first; hours without one are not in it. */
-export async function usageOf(db: Db, keyId: string, since: Date): Promise<readonly { readonly hour: Date; readonly requests: number }[]> {
+export async function usageOf(
+  db: Db,
+  keyId: string,
+  since: Date,
+  until: Date,
+): Promise<readonly { readonly hour: Date; readonly requests: number }[]> {
   const rows = await db.query<{ hour: Date | string; requests: number | bigint | string }>(
-    'select hour, requests from api_key_usage where key_id = $1 and hour >= $2 order by hour',
-    [keyId, since],
+    'select hour, requests from api_key_usage where key_id = $1 and hour >= $2 and hour < $3 order by hour',
+    [keyId, since, until],
   );
   return rows.map(({ hour, requests }) => ({ hour: new Date(hour), requests: Number(requests) }));
 }

@@ -1,7 +1,8 @@
 import { isUuid } from '../../db/uuid.ts';
-import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows, sortableColumns } from '../../app/admin/list.ts';
 import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
-import type { AdminColumn, AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
+import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
+import type { AdminFieldChange, AdminRow, AdminSection, AdminValue } from '../../app/admin/shapes.ts';
 import type { UserDirectory } from '../../auth/user-directory.ts';
 import type { Db } from '../../db/db.ts';
 import { changesOf, fieldChanges, type Change } from './changes.ts';
@@ -12,14 +13,26 @@ const RESOURCE = 'audit-log';
 /** Entries shown on the page of their object; the list has the rest. */
 const HISTORY_MAX = 10;
 
-const columns: readonly AdminColumn[] = [
-  { name: 'at', label: 'When', kind: 'time', sortable: true },
-  { name: 'actor', label: 'Who', kind: 'link' },
-  { name: 'action', label: 'Action', kind: 'code' },
-  { name: 'target', label: 'What', kind: 'link' },
-  { name: 'target_type', label: 'Kind', kind: 'text', secondary: true },
-  { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
-];
+const PLACE = { table: 'audit_entries', alias: 'e', key: 'seq' } as const;
+
+const orders: AdminOrders = {
+  at: { sql: 'e.at', kind: 'time', indexed: true },
+  actor: { sql: 'e.actor_name', kind: 'text', nullable: true },
+  action: { sql: 'e.action', kind: 'text', indexed: true },
+  target_type: { sql: 'e.target_type', kind: 'text' },
+};
+
+const columns = sortableColumns(
+  [
+    { name: 'at', label: 'When', kind: 'time' },
+    { name: 'actor', label: 'Who', kind: 'link' },
+    { name: 'action', label: 'Action', kind: 'code' },
+    { name: 'target', label: 'What', kind: 'link' },
+    { name: 'target_type', label: 'Kind', kind: 'text', secondary: true },
+    { name: 'changed', label: 'Changed', kind: 'chips', secondary: true },
+  ],
+  orders,
+);
 
 /** The audit log in the admin site. Read-only. */
 export function auditAdmin(users: () => UserDirectory | null): AdminDeclaration {
@@ -50,9 +63,9 @@ function resource(users: () => UserDirectory | null): AdminResource {
     actions: [],
     async list(context, query) {
       await sealBeforeReading(context.db);
-      const { rows, count, next } = await listForAdmin(context.db, query, users());
+      const { rows, ...page } = await listForAdmin(context.db, query, users());
       const names = await namesFor(context, rows.map(targetOf));
-      return { items: rows.map((entry) => rowOf(context, entry, names)), count, next };
+      return { items: rows.map((entry) => rowOf(context, entry, names)), ...page };
     },
     async read(context, id) {
       await sealBeforeReading(context.db);
@@ -68,24 +81,37 @@ function resource(users: () => UserDirectory | null): AdminResource {
 }
 
 /** By the place in the chain: the indexes of the filters end with it. */
-async function listForAdmin(db: Db, { filters, ...query }: AdminListQuery, users: UserDirectory | null): Promise<AdminRows<StoredEntry>> {
+async function listForAdmin(
+  db: Db,
+  { filters, ...query }: AdminListQuery,
+  users: UserDirectory | null,
+): Promise<AdminRows<StoredEntry> & { readonly searched?: number }> {
   const where = new AdminConditions(db.dialect);
-  const { actor, since, until } = filters;
+  const { actor, since, until, action, target_type: type, target_id: targetId, request_id: requestId } = filters;
+  let isUnindexed = targetId !== undefined && type === undefined;
   if (actor !== undefined) {
     const id = isUuid(actor) ? actor : (await users?.findByLogin(db, actor))?.id;
     // Commands and programs have a name but no id.
     where.add(id === undefined ? `e.actor_name = ${where.parameter(actor)}` : `e.actor_id = ${where.parameter(id)}`);
+    isUnindexed ||= id === undefined;
   }
   for (const name of ['action', 'target_type', 'target_id', 'request_id'] as const)
     if (filters[name] !== undefined) where.add(`e.${name} = ${where.parameter(filters[name])}`);
   if (since !== undefined) where.add(`e.at >= ${where.parameter(new Date(since))}`);
   if (until !== undefined) where.add(`e.at < ${where.parameter(new Date(until))}`);
+  const isNarrowed = [action, type, requestId].some((filter) => filter !== undefined);
+  if (isUnindexed && !isNarrowed) await newestRows(db, where, PLACE);
+  else await boundOrder(db, where, query, orders, PLACE);
+  // A time alone is read in the order of its own index: the place in the chain would lead past every newer entry first.
+  const isByTime = Object.keys(filters).every((name) => name === 'since' || name === 'until') && Object.keys(filters).length > 0;
+  const sort = query.sort?.column === 'at' && !isByTime ? { column: '', descending: query.sort.descending } : query.sort;
   const { conditions, parameters } = where;
-  return adminRows<StoredEntry>(
+  const rows = await adminRows<StoredEntry>(
     db,
-    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', conditions, parameters },
-    { ...query, filters },
+    { columns: 'e.*', from: 'from audit_entries e', key: 'e.seq', keyKind: 'bigint', conditions, parameters, orders },
+    { ...query, filters, sort: isByTime && sort === null ? { column: 'at', descending: true } : sort },
   );
+  return { ...rows, ...where.searchNote };
 }
 
 interface Target {

@@ -1,6 +1,7 @@
 import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
-import { AdminConditions, adminRows } from '../../app/admin/list.ts';
-import type { AdminColumn, AdminRow } from '../../app/admin/shapes.ts';
+import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '../../app/admin/list.ts';
+import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
+import type { AdminRow } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { adminAsker, expiryField, hasAccessTo, subjectField, whoHasAccess } from './admin-sections.ts';
@@ -14,14 +15,25 @@ import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
 
-const columns: readonly AdminColumn[] = [
-  { name: 'subject', label: 'Who', kind: 'text' },
-  { name: 'object', label: 'Object', kind: 'link' },
-  { name: 'actions', label: 'May', kind: 'chips' },
-  { name: 'granted_by', label: 'Granted by', kind: 'text', secondary: true },
-  { name: 'expires_at', label: 'Until', kind: 'time', secondary: true },
-  { name: 'created_at', label: 'Since', kind: 'time', sortable: true, secondary: true },
-];
+const PLACE = { table: 'grants', alias: 'g', key: 'id' } as const;
+
+const orders: AdminOrders = {
+  object: { sql: 'g.object_type', kind: 'text' },
+  granted_by: { sql: 'g.granted_by', kind: 'text', nullable: true },
+  expires_at: { sql: 'g.expires_at', kind: 'time', nullable: true },
+};
+
+const columns = sortableColumns(
+  [
+    { name: 'subject', label: 'Who', kind: 'text', sortNote: 'Cannot be sorted: the names are in other tables. Use the filter.' },
+    { name: 'object', label: 'Object', kind: 'link' },
+    { name: 'actions', label: 'May', kind: 'chips' },
+    { name: 'granted_by', label: 'Granted by', kind: 'text', secondary: true },
+    { name: 'expires_at', label: 'Until', kind: 'time', secondary: true },
+    { name: 'created_at', label: 'Since', kind: 'time', sortable: true, secondary: true },
+  ],
+  orders,
+);
 
 /** Grants in the admin site: a list of them, and a section on the pages of objects, users and groups. */
 export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): AdminDeclaration {
@@ -48,7 +60,7 @@ function grantsResource(): AdminResource {
     description: 'What users and groups may do to single objects. Nobody hands out or takes away what they do not hold.',
     columns,
     filters: [
-      { name: 'subject', label: 'Subject, such as user:<id>', kind: 'text' },
+      { name: 'subject', label: 'Subject, such as user:<id> (without deleted objects)', kind: 'text' },
       { name: 'type', label: 'Type', kind: 'text' },
       { name: 'object', label: 'Object id', kind: 'text' },
     ],
@@ -76,11 +88,18 @@ function grantsResource(): AdminResource {
       ] as const)
         if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name])}`);
       // Whoever is no superuser sees grants of their own, and those of an object they may share: a list of all would name objects they may not see.
-      const { type, object } = query.filters;
-      if (!(await mayShare(context, type, object)))
+      const { subject, type, object } = query.filters;
+      const mayShareAll = await mayShare(context, type, object);
+      if (!mayShareAll)
         where.add(
           `(g.granted_by = ${where.parameter(principal.user.id)} or g.subject = ${where.parameter(userSubject(principal.user.id))})`,
         );
+      // The index of subjects has no others.
+      if (subject !== undefined) where.add('g.object_deleted_at is null');
+      // Neither who granted nor an id without its type has an index.
+      const isNarrowed = subject !== undefined || (type !== undefined && object !== undefined);
+      if (!isNarrowed && (!mayShareAll || object !== undefined)) await newestRows(db, where, PLACE);
+      else await boundOrder(db, where, query, orders, PLACE);
       const { rows, count, next } = await adminRows<GrantRow>(
         db,
         {
@@ -90,6 +109,7 @@ function grantsResource(): AdminResource {
           key: 'g.id',
           conditions: where.conditions,
           parameters: where.parameters,
+          orders,
         },
         query,
       );
@@ -97,7 +117,7 @@ function grantsResource(): AdminResource {
         db,
         rows.map(({ subject }) => subject),
       );
-      return { items: rows.map((row) => rowOf(row, names.get(row.subject) ?? null, linkTo)), count, next };
+      return { items: rows.map((row) => rowOf(row, names.get(row.subject) ?? null, linkTo)), count, next, ...where.searchNote };
     },
     async read(context, id) {
       const { db, principal, linkTo } = context;

@@ -96,6 +96,9 @@ export const jobRows = model(
       { columns: ['claimed_until'], where: 'claimed_until is not null', name: 'jobs_leases' },
       { columns: ['owner_id', 'id'], where: "owner_id <> ''", name: 'jobs_of_owner' },
       { columns: ['id'], where: "status = 'failed'", name: 'jobs_failed' },
+      // Keys that name a record (`order:<id>`): its page in the admin site lists its jobs, also those that have ended.
+      { columns: ['serial_key', 'id'], where: 'serial_key is not null', name: 'jobs_by_serial_key' },
+      { columns: ['unique_key', 'id'], where: 'unique_key is not null', name: 'jobs_by_unique_key' },
     ],
   },
 );

@@ -1,10 +1,11 @@
-import { AdminConditions, adminRows, type AdminRows } from '../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows, SEARCHED_ROWS_MAX, sortableColumns } from '../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
 import type { AdminContext, AdminDeclaration, AdminListQuery, AdminResource } from '../../app/admin/declaration.ts';
-import { searchRows } from '../../app/admin/search-rows.ts';
-import type { AdminColumn, AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
+import { boundOrder, searchRows } from '../../app/admin/search-rows.ts';
+import type { AdminOverview, AdminRow, AdminSection, AdminState } from '../../app/admin/shapes.ts';
 import type { Db } from '../../db/db.ts';
+import { countUpTo } from '../../db/keyset/count-rows.ts';
 import { adminUploads } from './admin-uploads.ts';
 import { processUploads } from './clean.ts';
 import { removeUpload } from './delete.ts';
@@ -12,19 +13,31 @@ import { downloadAddress } from './download.ts';
 import { uploadErrors } from './errors.ts';
 import { isRasterImage } from './media-type.ts';
 import { uploads } from './models.ts';
-import { countRemovals, findUpload } from './store.ts';
+import { findUpload } from './store.ts';
 import type { Upload } from './upload.ts';
 import { UPLOAD_STATES, type UploadState } from './upload-state.ts';
 import type { UploadStore } from './upload-store.ts';
 
-const columns: readonly AdminColumn[] = [
-  { name: 'filename', label: 'File', kind: 'text' },
-  { name: 'owner', label: 'Owner', kind: 'link' },
-  { name: 'state', label: 'State', kind: 'state' },
-  { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
-  { name: 'size', label: 'Bytes', kind: 'number' },
-  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
-];
+const PLACE = { table: uploads.name, alias: 'uploads', key: 'id' } as const;
+
+const orders: AdminOrders = {
+  filename: { sql: 'uploads.filename', kind: 'text' },
+  state: { sql: 'uploads.state', kind: 'text', indexed: true },
+  content_type: { sql: 'uploads.content_type', kind: 'text' },
+  size: { sql: 'uploads.size', kind: 'number', definition: { kind: 'bigint', nullable: false } },
+};
+
+const columns = sortableColumns(
+  [
+    { name: 'filename', label: 'File', kind: 'text' },
+    { name: 'owner', label: 'Owner', kind: 'link' },
+    { name: 'state', label: 'State', kind: 'state' },
+    { name: 'content_type', label: 'Type', kind: 'code', secondary: true },
+    { name: 'size', label: 'Bytes', kind: 'number' },
+    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+  ],
+  orders,
+);
 
 const STATES: Readonly<Record<UploadState, AdminState>> = {
   pending: { value: 'pending', tone: 'info', hint: 'Announced; the file was not completed yet.' },
@@ -141,12 +154,12 @@ async function fileSections({ db, log }: AdminContext, upload: Upload): Promise<
 async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upload> & { readonly searched?: number }> {
   const where = new AdminConditions(db.dialect);
   const { state, owner } = query.filters;
-  if (query.search !== null)
-    await searchRows(db, where, { table: 'uploads', alias: 'uploads', key: 'id', columns: ['filename'] }, query.search);
+  if (query.search !== null) await searchRows(db, where, { ...PLACE, columns: ['filename'] }, query.search);
   if (state !== undefined) where.add(`state = ${where.parameter(state)}`);
   if (owner !== undefined) where.add(`owner_id = ${where.parameter(owner)}`);
+  await boundOrder(db, where, query, orders, PLACE);
   const { conditions, parameters } = where;
-  const select = { columns: '*', from: 'from uploads', key: 'id', conditions, parameters };
+  const select = { columns: '*', from: 'from uploads', key: 'id', conditions, parameters, orders };
   return { ...(await adminRows<Upload>(db, select, query)), ...where.searchNote };
 }
 
@@ -167,6 +180,16 @@ function rowOf({ linkTo }: AdminContext, upload: Upload): AdminRow {
 }
 
 const OWNERS_SHOWN = 10;
+/** Uploads of a state are counted up to here. */
+const COUNTED_MAX = 10_000;
+
+function countIn(db: Db, state: UploadState): Promise<number | null> {
+  return countUpTo(db, { from: 'from uploads where state = $1', parameters: [state] }, COUNTED_MAX);
+}
+
+function shown(count: number | null): number | string {
+  return count ?? `${COUNTED_MAX.toLocaleString('en')}+`;
+}
 
 interface OwnerUse {
   readonly owner_id: string;
@@ -176,35 +199,37 @@ interface OwnerUse {
 
 async function overview({ db, linkTo }: AdminContext): Promise<AdminOverview> {
   const owners = await db.query<OwnerUse>(
-    `select owner_id, cast(sum(size) as bigint) as bytes, count(*) as count from uploads where state in ('pending', 'quarantined', 'complete')
-     group by owner_id order by 2 desc, 1 limit $1`,
+    `select owner_id, cast(sum(size) as bigint) as bytes, count(*) as count
+     from (select owner_id, size, state from uploads order by id desc limit ${SEARCHED_ROWS_MAX}) newest
+     where state in ('pending', 'quarantined', 'complete') group by owner_id order by 2 desc, 1 limit $1`,
     [OWNERS_SHOWN],
   );
-  const counts = await db.query<{ state: UploadState; count: number | bigint }>(
-    'select state, count(*) as count from uploads group by state',
-  );
-  const of = (state: UploadState) => Number(counts.find((each) => each.state === state)?.count ?? 0);
-  const waiting = await countRemovals(db);
+  const [complete, pending, quarantined, waiting] = [
+    await countIn(db, 'complete'),
+    await countIn(db, 'pending'),
+    await countIn(db, 'quarantined'),
+    await countUpTo(db, { from: 'from upload_removals', parameters: [] }, COUNTED_MAX),
+  ];
   const link = (state: UploadState) => ({ resource: 'uploads', filters: { state } });
   return {
     title: 'Uploads',
     tiles: [
-      { label: 'Complete', value: of('complete'), unit: 'count', tone: 'neutral', link: link('complete') },
-      { label: 'Pending', value: of('pending'), unit: 'count', tone: 'neutral', link: link('pending') },
+      { label: 'Complete', value: shown(complete), unit: 'count', tone: 'neutral', link: link('complete') },
+      { label: 'Pending', value: shown(pending), unit: 'count', tone: 'neutral', link: link('pending') },
       {
         label: 'In quarantine',
-        value: of('quarantined'),
+        value: shown(quarantined),
         unit: 'count',
-        tone: of('quarantined') > 0 ? 'warning' : 'neutral',
+        tone: quarantined === 0 ? 'neutral' : 'warning',
         link: link('quarantined'),
       },
-      { label: 'Objects to remove', value: waiting, unit: 'count', tone: 'neutral', hint: 'Removed by the next clean-up.' },
+      { label: 'Objects to remove', value: shown(waiting), unit: 'count', tone: 'neutral', hint: 'Removed by the next clean-up.' },
     ],
     charts: [],
     tables: [
       {
         kind: 'table',
-        title: 'Size by owner',
+        title: `Size by owner, of the newest ${SEARCHED_ROWS_MAX.toLocaleString('en')} uploads`,
         columns: [
           { name: 'owner', label: 'Owner', kind: 'link' },
           { name: 'bytes', label: 'Bytes', kind: 'number' },

@@ -42,6 +42,7 @@ export const uploads = model(
       { columns: ['owner_id', 'tenant_key', 'state'] },
       { columns: ['state', 'complete_by'] },
       { columns: ['state', 'scan_due_at'] },
+      { columns: ['state', 'id'] },
     ],
   },
 );

@@ -10,7 +10,7 @@ import { uploadsCommand } from './commands.ts';
 import { uploadErrors } from './errors.ts';
 import { FileController } from './file-controller.ts';
 import { uploadsInUse, type UploadJobs } from './in-use.ts';
-import { initial } from './migrations/0001_initial.ts';
+import { initial, uploadsByState } from './migrations/index.ts';
 import { uploadOwners, uploadRemovals, uploads as uploadTable } from './models.ts';
 import { readUploadOptions, urlKeysOf, type UploadOptions } from './options.ts';
 import type { CompletePolicy } from './policy.ts';
@@ -28,7 +28,7 @@ export function uploads(options: UploadOptions): Module {
   return {
     name: 'uploads',
     models: [uploadTable, uploadRemovals, uploadOwners],
-    migrations: [initial],
+    migrations: [initial, uploadsByState],
     errors: uploadErrors,
     commands: [uploadsCommand],
     jobs: [scanJob, removeJob],

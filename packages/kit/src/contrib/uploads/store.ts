@@ -158,11 +158,6 @@ export async function nextRemovalAt(db: Db, ids: readonly string[]): Promise<Dat
   return row?.due_at ?? null;
 }
 
-export async function countRemovals(db: Db): Promise<number> {
-  const [row] = await db.query<{ count: number | bigint }>('select count(*) as count from upload_removals');
-  return Number(row?.count ?? 0);
-}
-
 /** Which of these keys some row still means. */
 export async function knownKeys(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   if (keys.length === 0) return new Set();

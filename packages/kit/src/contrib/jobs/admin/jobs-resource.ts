@@ -1,28 +1,31 @@
-import { AdminConditions, adminRows } from '../../../app/admin/list.ts';
+import { sortableColumns } from '../../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource, AdminAction } from '../../../app/admin/declaration.ts';
-import type { AdminColumn, AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
+import type { AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
-import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import { cancelJob } from '../cancel.ts';
 import { jobErrors } from '../errors.ts';
 import { jobRecord, masked, sensitiveOf } from '../job-record.ts';
 import { JOB_STATUSES } from '../models.ts';
 import { retryJob } from '../retry.ts';
-import { attemptsOf, findJob, JOB_COLUMNS, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
+import { attemptsOf, findJob, recordedSteps, type Job, type StoredAttempt, type StoredStepRow } from '../store.ts';
+import { JOB_ORDERS, listJobs } from './list-store.ts';
 import { databaseOf, iso, jobState, type AdminPlace } from './place.ts';
 
-const columns: readonly AdminColumn[] = [
-  { name: 'name', label: 'Job', kind: 'text' },
-  { name: 'status', label: 'Status', kind: 'state' },
-  { name: 'progress', label: 'Progress', kind: 'progress' },
-  { name: 'message', label: 'Message', kind: 'text', secondary: true },
-  { name: 'queue', label: 'Queue', kind: 'text', secondary: true },
-  { name: 'attempts', label: 'Attempts', kind: 'text', secondary: true },
-  { name: 'run_at', label: 'Due', kind: 'time', secondary: true },
-  { name: 'created_at', label: 'Started', kind: 'time', sortable: true },
-];
+const columns = sortableColumns(
+  [
+    { name: 'name', label: 'Job', kind: 'text' },
+    { name: 'status', label: 'Status', kind: 'state' },
+    { name: 'progress', label: 'Progress', kind: 'progress' },
+    { name: 'message', label: 'Message', kind: 'text', secondary: true },
+    { name: 'queue', label: 'Queue', kind: 'text', secondary: true },
+    { name: 'attempts', label: 'Attempts', kind: 'text', secondary: true },
+    { name: 'run_at', label: 'Due', kind: 'time', secondary: true },
+    { name: 'created_at', label: 'Started', kind: 'time', sortable: true },
+  ],
+  JOB_ORDERS,
+);
 
 export function jobsResource(place: AdminPlace): AdminResource {
   return {
@@ -49,13 +52,14 @@ export function jobsResource(place: AdminPlace): AdminResource {
           { value: 'waiting', label: 'Waits for its time or its turn' },
         ],
       },
-      { name: 'serial_key', label: 'Serial key (not finished)', kind: 'text' },
+      { name: 'record', label: 'Record, such as order:<id>', kind: 'text' },
+      { name: 'serial_key', label: 'Serial key', kind: 'text' },
       { name: 'since', label: 'Started since', kind: 'time' },
       { name: 'until', label: 'Started before', kind: 'time' },
     ],
     related: [
       { to: 'user', filter: 'owner' },
-      { to: '*', filter: 'serial_key' },
+      { to: '*', filter: 'record' },
     ],
     searches: 'job id',
     creation: { refused: 'Jobs are started by the application.' },
@@ -78,33 +82,8 @@ export function jobsResource(place: AdminPlace): AdminResource {
       }),
     ],
     async list(context, query) {
-      const db = databaseOf(place, context);
-      const conditions = new AdminConditions(db.dialect);
-      if (query.search !== null) conditions.uuid('id', query.search);
-      for (const [filter, column] of Object.entries({
-        status: 'status',
-        name: 'name',
-        queue: 'queue',
-        owner: 'owner_id',
-        code: 'error_code',
-      })) {
-        const value = query.filters[filter];
-        if (value !== undefined) conditions.add(`${column} = ${conditions.parameter(value)}`);
-      }
-      const { due, serial_key: serialKey, since, until } = query.filters;
-      // As the claim reads them: `is_ready` alone would not find their partial indexes.
-      if (due !== undefined) conditions.add(`status = 'queued' and ${due === 'ready' ? 'is_ready' : 'not is_ready'}`);
-      // The end of the condition is that of the index.
-      if (serialKey !== undefined)
-        conditions.add(
-          `serial_key = ${conditions.parameter(serialKey)} and serial_key is not null and (finished_at is null or claimed_until is not null)`,
-        );
-      if (since !== undefined) conditions.add(`id >= ${conditions.parameter(uuidv7LowerBound(new Date(since)))}`);
-      if (until !== undefined) conditions.add(`id < ${conditions.parameter(uuidv7LowerBound(new Date(until)))}`);
-      const { conditions: terms, parameters } = conditions;
-      const select = { columns: JOB_COLUMNS, from: 'from jobs', key: 'id', conditions: terms, parameters };
-      const { rows, count, next } = await adminRows<Job>(db, select, query);
-      return { items: rows.map(rowOf), count, next };
+      const { rows, ...page } = await listJobs(databaseOf(place, context), query);
+      return { items: rows.map(rowOf), ...page };
     },
     async read(context, id) {
       const db = databaseOf(place, context);

@@ -1,4 +1,5 @@
-import { adminBuckets, bucketSql, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
+import { adminBuckets, type AdminBuckets, rangeFilters } from '../../../app/admin/range.ts';
+import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { AdminOverview, AdminRange, AdminSection, AdminTile } from '../../../app/admin/shapes.ts';
@@ -8,6 +9,8 @@ import { databaseOf, type AdminPlace } from './place.ts';
 
 /** Finished jobs looked at for durations, the newest: more would make the overview slow. */
 const DURATIONS_MAX = 20_000;
+/** Failed jobs of a range that are counted, the newest. */
+const FAILED_MAX = 20_000;
 const OLD_SECONDS = 300;
 
 /** What the overview says about jobs that were started in a range of time. */
@@ -23,7 +26,7 @@ export function jobsOverview(place: AdminPlace): (context: AdminContext, range: 
       tiles: tilesOf(place, stats, counts, rangeFilters(buckets, now)),
       charts: [
         {
-          title: 'Jobs by start',
+          title: counts.scale > 1 ? `Jobs by start (estimated from about ${SAMPLE_ROWS_MAX.toLocaleString('en')} jobs)` : 'Jobs by start',
           kind: 'bars',
           unit: 'count',
           buckets: buckets.starts.map((start) => start.toISOString()),
@@ -41,26 +44,33 @@ export function jobsOverview(place: AdminPlace): (context: AdminContext, range: 
 }
 
 interface Counts {
+  /** More than 1: of a sample. */
+  readonly scale: number;
   readonly succeeded: number[];
   readonly failed: number[];
   readonly unfinished: number[];
 }
 
+/** Failures have an index and are counted one by one; of the rest of a busy range a sample is read. */
 async function countsBy(db: Db, buckets: AdminBuckets): Promise<Counts> {
-  const [first] = buckets.starts;
-  const counts: Counts = {
-    succeeded: buckets.starts.map(() => 0),
-    failed: buckets.starts.map(() => 0),
-    unfinished: buckets.starts.map(() => 0),
-  };
-  if (first === undefined) return counts;
-  const rows = await db.query<{ bucket: number; status: string; count: number | bigint }>(
-    `select ${bucketSql('created_at', db.dialect, buckets)} as bucket, status, count(*) as count from jobs where id >= $1 and id < $2 and created_at >= $3 group by 1, 2`,
-    [uuidv7LowerBound(first), uuidv7LowerBound(buckets.until), first],
-  );
+  const { rows, scale } = await sampled<{ status: string; count: number | bigint }>(db, { table: 'jobs', key: 'id' }, buckets, {
+    columns: 't.status, count(*) as count',
+    groups: ', t.status',
+  });
+  const zeros = (): number[] => buckets.starts.map(() => 0);
+  const counts = { scale, succeeded: zeros(), failed: zeros(), unfinished: zeros() };
   for (const { bucket, status, count } of rows) {
-    const series = status === 'succeeded' ? counts.succeeded : status === 'failed' ? counts.failed : counts.unfinished;
-    if (bucket >= 0 && bucket < series.length && status !== 'cancelled') series[bucket] = (series[bucket] ?? 0) + Number(count);
+    if (status === 'cancelled' || status === 'failed') continue;
+    const series = status === 'succeeded' ? counts.succeeded : counts.unfinished;
+    series[bucket] = (series[bucket] ?? 0) + Math.round(Number(count) * scale);
+  }
+  const failed = await db.query<{ created_at: Date }>(
+    `select created_at from jobs where status = 'failed' and id >= $1 and id < $2 order by id desc limit ${FAILED_MAX}`,
+    [uuidv7LowerBound(buckets.since), uuidv7LowerBound(buckets.until)],
+  );
+  for (const { created_at: at } of failed) {
+    const bucket = Math.floor((at.getTime() - buckets.since.getTime()) / buckets.ms);
+    if (bucket in counts.failed) counts.failed[bucket] = (counts.failed[bucket] ?? 0) + 1;
   }
   return counts;
 }
@@ -117,8 +127,9 @@ function queuesTable(stats: JobStats): Table {
 async function durationsTable(db: Db, buckets: AdminBuckets): Promise<Table> {
   const [first] = buckets.starts;
   const rows = await db.query<{ name: string; started_at: Date; finished_at: Date }>(
-    `select name, started_at, finished_at from jobs where id >= $1 and id < $2 and status = 'succeeded' and started_at is not null
-     order by id desc limit ${DURATIONS_MAX}`,
+    `select name, started_at, finished_at from (
+       select name, status, started_at, finished_at from jobs where id >= $1 and id < $2 order by id desc limit ${DURATIONS_MAX}
+     ) newest where status = 'succeeded' and started_at is not null`,
     [uuidv7LowerBound(first ?? new Date(0)), uuidv7LowerBound(buckets.until)],
   );
   const byName = Map.groupBy(rows, ({ name }) => name);

@@ -1,5 +1,6 @@
 import { initial } from './0001_initial.ts';
 import { traceparent } from './0002_traceparent.ts';
+import { jobsOfRecord } from './0003_jobs_of_record.ts';
 
 /** In order. Released ones are never edited. */
-export const jobMigrations = [initial, traceparent];
+export const jobMigrations = [initial, traceparent, jobsOfRecord];

@@ -1,1 +1,2 @@
 export { initial } from './0001_initial.ts';
+export { uploadsByState } from './0002_uploads_by_state.ts';

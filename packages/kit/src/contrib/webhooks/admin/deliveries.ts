@@ -1,10 +1,19 @@
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
+import { sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminNotice, AdminRow, AdminSection, AdminTimelineEntry } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { databaseOf, deliveryState, FAILURES, iso, link, reasonOf, shownUrl, type AdminPlace } from './place.ts';
-import { DELIVERY_STATES, listDeliveriesForAdmin, namesOf, withProgress, type ListedDelivery } from './store.ts';
+import {
+  DELIVERY_ORDERS,
+  DELIVERY_STATES,
+  listDeliveriesForAdmin,
+  namesOf,
+  publishedTypes,
+  withProgress,
+  type ListedDelivery,
+} from './store.ts';
 import { deliveryRecord, eventData } from '../endpoints/endpoint-record.ts';
 import { webhookErrors } from '../errors.ts';
 import { heldBehind } from '../delivery/held-store.ts';
@@ -52,7 +61,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
     icon: 'delivery',
     auditedAs: 'webhook_delivery',
     live: true,
-    columns: deliveryColumns,
+    columns: sortableColumns(deliveryColumns, DELIVERY_ORDERS),
     filters: [
       { name: 'status', label: 'Status', kind: 'select', choices: DELIVERY_STATES.map((value) => ({ value, label: STATE_LABELS[value] })) },
       { name: 'reason', label: 'Failure', kind: 'select', choices: FAILURE_REASONS.map((value) => ({ value, label: FAILURES[value] })) },
@@ -62,6 +71,7 @@ export function deliveriesResource(place: AdminPlace): AdminResource {
       { name: 'since', label: 'Published since', kind: 'time' },
       { name: 'until', label: 'Published before', kind: 'time' },
     ],
+    suggestions: async (context) => ({ event_type: await publishedTypes(databaseOf(place, context)) }),
     searches: 'delivery id, event id or webhook-id',
     creation: { refused: 'Deliveries come from published events. "Send a ping" on an endpoint makes one to test with.' },
     editable: false,

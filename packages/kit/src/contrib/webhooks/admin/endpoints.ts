@@ -1,19 +1,22 @@
 import { adminBuckets } from '../../../app/admin/range.ts';
 import { adminCount, adminDone, adminEach } from '../../../app/admin/each.ts';
+import { sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminSection, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
+import type { AdminColumn, AdminField, AdminRange, AdminRow, AdminSection, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, endpointState, iso, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
 import {
   attemptsOfEndpoint,
+  ENDPOINT_ORDERS,
   findShownEndpoint,
   HEALTH_DELIVERIES_MAX,
   lastErrorsOf,
   listEndpointsForAdmin,
   namesOf,
+  publishedTypes,
   RATE_DELIVERIES,
   ratesOf,
   withProgress,
@@ -49,17 +52,20 @@ const COUNTED_MAX = 10_000;
 const RETRY_WAITING = 'Retry all waiting now';
 const WORDS = ['delivery', 'deliveries'] as const;
 
-const columns: readonly AdminColumn[] = [
-  { name: 'url', label: 'URL', kind: 'url' },
-  { name: 'owner', label: 'Owner', kind: 'link' },
-  { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
-  { name: 'events', label: 'Events', kind: 'chips', secondary: true },
-  { name: 'state', label: 'State', kind: 'state' },
-  { name: 'success_rate', label: 'Delivered', kind: 'state' },
-  { name: 'last_delivered_at', label: 'Last delivery', kind: 'time', secondary: true },
-  { name: 'description', label: 'Description', kind: 'text', secondary: true },
-  { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
-];
+const columns = sortableColumns(
+  [
+    { name: 'url', label: 'URL', kind: 'url' },
+    { name: 'owner', label: 'Owner', kind: 'link' },
+    { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+    { name: 'events', label: 'Events', kind: 'chips', secondary: true },
+    { name: 'state', label: 'State', kind: 'state' },
+    { name: 'success_rate', label: 'Delivered', kind: 'state' },
+    { name: 'last_delivered_at', label: 'Last delivery', kind: 'time', secondary: true },
+    { name: 'description', label: 'Description', kind: 'text', secondary: true },
+    { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
+  ],
+  ENDPOINT_ORDERS,
+);
 
 const urlField: AdminField = {
   name: 'url',
@@ -77,10 +83,15 @@ const eventsField: AdminField = {
   maxLength: EVENT_TYPE_LENGTH_MAX,
   help: 'Types (`order.paid`), patterns (`order.*`), or `*`.',
 };
-/** With the types that the application declares, and the patterns they have in common. */
-function eventsFieldOf({ eventTypes }: AdminPlace): AdminField {
-  const patterns = new Set(eventTypes.flatMap((type) => (type.includes('.') ? [`${type.slice(0, type.indexOf('.'))}.*`] : [])));
-  return eventTypes.length === 0 ? eventsField : { ...eventsField, suggestions: [...eventTypes, ...patterns, '*'] };
+/** The types, and the patterns they have in common. */
+function eventPatterns(types: readonly string[]): readonly string[] {
+  const patterns = new Set(types.flatMap((type) => (type.includes('.') ? [`${type.slice(0, type.indexOf('.'))}.*`] : [])));
+  return types.length === 0 ? [] : [...types, ...patterns, '*'];
+}
+
+/** With the types that the application declares and those that were published. */
+function eventsFieldOf({ eventTypes }: AdminPlace, published: readonly string[] = []): AdminField {
+  return { ...eventsField, suggestions: eventPatterns([...new Set([...eventTypes, ...published])]) };
 }
 const descriptionField: AdminField = { name: 'description', label: 'Description', kind: 'text', maxLength: DESCRIPTION_LENGTH_MAX };
 
@@ -161,6 +172,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
       { name: 'owner', label: 'Owner', kind: 'reference', of: 'user' },
       { name: 'tenant', label: 'Tenant', kind: 'text' },
     ],
+    suggestions: async (context) => ({ events: eventPatterns(await publishedTypes(databaseOf(place, context))) }),
     searches: 'URL, description or owner',
     creation: { fields: creationFields(place) },
     editable: true,
@@ -189,7 +201,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
     refers: { delivery_id: 'webhook_delivery' },
     titles: async (context, ids) =>
       new Map((await namesOf(databaseOf(place, context), 'endpoints', ids)).map(({ id, url }) => [id, shownUrl(url)])),
-    async read(context, id) {
+    async read(context, id, range = '24h') {
       const db = databaseOf(place, context);
       const endpoint = isUuid(id) ? await findShownEndpoint(db, id) : null;
       if (endpoint === null) return null;
@@ -202,12 +214,12 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         state: endpointState(endpoint),
         sections: [
           factsOf(endpoint, row, { waiting, next }),
-          await health(context, db, id),
+          await health(context, db, id, range),
           await recent(place, db, endpoint),
           await lastErrors(place, db, endpoint),
         ],
         form: {
-          fields: [urlField, eventsFieldOf(place), descriptionField, scheduleField, headersField, rateLimitField],
+          fields: [urlField, eventsFieldOf(place, await publishedTypes(db)), descriptionField, scheduleField, headersField, rateLimitField],
           values: {
             url,
             events,
@@ -227,6 +239,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
               'disable',
             ]
           : ['enable', 'rotate-secret'],
+        range,
         defaults: { recover: { since: (await missedSince(context, db, endpoint)).toISOString() } },
         removable: true,
       };
@@ -608,15 +621,15 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow, { waiting, next }: Wait
   };
 }
 
-async function health({ clock }: AdminContext, db: Db, id: string): Promise<AdminSection> {
-  const buckets = adminBuckets('24h', clock.now());
+async function health({ clock }: AdminContext, db: Db, id: string, range: AdminRange): Promise<AdminSection> {
+  const buckets = adminBuckets(range, clock.now());
   const counted = await attemptsOfEndpoint(db, id, buckets);
   const of = (name: 'succeeded' | 'failed') =>
     buckets.starts.map((_, index) => counted.find(({ bucket }) => bucket === index)?.[name] ?? 0);
   return {
     kind: 'chart',
     chart: {
-      title: `Attempts per hour (of the newest ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries)`,
+      title: `Attempts (of the newest ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries in this time)`,
       kind: 'bars',
       unit: 'count',
       buckets: buckets.starts.map((start) => start.toISOString()),
@@ -624,7 +637,7 @@ async function health({ clock }: AdminContext, db: Db, id: string): Promise<Admi
         { name: 'Succeeded', tone: 'good', values: of('succeeded') },
         { name: 'Failed', tone: 'bad', values: of('failed') },
       ],
-      empty: 'Nothing was sent in the last 24 hours.',
+      empty: 'Nothing was sent in this time.',
     },
   };
 }

@@ -1,6 +1,7 @@
+import { sortableColumns } from '../../../app/admin/list.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
-import type { AdminColumn, AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
+import type { AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
@@ -8,8 +9,10 @@ import {
   deliveredCounts,
   deliveriesOfEvent,
   EVENT_DELIVERIES_MAX,
+  EVENT_ORDERS,
   listEventsForAdmin,
   namesOf,
+  publishedTypes,
   type DeliveredCount,
   type ListedEvent,
 } from './store.ts';
@@ -23,15 +26,18 @@ import { findEvent } from '../store.ts';
 /** Deliveries on the page of their event; the list has the rest. */
 const DELIVERIES_MAX = 50;
 
-const columns: readonly AdminColumn[] = [
-  { name: 'type', label: 'Type', kind: 'text' },
-  { name: 'audience', label: 'Audience', kind: 'state' },
-  { name: 'owner', label: 'Owner', kind: 'link' },
-  { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
-  { name: 'delivered', label: 'Delivered', kind: 'state' },
-  { name: 'timestamp', label: 'Published', kind: 'time', sortable: true },
-  { name: 'id', label: 'Id', kind: 'code', secondary: true },
-];
+const columns = sortableColumns(
+  [
+    { name: 'type', label: 'Type', kind: 'text' },
+    { name: 'audience', label: 'Audience', kind: 'state' },
+    { name: 'owner', label: 'Owner', kind: 'link' },
+    { name: 'tenant_key', label: 'Tenant', kind: 'text', secondary: true },
+    { name: 'delivered', label: 'Delivered', kind: 'state' },
+    { name: 'timestamp', label: 'Published', kind: 'time', sortable: true },
+    { name: 'id', label: 'Id', kind: 'code', sortable: true, secondary: true },
+  ],
+  EVENT_ORDERS,
+);
 
 const AUDIENCE_LABELS: Readonly<Record<Audience['kind'], string>> = {
   owner: 'An owner’s personal endpoints',
@@ -78,6 +84,7 @@ export function eventsResource(place: AdminPlace): AdminResource {
       { name: 'since', label: 'Published since', kind: 'time' },
       { name: 'until', label: 'Published before', kind: 'time' },
     ],
+    suggestions: async (context) => ({ type: await publishedTypes(databaseOf(place, context)) }),
     searches: 'event id, webhook-id or type',
     creation: { refused: 'Events are published by the application, in the transaction of what they are about.' },
     editable: false,

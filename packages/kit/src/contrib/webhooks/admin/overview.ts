@@ -3,11 +3,15 @@ import { adminCount } from '../../../app/admin/each.ts';
 import type { AdminContext } from '../../../app/admin/declaration.ts';
 import type { AdminChart, AdminOverview, AdminRange, AdminTile } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
-import { countTrouble, readBacklog, sampled, SAMPLE_ROWS_MAX, type Backlog, type TroubleCounts } from './overview-store.ts';
+import { sampled, SAMPLE_ROWS_MAX } from '../../../app/admin/sample-rows.ts';
+import { countTrouble, readBacklog, type Backlog, type TroubleCounts } from './overview-store.ts';
 import { databaseOf, endpointState, iso, link, shownUrl, type AdminPlace } from './place.ts';
 import { listTroubledEndpoints } from './store.ts';
 import { percentile, type Weighted } from './percentile.ts';
 
+const EVENTS = { table: 'webhook_events', key: 'id' } as const;
+const DELIVERIES = { table: 'webhook_deliveries', key: 'id' } as const;
+const ATTEMPTS = { table: 'webhook_attempts', key: 'delivery_id' } as const;
 const TROUBLED_MAX = 10;
 const MINUTE_MS = 60_000;
 /** Older than the first retries: something keeps work from being sent. */
@@ -51,22 +55,17 @@ type Attempts = Counted & {
 };
 
 async function eventsBy(db: Db, buckets: AdminBuckets): Promise<Events> {
-  const { rows, scale } = await sampled<{ count: number | bigint }>(db, 'webhook_events', buckets, { columns: 'count(*) as count' });
+  const { rows, scale } = await sampled<{ count: number | bigint }>(db, EVENTS, buckets, { columns: 'count(*) as count' });
   const counts = buckets.starts.map(() => 0);
   for (const { bucket, count } of rows) counts[bucket] = Math.round(Number(count) * scale);
   return { counts, scale };
 }
 
 async function deliveriesBy(db: Db, buckets: AdminBuckets): Promise<Deliveries> {
-  const { rows, scale } = await sampled<{ status: 'pending' | 'succeeded' | 'failed'; count: number | bigint }>(
-    db,
-    'webhook_deliveries',
-    buckets,
-    {
-      columns: 't.status, count(*) as count',
-      groups: ', t.status',
-    },
-  );
+  const { rows, scale } = await sampled<{ status: 'pending' | 'succeeded' | 'failed'; count: number | bigint }>(db, DELIVERIES, buckets, {
+    columns: 't.status, count(*) as count',
+    groups: ', t.status',
+  });
   const counts = { pending: buckets.starts.map(() => 0), succeeded: buckets.starts.map(() => 0), failed: buckets.starts.map(() => 0) };
   for (const { bucket, status, count } of rows) counts[status][bucket] = Math.round(Number(count) * scale);
   return { ...counts, scale };
@@ -75,7 +74,7 @@ async function deliveriesBy(db: Db, buckets: AdminBuckets): Promise<Deliveries> 
 async function attemptsBy(db: Db, buckets: AdminBuckets): Promise<Attempts> {
   const { rows, scale } = await sampled<{ duration_ms: number; count: number | bigint; succeeded: number | bigint }>(
     db,
-    'webhook_attempts',
+    ATTEMPTS,
     buckets,
     {
       columns: 't.duration_ms, count(*) as count, sum(case when t.failure_reason is null then 1 else 0 end) as succeeded',

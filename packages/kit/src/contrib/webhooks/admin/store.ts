@@ -1,8 +1,8 @@
 // SQL of the admin site's lists and record pages.
-import { AdminConditions, adminRows, type AdminRows } from '../../../app/admin/list.ts';
+import { AdminConditions, type AdminOrders, adminRows, type AdminRows } from '../../../app/admin/list.ts';
 import { bucketSql, type AdminBuckets } from '../../../app/admin/range.ts';
 import type { AdminListQuery } from '../../../app/admin/declaration.ts';
-import { newestRows, searchRows } from '../../../app/admin/search-rows.ts';
+import { boundOrder, newestRows, searchRows } from '../../../app/admin/search-rows.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import { uuidv7LowerBound } from '../../../db/uuidv7.ts';
 import type { Db } from '../../../db/db.ts';
@@ -46,20 +46,46 @@ const ENDPOINT_STATES: Readonly<Record<string, string>> = {
 /** How many records a search looked at, where it did not look at all. */
 type Searched<R> = AdminRows<R> & { readonly searched?: number };
 
+const ENDPOINTS = { table: 'webhook_endpoints', alias: 'p', key: 'id' } as const;
+const DELIVERIES = { table: 'webhook_deliveries', alias: 'd', key: 'id' } as const;
+const EVENTS = { table: 'webhook_events', alias: 'e', key: 'id' } as const;
+
+export const ENDPOINT_ORDERS: AdminOrders = {
+  url: { sql: 'p.url', kind: 'text' },
+  tenant_key: { sql: 'p.tenant_key', kind: 'text', indexed: true },
+  description: { sql: 'p.description', kind: 'text' },
+};
+
+export const DELIVERY_ORDERS: AdminOrders = {
+  event: { sql: 'd.event_type', kind: 'text' },
+  endpoint: { sql: 'p.url', kind: 'text' },
+  last_status_code: { sql: 'd.last_status_code', kind: 'number', nullable: true },
+  next_attempt_at: { sql: 'd.next_attempt_at', kind: 'time', nullable: true },
+};
+
+export const EVENT_ORDERS: AdminOrders = {
+  type: { sql: 'e.type', kind: 'text', indexed: true },
+  audience: { sql: 'e.audience', kind: 'text', nullable: true },
+  tenant_key: { sql: 'e.tenant_key', kind: 'text' },
+};
+
 /** `owners` are the ids of users whose name matches the search. */
 export async function listEndpointsForAdmin(db: Db, query: AdminListQuery, owners: readonly string[]): Promise<Searched<ShownEndpoint>> {
   const where = new AdminConditions(db.dialect);
   const { state, owner, tenant } = query.filters;
   if (query.search !== null) {
     const equals = [{ column: 'owner_id', values: owners }];
-    const search = { table: 'webhook_endpoints', alias: 'p', key: 'id', columns: ['url', 'description'], equals };
-    await searchRows(db, where, search, query.search);
+    await searchRows(db, where, { ...ENDPOINTS, columns: ['url', 'description'], equals }, query.search);
   }
   if (state !== undefined) where.add(ENDPOINT_STATES[state] ?? '1 = 0');
   if (owner !== undefined) where.add(`p.owner_id = ${where.parameter(owner)}`);
   if (tenant !== undefined) where.add(`p.tenant_key = ${where.parameter(tenant)}`);
+  // What fails or is disabled has indexes; what is left does not.
+  const isNarrowed = owner !== undefined || tenant !== undefined || where.searched !== undefined;
+  if (state === 'active' && !isNarrowed) await newestRows(db, where, ENDPOINTS);
+  await boundOrder(db, where, query, ENDPOINT_ORDERS, ENDPOINTS);
   const { conditions, parameters } = where;
-  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters };
+  const select = { columns: ENDPOINT, from: 'from webhook_endpoints p', key: 'p.id', conditions, parameters, orders: ENDPOINT_ORDERS };
   return { ...(await adminRows<ShownEndpoint>(db, select, query)), ...where.searchNote };
 }
 
@@ -140,9 +166,11 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
   if (condition !== null) where.add(condition);
   if (reason !== undefined) where.add(`d.failure_reason = ${where.parameter(reason)}`);
   if (event_type !== undefined) where.add(`d.event_type = ${where.parameter(event_type)}`);
-  // The type has no index: without anything else that narrows the list, old deliveries are not looked at.
-  const isNarrowed = [status, endpoint, event, since].some((filter) => filter !== undefined) || query.search !== null;
-  if (event_type !== undefined && !isNarrowed) await newestRows(db, where, { table: 'webhook_deliveries', alias: 'd', key: 'id' });
+  // Neither the type nor success has an index: without anything else that narrows the list, old deliveries are not looked at.
+  const isNarrowed = [endpoint, event, since].some((filter) => filter !== undefined) || query.search !== null;
+  const isUnindexed = status === 'succeeded' || (event_type !== undefined && status === undefined);
+  if (isUnindexed && !isNarrowed) await newestRows(db, where, DELIVERIES);
+  else await boundOrder(db, where, query, DELIVERY_ORDERS, DELIVERIES);
   if (endpoint !== undefined) where.uuid('d.endpoint_id', endpoint);
   if (event !== undefined) where.uuid('d.event_id', event);
   if (query.search !== null) where.uuid('d.event_id', query.search.replace(/^msg_/, ''), 'd.id');
@@ -158,6 +186,7 @@ export async function listDeliveriesForAdmin(db: Db, query: AdminListQuery): Pro
       key: 'd.id',
       conditions,
       parameters,
+      orders: DELIVERY_ORDERS,
     },
     query,
   );
@@ -222,13 +251,15 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (query.search !== null) {
     const id = query.search.replace(/^msg_/, '').toLowerCase();
     if (isUuid(id)) where.uuid('e.id', id);
-    else await searchRows(db, where, { table: 'webhook_events', alias: 'e', key: 'id', columns: ['type'] }, query.search);
+    else await searchRows(db, where, { ...EVENTS, columns: ['type'] }, query.search);
   }
   if (type !== undefined) where.add(`e.type = ${where.parameter(type)}`);
-  // Neither has an index: without a time or a record that narrows the list, old events are not looked at.
-  const isOpen = since === undefined && orderingKey === undefined && (query.search === null || where.searched === undefined);
-  const isUnindexed = type !== undefined || owner !== undefined || tenant !== undefined || (audience !== undefined && audience !== 'none');
-  if (isUnindexed && isOpen) await newestRows(db, where, { table: 'webhook_events', alias: 'e', key: 'id' });
+  // None has an index: without a type, a time or a record that narrows the list, old events are not looked at.
+  const isNarrowed = type !== undefined || since !== undefined || orderingKey !== undefined;
+  const isOpen = !isNarrowed && (query.search === null || where.searched === undefined);
+  const isUnindexed = owner !== undefined || tenant !== undefined || (audience !== undefined && audience !== 'none');
+  if (isUnindexed && isOpen) await newestRows(db, where, EVENTS);
+  else await boundOrder(db, where, query, EVENT_ORDERS, EVENTS);
   if (audience === 'none') where.add('e.audience is null');
   else if (audience !== undefined) where.add(`e.audience = ${where.parameter(audience)}`);
   if (owner !== undefined) where.add(`e.owner_id = ${where.parameter(owner)}`);
@@ -238,8 +269,23 @@ export async function listEventsForAdmin(db: Db, query: AdminListQuery): Promise
   if (until !== undefined) where.add(`e.id < ${where.parameter(uuidv7LowerBound(new Date(until)))}`);
   const { conditions, parameters } = where;
   const columns = 'e.id, e.type, e.timestamp, e.audience, e.owner_id, e.tenant_key, e.ordering_key, e.idempotency_key';
-  const select = { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters };
+  const select = { columns, from: 'from webhook_events e', key: 'e.id', conditions, parameters, orders: EVENT_ORDERS };
   return { ...(await adminRows<ListedEvent>(db, select, query)), ...where.searchNote };
+}
+
+/** Types that are offered while typing. */
+const SUGGESTED_TYPES_MAX = 200;
+
+/** The types of all events that are stored. Each is one look-up in the index of types, whatever the number of events. */
+export async function publishedTypes(db: Db): Promise<readonly string[]> {
+  const rows = await db.query<{ type: string }>(
+    `with recursive types(type) as (
+       select min(type) from webhook_events
+       union all
+       select (select min(e.type) from webhook_events e where e.type > t.type) from types t where t.type is not null
+     ) select type from types where type is not null limit ${SUGGESTED_TYPES_MAX}`,
+  );
+  return rows.map(({ type }) => type);
 }
 
 /** Newest first; at most `limit`. */
@@ -282,9 +328,15 @@ export async function attemptsOfEndpoint(db: Db, endpointId: string, buckets: Ad
   const rows = await db.query<Record<keyof BucketedAttempts, number | bigint>>(
     `select ${bucketSql('a.started_at', db.dialect, buckets)} as bucket, sum(case when a.failure_reason is null then 1 else 0 end) as succeeded,
        sum(case when a.failure_reason is null then 0 else 1 end) as failed
-     from (select id from webhook_deliveries where endpoint_id = $1 and id >= $2 order by id desc limit ${HEALTH_DELIVERIES_MAX}) d
-     join webhook_attempts a on a.delivery_id = d.id where a.started_at >= $3 group by 1`,
-    [endpointId, uuidv7LowerBound(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)), buckets.since],
+     from (select id from webhook_deliveries where endpoint_id = $1 and id >= $2 and id < $4 order by id desc limit ${HEALTH_DELIVERIES_MAX}) d
+     join webhook_attempts a on a.delivery_id = d.id where a.started_at >= $3 and a.started_at < $5 group by 1`,
+    [
+      endpointId,
+      uuidv7LowerBound(new Date(buckets.since.getTime() - HEALTH_LOOK_BACK_MS)),
+      buckets.since,
+      uuidv7LowerBound(buckets.until),
+      buckets.until,
+    ],
   );
   return rows.map((row) => ({ bucket: Number(row.bucket), succeeded: Number(row.succeeded), failed: Number(row.failed) }));
 }
