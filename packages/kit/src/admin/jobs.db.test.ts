@@ -57,6 +57,43 @@ describeDatabases(
       expect(again.body).toMatchObject({ failures: [{ message: 'There is no such job.' }] });
     });
 
+    test('the page of a record lists the jobs whose serial or unique key names it, those that have ended too, and no others', async () => {
+      const user = await site.newUser();
+      const key = `user:${user.id}`;
+      const start = async (options: object) =>
+        (await database.db.transaction((tx) => startJob(tx, work, { n: 1, token: 'hidden' }, options))).id;
+      const [serial, unique] = [await start({ serialKey: key }), await start({ uniqueKey: key })];
+      await start({ serialKey: `${key}x` });
+      await runDueJobs(database.db);
+      const waiting = await start({ serialKey: key, runAt: new Date(clock.now().getTime() + 60_000) });
+      const { sections } = (await site.get(staff, `resources/users/${user.id}`)).body;
+      const section = sections.find(({ title }: { title: string }) => title === 'Jobs');
+      const shown = section.rows.map(({ id, values }: { id: string; values: { status: { value: string } } }) => [id, values.status.value]);
+      expect(shown).toEqual([
+        [waiting, 'queued'],
+        [unique, 'succeeded'],
+        [serial, 'succeeded'],
+      ]);
+      expect(section.more).toEqual({ resource: 'jobs', filters: { record: key } });
+      expect((await site.get(staff, `resources/jobs?filter.record=${key}`)).body.count).toBe(3);
+      expect((await site.get(staff, `resources/jobs?filter.serial_key=${key}`)).body.count).toBe(2);
+    });
+
+    test('each filter finds its jobs: queued ones whatever they wait for, and no others', async () => {
+      const listed = async (filter: string): Promise<string[]> =>
+        (await site.get(staff, `resources/jobs?${filter}`)).body.items.map(
+          ({ values }: { values: { status: { value: string } } }) => values.status.value,
+        );
+      for (const status of ['queued', 'succeeded', 'failed', 'cancelled'])
+        expect([status, new Set(await listed(`filter.status=${status}`))]).toEqual([status, new Set([status])]);
+      expect(await listed('filter.status=running')).toEqual([]);
+      const [{ n: queued }] = (await database.db.query<{ n: number | bigint }>(
+        "select count(*) as n from jobs where status = 'queued'",
+      )) as [{ n: number | bigint }];
+      expect(await listed('filter.status=queued')).toHaveLength(Number(queued));
+      expect((await listed('filter.due=waiting')).length + (await listed('filter.due=ready')).length).toBe(Number(queued));
+    });
+
     test('the overview says depth, runs and durations', async () => {
       await started(1);
       const overview = await site.get(staff, 'overview?range=24h');

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, HOST, type Answer, type Browser } from '../../test/admin/admin-app.ts';
 import { auditLog } from '../../test/audit-log.ts';
 import type { Module } from '../app/index.ts';
-import { apiKeys } from '../contrib/apikeys/index.ts';
-import { type Change, CrudController, resource, visibleTo } from '../crud/index.ts';
+import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
+import { type Change, CrudController, fullText, resource, visibleTo } from '../crud/index.ts';
+import { countQueries } from '../db/query-observer.ts';
 import { createTable, insert, migration, model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
@@ -38,23 +39,36 @@ const parcelResource = resource(parcels, {
   admin: { rows: { internal: false } },
 });
 
+const noteColumns = {
+  id: t.uuidv7().pk(),
+  code: t.text({ min: 1, max: 20 }).unique(),
+  body: t.text(),
+  internal: t.bool().dbDefault(false),
+};
+const noteSettings = { fullText: [{ columns: ['body'] }] };
+const notes = model('notes', noteColumns, noteSettings);
+const noteResource = resource(notes, { unscoped: true, admin: { rows: { internal: false } } });
+class NoteController extends CrudController(noteResource, { permission: isAuthenticated, search: fullText({ columns: ['body'] }) }) {}
+
 class ParcelController extends CrudController(parcelResource, { permission: isAuthenticated, search: ['code', 'remark'] }) {}
 
 const depot: Module = {
   name: 'depot',
-  models: [customers, parcels],
+  models: [customers, parcels, notes],
   resources: [customerResource],
   migrations: [
     migration('0001_initial', [
       createTable('customers', customerColumns),
+      createTable('notes', noteColumns, noteSettings),
       createTable('parcels', { ...parcelColumns, customer_id: t.ref('customers') }, { indexes }),
     ]),
   ],
-  mount: { '/v1/parcels': new ParcelController() },
+  mount: { '/v1/parcels': new ParcelController(), '/v1/notes': new NoteController() },
   admin: {
     resources: [
       modelResource(customerResource, { singular: 'customer', group: 'Depot' }),
       modelResource(parcelResource, { singular: 'parcel', group: 'Depot', title: 'code' }),
+      modelResource(noteResource, { singular: 'note', group: 'Depot', title: 'code' }),
     ],
   },
 };
@@ -66,7 +80,8 @@ describeDatabases('lists of the admin site', (database) => {
   let customer: string;
 
   beforeAll(async () => {
-    const adminRoles = { of: (user: { readonly id: string }) => roles.get(user.id) ?? 'administrator' };
+    const needs = { notes: { import: 'operator' }, 'audit-log': { read: 'operator' } } as const;
+    const adminRoles = { of: (user: { readonly id: string }) => roles.get(user.id) ?? 'administrator', needs };
     site = await new AdminApp(database.db, [apiKeys(), depot], {}, { roles: adminRoles }).ready();
     staff = await site.browser();
     customer = (await insert(database.db, customers, { name: 'Ada Lovelace' })).id;
@@ -189,6 +204,32 @@ describeDatabases('lists of the admin site', (database) => {
     expect(await found('door window')).toEqual([]);
   });
 
+  test('a search goes through the backend that the resource has: whole words and their beginnings, by the index, and no rows of others', async () => {
+    const [cafe] = [
+      await insert(database.db, notes, { code: 'N-1', body: 'Two cups at the Café Central' }),
+      await insert(database.db, notes, { code: 'N-2', body: 'Decaf, one cup' }),
+      await insert(database.db, notes, { code: 'N-3', body: 'A cafe that staff do not see', internal: true }),
+    ];
+    const found = async (search: string): Promise<string[]> =>
+      (await site.get(staff, `resources/notes?search=${encodeURIComponent(search)}`)).body.items.map(
+        (item: { title: string }) => item.title,
+      );
+    expect(await found('cafe')).toEqual(['N-1']);
+    expect(await found('CUP')).toEqual(['N-2', 'N-1']);
+    expect(await found('central two')).toEqual(['N-1']);
+    // `contains` would find the middle of a word, and the code, which the backend does not look into.
+    expect(await found('entral')).toEqual([]);
+    expect(await found('N-1')).toEqual([]);
+    expect(await found(cafe.id)).toEqual(['N-1']);
+    expect(await found('"')).toEqual([]);
+    expect((await shape('notes')).searches).toBe('words of body');
+    const { queries } = await countQueries(() => site.get(staff, 'resources/notes?search=cafe'));
+    const { sql } = queries.find((query) => /match|@@/.test(query.sql))!;
+    expect(sql).not.toContain('like');
+    const file = await site.get(staff, 'lists/notes/export?search=cup');
+    expect(file.text.trim().split('\n')).toHaveLength(3);
+  });
+
   test('references are picked from the list they refer to, by what its records are called', async () => {
     const parcelShape = await shape('parcels');
     const field = parcelShape.creation.fields.find(({ name }: { name: string }) => name === 'customer_id');
@@ -242,5 +283,52 @@ describeDatabases('lists of the admin site', (database) => {
     const outsider = await site.browser({ is_staff: true });
     const csrfless = await site.call('POST', 'api/lists/parcels/import', { cookie: outsider.cookie, 'content-type': 'text/csv' });
     expect(csrfless.body).toMatchObject({ code: 'csrf_failed' });
+  });
+
+  test('every operation asks for its role: export, import, bulk edit, undo, rotation, revocation, saved filters, pickers, previews', async () => {
+    const [reader, operator] = [await as('read_only'), await as('operator')];
+    const record = await parcel({ code: 'R-1' });
+    const { apiKey } = await createApiKey(database.db, { user: await site.newUser(), name: 'guarded', scopes: [] });
+    const json = async (answer: Promise<Answer>) => (await answer).status;
+    const note = 'code,body\nR-2,hello\n';
+    const upsert = 'code,body\nR-2,changed\n';
+    const operations: Readonly<Record<string, (browser: Browser) => Promise<number>>> = {
+      export: (browser) => json(site.get(browser, 'lists/parcels/export')),
+      import: (browser) => json(send('notes/import?dry_run=true', note, 'text/csv', browser)),
+      'import that changes': (browser) => json(send('notes/import?mode=upsert&dry_run=true', upsert, 'text/csv', browser)),
+      create: (browser) => json(site.send(browser, 'POST', 'resources/customers', { name: 'New' })),
+      update: (browser) => json(site.send(browser, 'PATCH', `resources/parcels/${record.id}`, { weight: 9 })),
+      'bulk edit': (browser) => json(site.act(browser, 'parcels', 'edit-selected', [record.id], { weight: 8 })),
+      remove: (browser) => json(site.send(browser, 'DELETE', `resources/parcels/${record.id}`)),
+      undo: (browser) => json(site.act(browser, 'parcels', 'restore', [record.id])),
+      rotate: (browser) => json(site.act(browser, 'api-keys', 'rotate', [apiKey.id])),
+      revoke: (browser) => json(site.act(browser, 'api-keys', 'revoke', [apiKey.id])),
+      'list that is not for all': (browser) => json(site.get(browser, 'resources/audit-log')),
+      'its picker': (browser) => json(site.get(browser, 'lists/audit-log/choices?search=x')),
+      'its saved filters': (browser) => json(site.get(browser, 'lists/audit-log/filters')),
+      'saving a filter of it': (browser) =>
+        json(site.send(browser, 'POST', 'lists/audit-log/filters', { name: 'mine', query: 'filter.action=x' })),
+    };
+    const allowed: Record<string, (number | string)[]> = {};
+    for (const [name, run] of Object.entries(operations)) allowed[name] = [await run(reader), await run(operator), await run(staff)];
+    expect(allowed).toEqual({
+      export: [403, 200, 200],
+      import: [403, 200, 200],
+      'import that changes': [403, 403, 200],
+      create: [403, 403, 201],
+      update: [403, 403, 200],
+      'bulk edit': [403, 403, 200],
+      remove: [403, 403, 200],
+      undo: [403, 200, 200],
+      rotate: [403, 403, 200],
+      revoke: [403, 403, 200],
+      'list that is not for all': [403, 200, 200],
+      'its picker': [403, 200, 200],
+      'its saved filters': [403, 200, 200],
+      'saving a filter of it': [403, 201, 201],
+    });
+    const saved = (await site.get(operator, 'lists/audit-log/filters')).body.items[0].id;
+    expect((await site.send(staff, 'DELETE', `lists/audit-log/filters/${saved}`)).status).toBe(404);
+    expect((await site.send(operator, 'DELETE', `lists/audit-log/filters/${saved}`)).status).toBe(204);
   });
 });

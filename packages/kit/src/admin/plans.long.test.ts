@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scaled } from '../../../../test/provision/scale.ts';
 import type { AdminApp, Browser } from '../../test/admin/admin-app.ts';
 import { everyListApp, fillEveryList, LARGE_TABLES } from '../../test/admin/every-list.ts';
-import type { AdminResourceShape } from '../app/admin/shapes.ts';
+import type { AdminPage, AdminResourceShape } from '../app/admin/shapes.ts';
 import type { Database } from '../db/db.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
@@ -118,6 +118,16 @@ describeDatabases(
       expect(sorted.length).toBeGreaterThan(40);
       expect(await faultsOfPages(sorted)).toEqual([]);
     });
+
+    test('a file has every row that the filter leaves, also where the page shows the newest only', { timeout: 3_600_000 }, async () => {
+      const page = (await site.get(staff, 'resources/tasks?filter.flag=yes&sort=name')).body as AdminPage;
+      const [row] = await database.db.query<{ n: number | bigint }>('select count(*) as n from tasks where flag');
+      const file = await site.get(staff, 'lists/tasks/export?filter.flag=yes&sort=name');
+      expect(page.searched).toBe(50_000);
+      expect(page.count).toBeLessThan(Number(row?.n));
+      // The first line has the names of the columns.
+      expect(file.text.trim().split('\n').length - 1).toBe(Number(row?.n));
+    });
   },
   { database: { clock } },
 );
@@ -164,18 +174,24 @@ interface PlanNode {
 
 /** PostgreSQL says what was read: a scan that a limit ends early is none of the whole table. */
 async function postgresFaults(db: Database, text: string, parameters: readonly unknown[]): Promise<string[]> {
-  const [row] = await db.query<{ 'QUERY PLAN': readonly { readonly Plan: PlanNode }[] }>(
-    `explain (analyze, timing off, format json) ${text}`,
-    parameters,
-    { replanned: true },
-  );
+  const [row] = await db.transaction(async (tx) => {
+    // Of a small table all rows are read as fast as the index of words; of a large one nobody has to say so.
+    if (scaled(1, 2) === 1 && text.includes('@@')) await tx.query('set local enable_seqscan = off');
+    return tx.query<{ 'QUERY PLAN': readonly { readonly Plan: PlanNode }[] }>(
+      `explain (analyze, timing off, format json) ${text}`,
+      parameters,
+      {
+        replanned: true,
+      },
+    );
+  });
   const faults: string[] = [];
   const walk = (node: PlanNode): void => {
     const read =
       (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)) * node['Actual Loops'];
     const table = node['Relation Name'];
     // Where half of the table is allowed, reading all of it may be cheaper than by its index: of a million rows it is not.
-    const max = /"id" >= \$\d/.test(text) ? 2 * READ_MAX : READ_MAX;
+    const max = /"(?:id|seq)" >= \$\d/.test(text) ? 2 * READ_MAX : READ_MAX;
     if (table !== undefined && LARGE_TABLES.includes(table) && read > max)
       faults.push(`${node['Node Type']} reads ${read} rows of ${table}: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`);
     node.Plans?.forEach(walk);

@@ -46,7 +46,7 @@ describeDatabases('users in the admin site', (database) => {
     test.each([
       ['filter.colour=red', ['query', 'filter.colour'], /filter\.active, filter\.staff/],
       ['filter.active=maybe', ['query', 'filter.active'], /yes, no/],
-      ['sort=password_hash', ['query', 'sort'], /username, created_at/],
+      ['sort=password_hash', ['query', 'sort'], /username, email, created_at/],
       ['cursor=nonsense', ['query', 'cursor'], /first page/],
       ['limit=1000', ['query', 'limit'], /./],
       ['colour=red', ['query', 'colour'], /filter\./],
@@ -80,6 +80,27 @@ describeDatabases('users in the admin site', (database) => {
         body: { code: 'not_removable' },
       });
     });
+  });
+
+  test('a page has the open sessions of its user, the newest first; neither ended ones nor those of others', async () => {
+    const first = await site.browser({ username: 'walker', is_staff: true });
+    site.clock.advance(60_000);
+    await site.logIn('walker');
+    const section = async () => {
+      const { sections } = await read(first.userId);
+      return {
+        rows: sections.find(({ title }: { title: string }) => title === 'Open sessions').rows as { values: { created_at: string } }[],
+        count: sections[0].values.sessions as number,
+      };
+    };
+    const { rows, count } = await section();
+    expect([rows.length, count]).toEqual([2, 2]);
+    const times = rows.map(({ values }) => Date.parse(values.created_at));
+    expect((times[0] ?? 0) - (times[1] ?? 0)).toBe(60_000);
+    await site.send(first, 'POST', 'logout');
+    expect((await section()).rows).toEqual([rows[0]]);
+    await site.act(staff, 'users', 'deactivate', [first.userId]);
+    expect(await section()).toEqual({ rows: [], count: 0 });
   });
 
   describe('actions', () => {

@@ -483,6 +483,40 @@ const define = (database: TestDatabase): void => {
     });
   });
 
+  test('types that were published are suggested beside the declared ones: in filters, in the form of a new endpoint and of an old one', async () => {
+    const { endpoint_id } = await newDelivery('parcel.lost');
+    const { resources } = (await site.get(staff, 'session')).body.site;
+    const list = (name: string) => resources.find((each: { name: string }) => each.name === name);
+    const named = (each: readonly { name: string; suggestions?: string[] }[], name: string) =>
+      each.find((one) => one.name === name)?.suggestions;
+    expect(named(list('events').filters, 'type')).toContain('parcel.lost');
+    expect(named(list('deliveries').filters, 'event_type')).toContain('parcel.lost');
+    expect(named(list('endpoints').creation.fields, 'events')).toEqual(expect.arrayContaining(['parcel.lost', 'parcel.*', '*']));
+    const { form } = (await site.get(staff, `resources/endpoints/${endpoint_id}`)).body;
+    expect(named(form.fields, 'events')).toEqual(expect.arrayContaining(['parcel.lost', 'parcel.*', '*']));
+    expect(new Set(named(list('events').filters, 'type')).size).toBe(named(list('events').filters, 'type')?.length);
+  });
+
+  test('the chart of an endpoint shows the range that is asked for, and refuses what is none', async () => {
+    const delivery = await newDelivery();
+    await finish(delivery, 'failed');
+    const failures = async (range: string): Promise<number[]> => {
+      const { body } = await site.get(staff, `resources/endpoints/${delivery.endpoint_id}?range=${encodeURIComponent(range)}`);
+      expect(body.range).toBe(range);
+      const { chart } = body.sections.find(({ kind }: { kind: string }) => kind === 'chart');
+      return chart.series.find(({ name }: { name: string }) => name === 'Failed').values;
+    };
+    const now = site.clock.now().getTime();
+    const around = (from: number, to: number) => `${new Date(now + from).toISOString()}/${new Date(now + to).toISOString()}`;
+    const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+    expect((await site.get(staff, `resources/endpoints/${delivery.endpoint_id}`)).body.range).toBe('24h');
+    expect(sum(await failures('1h'))).toBe(1);
+    expect(sum(await failures(around(-60_000, 60_000)))).toBe(1);
+    expect(sum(await failures(around(-7_200_000, -3_600_000)))).toBe(0);
+    const refused = await site.get(staff, `resources/endpoints/${delivery.endpoint_id}?range=yesterday`);
+    expect(refused).toMatchObject({ status: 422, body: { errors: [{ location: ['query', 'range'] }] } });
+  });
+
   describe('events', () => {
     const legacy = async () => {
       const delivery = await newDelivery('order.old');

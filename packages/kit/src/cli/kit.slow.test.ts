@@ -118,6 +118,7 @@ describe('the route table', () => {
     await writeFile(
       join(place, 'kit.config.ts'),
       `import { createApp, isStaff } from ${sourceOf('index.ts')};
+import { responseCache, responseVersions } from ${sourceOf('middleware/index.ts')};
 import { CrudController, visibleTo } from ${sourceOf('crud/index.ts')};
 import { createTable, migration, model, t } from ${sourceOf('db/index.ts')};
 const notes = model('notes', { id: t.uuidv7().pk(), title: t.text(200), rank: t.int(), cost: t.int().nullable() }, { indexes: [{ columns: ['rank'] }] });
@@ -128,6 +129,10 @@ class NoteController extends CrudController(notes, {
 export default createApp({
   database: ${JSON.stringify(`sqlite:${join(place, 'app.db')}`)},
   modules: [{ name: 'notes', models: [notes], migrations }],
+  middleware: [
+    responseVersions({ versions: [{ version: '2' }, { version: '1' }], default: '1' }),
+    responseCache({ routes: ({ field }) => field === 'list' && { maxAgeMs: 5000, tags: ['notes'] } }),
+  ],
   mount: { '/v1': { '/notes': NoteController } },
 });
 `,
@@ -136,7 +141,18 @@ export default createApp({
     expect(shown.code).toBe(0);
     expect(shown.stdout).toMatch(/^note \(table notes, NoteController\): rows every row \(unscoped\)\.$/m);
     expect(shown.stdout).toMatch(/^cost +isStaff +isStaff$/m);
-    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +1$/m);
+    expect(shown.stdout).toMatch(/^destroy +DELETE +\/v1\/notes\/:id +isStaff +- +1 +2, 1 \(default\) +-$/m);
+    expect(shown.stdout).toMatch(/^list +GET .* 2, 1 \(default\) +5 s, table:notes, notes$/m);
+    const routes = JSON.parse((await run(['inspect', '--json', '/v1/notes'], { cwd: place })).stdout) as object[];
+    expect(routes).toContainEqual(
+      expect.objectContaining({
+        method: 'GET',
+        path: '/v1/notes',
+        response_versions: { supported: ['2', '1'], default: '1' },
+        response_cache: { max_age_ms: 5000, tags: ['table:notes', 'notes'] },
+      }),
+    );
+    expect((await run(['inspect', '/v1/notes'], { cwd: place })).stdout).toMatch(/^METHOD .* VERSIONS +CACHE$/m);
     expect(shown.stdout).toContain('W008 no index begins with notes.title (filter).');
     expect((JSON.parse((await run(['inspect', '--json', 'note'], { cwd: place })).stdout) as { resource: string }[])[0]?.resource).toBe(
       'note',

@@ -1,4 +1,5 @@
 import type { App, MountedController } from '../app/module.ts';
+import type { ResponseFacts } from '../http/compiled-route.ts';
 import { operationsOfController } from './controller.ts';
 import type { Operations } from './operations.ts';
 import type { FieldRule } from './field-rule.ts';
@@ -19,6 +20,8 @@ export interface ResourceDescription {
     readonly permission: string;
     readonly scope: string | null;
     readonly statements: string;
+    /** Versions of its responses, and how they are cached. */
+    readonly responses: ResponseFacts;
   }[];
   /** How `?search=` finds rows; null where lists have no search. */
   readonly search: { readonly backend: string; readonly columns: readonly string[] } | null;
@@ -51,6 +54,7 @@ function describe(app: App, controller: MountedController, operations: Operation
         permission: route.permission.name,
         scope: route.scope ?? null,
         statements: statementsOf(operations, route.field, app),
+        responses: route.responseFacts,
       })),
     search: operations.list.search === undefined ? null : { backend: operations.list.search.name, columns: operations.list.search.columns },
     unindexed: unindexedColumns(operations),

@@ -4,7 +4,7 @@ import { isErrorDefinition } from '../errors/catalog.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
-import type { CompiledRoute, RaisedError, RouteSchema } from './compiled-route.ts';
+import type { CompiledRoute, RaisedError, ResponseFacts, RouteSchema } from './compiled-route.ts';
 import { inheritedOptions, type ControllerBase, type ControllerOptions, type InheritedOptions, type Mountable } from './controller.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
@@ -217,6 +217,7 @@ class RouteCompiler implements CompiledMount {
       raises: this.#raises(where, options.raises ?? [], maps),
       middleware: [],
       documents: [],
+      responseFacts: {},
       bodyBytesMax: rawBodyOf(options.body)?.bytesMax ?? options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
       timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
       atomic: options.atomic === true ? {} : options.atomic === false ? undefined : options.atomic,
@@ -244,6 +245,7 @@ class RouteCompiler implements CompiledMount {
       ...compiled,
       middleware: applying.map(({ name }) => name),
       documents,
+      responseFacts: Object.assign({}, ...applying.map((each) => each.responseFacts?.(compiled) ?? {})) as ResponseFacts,
       raises: [...compiled.raises, ...documents.flatMap(({ raises = [] }) => raises)],
     });
     if (route.method === 'GET' && route.body !== undefined) {

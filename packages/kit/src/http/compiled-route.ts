@@ -37,6 +37,14 @@ export interface MiddlewareDocument {
   readonly raises?: readonly RaisedError[];
 }
 
+/** What middleware does to the responses of a route, for `kit inspect`. */
+export interface ResponseFacts {
+  /** Versions that callers can ask for, the newest first, and what they get otherwise. */
+  readonly versions?: { readonly supported: readonly string[]; readonly default: string };
+  /** How long responses are kept, and what drops them sooner. */
+  readonly cache?: { readonly maxAgeMs: number; readonly tags: readonly string[] };
+}
+
 /** One row of the route table: everything about an operation, as data. OpenAPI, `kit inspect` and the documents read it. */
 export interface CompiledRoute {
   readonly operationId: string;
@@ -80,6 +88,8 @@ export interface CompiledRoute {
   readonly middleware: readonly string[];
   /** What its middleware adds to the OpenAPI document. */
   readonly documents: readonly MiddlewareDocument[];
+  /** What its middleware does to responses. */
+  readonly responseFacts: ResponseFacts;
   readonly bodyBytesMax: number;
   readonly timeoutMs: number;
   /** Set when every request runs in one transaction. */

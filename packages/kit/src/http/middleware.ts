@@ -1,5 +1,5 @@
 import type { QueryEvent } from '../db/query-observer.ts';
-import type { CompiledRoute, MiddlewareDocument } from './compiled-route.ts';
+import type { CompiledRoute, MiddlewareDocument, ResponseFacts } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 
 type Maybe<T> = T | Promise<T>;
@@ -37,6 +37,8 @@ export interface Middleware {
   readonly documents?: MiddlewareDocument;
   /** Asked once per route at start-up; the hooks cost nothing on routes it declines. Everything unless said. */
   appliesTo?(route: CompiledRoute): boolean;
+  /** For `kit inspect`. Asked once per route that it applies to. */
+  responseFacts?(route: CompiledRoute): ResponseFacts;
   onRequest?(exchange: Exchange): Maybe<void>;
   handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
   onResponse?(exchange: Exchange): void;

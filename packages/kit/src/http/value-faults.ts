@@ -41,6 +41,7 @@ export const middleware = implementationOf<Middleware>('middleware, such as secu
   onResponse: aFunction,
   onFinish: aFunction,
   onBody: aFunction,
+  responseFacts: aFunction,
   respond: aFunction,
   documents: objectOf<MiddlewareDocument>({ headers: recordOf(anything), responseHeaders: recordOf(text), raises: listOf(anything) }),
   within: aFunction,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../db/canonical-json.ts';
 import { announceWritesOf, hearsTableWrites, watchTableWrites } from '../db/table-writes.ts';
-import type { CompiledRoute } from '../http/compiled-route.ts';
+import type { CompiledRoute, ResponseFacts } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
 import type { MadeResponse, Middleware } from '../http/middleware.ts';
@@ -67,6 +67,11 @@ export class ResponseCache implements Middleware {
     const policy = policyOf(route, routes(route), maxAgeMs);
     if (policy !== undefined) this.#policies.set(route.route, policy);
     return policy !== undefined;
+  }
+
+  responseFacts({ route }: CompiledRoute): ResponseFacts {
+    const policy = this.#policies.get(route);
+    return policy === undefined ? {} : { cache: policy };
   }
 
   /** Drops every response with one of these tags, in this process. */

@@ -74,6 +74,7 @@ export function responseVersions(options: ResponseVersionsOptions): Middleware {
       raises: [coreErrors.unsupported_api_version],
     },
     appliesTo: ({ kind }) => kind === 'json',
+    responseFacts: () => ({ versions: { supported: names, default: usual } }),
     onRequest(exchange) {
       if (exchange.route === null) return;
       const asked = exchange.headers['accept-version'];

@@ -1,5 +1,5 @@
 import { describeResources, type ResourceDescription } from '../../crud/describe-resource.ts';
-import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
 import { formatRate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';
 import type { CliContext } from '../context.ts';
@@ -23,7 +23,7 @@ export const inspectCommand: CoreCommand = {
         if (context.json) return context.print(JSON.stringify(routes.map(asJson), null, 2));
         if (routes.length === 0)
           return context.print(text === undefined ? 'The app has no routes.' : `No route matches ${JSON.stringify(text)}.`);
-        const [head = '', ...lines] = table(['METHOD', 'PATH', 'OPERATION', 'PERMISSION', 'SCOPE', 'AUTH', 'THROTTLES'], routes.map(asRow));
+        const [head = '', ...lines] = routeTable(routes);
         context.print(context.paint('bold', head));
         for (const line of lines) context.print(line);
         context.print(context.paint('dim', `${routes.length} ${routes.length === 1 ? 'route' : 'routes'}`));
@@ -49,8 +49,17 @@ function printResource(context: CliContext, described: ResourceDescription): voi
   );
   print(
     table(
-      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'STATEMENTS'],
-      operations.map((each) => [each.name, each.method, each.path, each.permission, each.scope ?? '-', each.statements]),
+      ['OPERATION', 'METHOD', 'PATH', 'PERMISSION', 'SCOPE', 'STATEMENTS', 'VERSIONS', 'CACHE'],
+      operations.map((each) => [
+        each.name,
+        each.method,
+        each.path,
+        each.permission,
+        each.scope ?? '-',
+        each.statements,
+        FACTS.versions(each.responses),
+        FACTS.cache(each.responses),
+      ]),
     ),
   );
   if (search !== null) context.print(`search: ${search.backend} of ${search.columns.join(', ')}.`);
@@ -60,6 +69,22 @@ function printResource(context: CliContext, described: ResourceDescription): voi
 function searchable(route: CompiledRoute): string {
   return `${route.method} ${route.path} ${route.operationId} ${route.controller}`.toLowerCase();
 }
+
+/** Versions and cache have columns where some route has them. */
+function routeTable(routes: readonly CompiledRoute[]): string[] {
+  const facts = (['versions', 'cache'] as const).filter((name) => routes.some(({ responseFacts }) => responseFacts[name] !== undefined));
+  const heads = ['METHOD', 'PATH', 'OPERATION', 'PERMISSION', 'SCOPE', 'AUTH', 'THROTTLES', ...facts.map((name) => name.toUpperCase())];
+  return table(
+    heads,
+    routes.map((route) => [...asRow(route), ...facts.map((name) => FACTS[name](route.responseFacts))]),
+  );
+}
+
+const FACTS = {
+  versions: ({ versions }: ResponseFacts) =>
+    versions === undefined ? '-' : versions.supported.map((name) => (name === versions.default ? `${name} (default)` : name)).join(', '),
+  cache: ({ cache }: ResponseFacts) => (cache === undefined ? '-' : [`${cache.maxAgeMs / 1000} s`, ...cache.tags].join(', ')),
+} as const;
 
 function asRow(route: CompiledRoute): string[] {
   return [
@@ -83,9 +108,15 @@ function asJson(route: CompiledRoute): object {
     scope: route.scope ?? null,
     authenticators: route.authenticators.map(({ name }) => name),
     throttles: route.throttles.map((throttle) => ({ name: throttle.name, rate: fixedRate(throttle) })),
+    response_versions: route.responseFacts.versions ?? null,
+    response_cache: cacheJson(route.responseFacts),
     deprecated: route.deprecated !== false,
     stream: route.kind === 'stream',
   };
+}
+
+function cacheJson({ cache }: ResponseFacts): object | null {
+  return cache === undefined ? null : { max_age_ms: cache.maxAgeMs, tags: cache.tags };
 }
 
 /** The rate of a throttle that has one for everybody; null where it depends on the request. */

@@ -44,6 +44,7 @@ describeDatabases('grants in the admin site', (database) => {
         { ...driveTables, admin: { resources: [modelResource(docResource)] } },
       ],
       { resources: [docResource, folderResource, commentResource], tenant: () => 'north' },
+      { roles: { of: ({ username }) => (username.startsWith('operator') ? 'operator' : 'administrator') } },
     ).ready();
     root = await site.browser({ username: 'root', is_staff: true, is_superuser: true });
     staff = await site.browser({ username: 'clerk', is_staff: true });
@@ -129,6 +130,26 @@ describeDatabases('grants in the admin site', (database) => {
     expect(made.status).toBe(201);
     expect((await site.send(viewer, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(404);
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
+  });
+
+  test('granting and revoking need their role too: whoever holds share and is an operator is neither offered nor allowed either', async () => {
+    const operator = await site.browser({ username: 'operator-1', is_staff: true });
+    const holder = await site.browser({ username: 'holder', is_staff: true });
+    for (const { userId } of [operator, holder]) await grant(database.db, { subject: `user:${userId}`, set: 'manager', object: on() });
+    const offered = async (browser: Browser) => {
+      const { adds, removes } = await section(browser, `docs/${doc}`, 'Who has access, and why');
+      return [adds !== undefined, removes !== undefined];
+    };
+    expect([await offered(operator), await offered(holder)]).toEqual([
+      [false, false],
+      [true, true],
+    ]);
+    const fields = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: doc };
+    expect((await site.send(operator, 'POST', 'resources/grants', fields)).body).toMatchObject({ code: 'role_required' });
+    const made = await site.send(holder, 'POST', 'resources/grants', fields);
+    expect(made.status).toBe(201);
+    expect((await site.send(operator, 'DELETE', `resources/grants/${made.body.id}`)).body).toMatchObject({ code: 'role_required' });
+    expect((await site.send(holder, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
   });
 
   test('an object of another tenant is shared by nobody but superusers, whatever was granted on it', async () => {
