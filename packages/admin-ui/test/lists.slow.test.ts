@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApiKey, verifyApiKey } from '../../kit/src/contrib/apikeys/index.ts';
 import { keyringOf } from '../../kit/src/contrib/apikeys/keyring.ts';
 import { job, jobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
+import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { insert, insertMany } from '../../kit/src/db/index.ts';
 import { AdminBrowser, go, pick, row, soon } from './admin-browser.ts';
 import { findings } from './axe.ts';
@@ -46,6 +47,16 @@ const at = (hash: string): Promise<void> => go(page, shop, hash);
 const rows = () => page.locator('tbody').getByRole('row').count();
 const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
 const one = async <T>(sql: string, values: unknown[] = []): Promise<T | undefined> => (await shop.db.query<T & object>(sql, values))[0];
+
+/** Drags from a share of the width to the right end. */
+async function dragOver(chart: Locator, from: number): Promise<void> {
+  await chart.scrollIntoViewIfNeeded();
+  const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await page.mouse.move(box.x + box.width * from, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.99, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+}
 
 test('the list is downloaded as its filters show it', async () => {
   await at('#/orders?filter.status=paid');
@@ -173,24 +184,48 @@ test('a key shows how often it was used', async () => {
   for (let request = 0; request < 7; request += 1) await verifyApiKey(shop.db, raw);
   await keyringOf(shop.db).usage.flush();
   await at(`#/api-keys/${apiKey.id}`);
-  const chart = page.getByRole('slider', { name: 'Requests, last 24 hours' });
+  const chart = page.getByRole('slider', { name: 'Requests' });
   await chart.focus();
   await soon(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
-  await page.getByRole('slider', { name: 'Requests, last 30 days' }).waitFor();
+  // The last days of the thirty: dragging shows them alone, and the address is the view.
+  await dragOver(chart, 0.9);
+  await soon(() => page.evaluate('location.hash')).toMatch(/\?range=2026-03-(09|10).*%2F2026-03-13T00/);
+  await page.getByLabel('From', { exact: true }).waitFor();
+  await chart.focus();
+  await soon(() => chart.getAttribute('aria-valuemax')).toMatch(/^(2\d|3[0-5])$/);
   expect(await findings(page)).toEqual([]);
+  await page.getByText('24 hours', { exact: true }).click();
+  await soon(() => page.evaluate('location.hash')).toMatch(/\?range=24h$/);
+  await chart.focus();
+  await soon(() => chart.getAttribute('aria-valuetext')).toMatch(/Requests 7$/);
+});
+
+test('the chart of an endpoint is zoomed by dragging, and the way back shows what was before', async () => {
+  const [staff] = await shop.db.query<{ id: string }>('select id from users limit 1');
+  const { endpoint } = await shop.db.transaction((tx) =>
+    createEndpoint(tx, { owner: staff?.id ?? '', url: 'https://hooks.acme.example/zoom', events: ['*'] }),
+  );
+  await shop.db.transaction(async (tx) => void (await publish(tx, 'order.zoomed', {}, { owner: staff?.id ?? '' })));
+  await shop.db.query(
+    `insert into webhook_attempts (delivery_id, id, started_at, duration_ms, worker) select id, id, created_at, 5, 'worker-1' from webhook_deliveries where endpoint_id = $1`,
+    [endpoint.id],
+  );
+  await at(`#/endpoints/${endpoint.id}`);
+  const chart = page.getByRole('slider', { name: /^Attempts/ });
+  await dragOver(chart, 0.8);
+  await soon(() => page.evaluate('location.hash')).toContain('?range=2026-03-12T');
+  await chart.focus();
+  await soon(() => chart.getAttribute('aria-valuetext')).toContain('Succeeded');
+  await page.goBack();
+  await soon(() => page.evaluate('location.hash')).toBe(`#/endpoints/${endpoint.id}`);
+  await soon(() => chart.getAttribute('aria-valuemax')).toBe('23');
 });
 
 test('a range of time is chosen by dragging over a chart, or typed', async () => {
   // What the overview counted before the tests is not kept longer.
   shop.clock.advance(60_000);
   await at('#/');
-  const chart = page.getByRole('slider', { name: 'Events', exact: true });
-  await chart.scrollIntoViewIfNeeded();
-  const box = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
-  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2);
-  await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.99, box.y + box.height / 2, { steps: 4 });
-  await page.mouse.up();
+  await dragOver(page.getByRole('slider', { name: 'Events', exact: true }), 0.6);
   await soon(() => page.evaluate('location.hash')).toMatch(/^#\/\?range=2026-03-1\d.*%2F2026-03-12T15/);
   await soon(() => page.getByLabel('To', { exact: true }).inputValue()).toMatch(/^2026-03-12T15:00/);
   await page.getByLabel('From', { exact: true }).fill('2026-03-12T14:00:00');

@@ -125,6 +125,11 @@ describe('API keys', () => {
     await soon(first).toBe('CRM sync');
     await page.goBack();
     await soon(first).toBe(usual);
+    await page.locator('thead').getByText('Prefix', { exact: true }).click();
+    await soon(() => page.evaluate('location.hash')).toBe('#/api-keys?sort=prefix');
+    const note = (heading: string) => page.locator('thead').getByText(heading, { exact: true }).getAttribute('title');
+    expect(await note('Name')).toBe('Has no index: of more than 50,000 records, the newest 50,000 are sorted.');
+    expect(await note('State')).toBe('Cannot be sorted: the value is calculated for each record.');
   });
 
   test('cannot be created here, and the page says why', async () => {
