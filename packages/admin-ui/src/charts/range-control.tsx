@@ -42,7 +42,7 @@ export function RangeControl({ range, onChange }: RangeControlProps) {
           value={isChoosing || chosen !== null ? CUSTOM : range}
           onChange={(to) => {
             setChoosing(to === CUSTOM);
-            if (to !== CUSTOM) onChange(to as AdminRange);
+            if (to !== CUSTOM) onChange(to);
           }}
           aria-label="Range of time"
         />

@@ -73,7 +73,8 @@ describeDatabases(
           expect([name, column, ids(down)]).toEqual([name, column, ids(up)]);
           const values = (rows: readonly AdminRow[]) =>
             rows.map(({ values: { [column]: value } }) => JSON.stringify(value ?? null)).filter((value) => value !== 'null');
-          if (!HIDDEN.has(`${name}.${column}`)) expect([name, column, values(down)]).toEqual([name, column, values(up).toReversed()]);
+          const shown = HIDDEN.has(`${name}.${column}`) ? () => [] : values;
+          expect([name, column, shown(down)]).toEqual([name, column, shown(up).toReversed()]);
         }
     });
   },
