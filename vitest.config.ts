@@ -13,14 +13,20 @@ const execArgv = ['--conditions=source'];
 
 // Kinds of test, told apart by file name:
 //   *.test.ts          fast, in-process or loopback                                       (project unit)
-//   *.db.test.ts       on the run's PostgreSQL server, and SQLite                         (project integration)
+//   *.db.test.ts       on the run's PostgreSQL server, and SQLite                         (project db)
 //   *.slow.test.ts     child processes, the built admin site, a real browser              (project integration)
 //   *.long.test.ts     soaks, storms, timing, crash loops: a short version                (project integration)
 //                      and, with KIT_TEST_LONG=1 as `npm run test:long` sets it, in full  (project long)
+// Files of unit and db share two processes, one after the other: an own one for each took 1.2 s, to load and compile what they test.
+// Files of integration have their own.
 const long = ['**/*.long.test.ts'];
-const slow = ['**/*.db.test.ts', '**/*.slow.test.ts', ...long];
+const database = ['**/*.db.test.ts'];
+const slow = ['**/*.slow.test.ts', ...long];
 // Before every test file: nothing it logs or stores may be a secret.
-const setupFiles = ['packages/kit/test/secrecy/watch.ts'];
+const setupFiles = ['test/provision/clean-process.ts', 'packages/kit/test/secrecy/watch.ts'];
+const globalSetup = ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'];
+// Mocks of modules only work in a process that has not loaded them yet.
+const isolated = ['packages/kit/src/contrib/apikeys/verify.test.ts'];
 const ignored = ['**/node_modules/**', '**/dist/**', '**/.peers/**', '**/.data/**'];
 
 const longProject = {
@@ -31,7 +37,7 @@ const longProject = {
     // This one counts its cases by KIT_WHERE_CASES.
     include: [...long, 'packages/kit/src/db/where/where.db.test.ts', 'packages/kit/src/crud/non-interference.db.test.ts'],
     exclude: ignored,
-    globalSetup: ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'],
+    globalSetup,
     setupFiles,
     execArgv,
     testTimeout: 1_800_000,
@@ -50,9 +56,10 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['**/*.test.ts'],
-          exclude: [...ignored, ...slow],
+          exclude: [...ignored, ...database, ...slow, ...isolated],
           setupFiles,
           execArgv,
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -61,10 +68,25 @@ export default defineConfig({
         resolve,
         ssr,
         test: {
-          name: 'integration',
-          include: slow,
+          name: 'db',
+          include: database,
           exclude: ignored,
-          globalSetup: ['test/provision/admin-site.ts', 'test/provision/global-setup.ts'],
+          globalSetup,
+          setupFiles,
+          execArgv,
+          isolate: false,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'integration',
+          include: [...slow, ...isolated],
+          exclude: ignored,
+          globalSetup,
           setupFiles,
           execArgv,
           // A test here starts processes, and must hold on a machine ten times busier: only a hang takes as long.

@@ -67,6 +67,16 @@ describe('files say what they hold', () => {
   });
 });
 
+describe('test files', () => {
+  test('that share a process mock no modules: an earlier file has loaded them', () => {
+    const isolated = /\.(slow|long)\.test\.ts$|apikeys\/verify\.test\.ts$|test\/architecture\.test\.ts$/;
+    const mocking = globSync('{packages,examples,docs,test,benchmarks}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
+      .filter((path) => !isolated.test(path))
+      .filter((path) => /\bvi\.(mock|doMock|resetModules)\(/.test(readFileSync(join(root, path), 'utf8')));
+    expect(mocking).toEqual([]);
+  });
+});
+
 describe('words', () => {
   /** Phrases that readers had to decode, and what to write instead. */
   const DIALECT: Readonly<Record<string, RegExp>> = {

@@ -14,8 +14,33 @@ declare module 'vitest' {
   }
 }
 
+interface Provision {
+  readonly url: string;
+  readonly run: string;
+  /** Projects of this run that use it. */
+  users: number;
+  remove(): Promise<void>;
+}
+
+/** Each project loads this file for itself; they share what is here. */
+const shared = globalThis as { kitTestProvision?: Promise<Provision> | undefined };
+
 /** One PostgreSQL server per run: the caller's through DATABASE_URL, else one started from npm's binaries. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  shared.kitTestProvision ??= provide();
+  const provision = await shared.kitTestProvision;
+  provision.users += 1;
+  project.provide('postgresUrl', provision.url);
+  project.provide('testRun', provision.run);
+  return async () => {
+    provision.users -= 1;
+    if (provision.users > 0) return;
+    shared.kitTestProvision = undefined;
+    await provision.remove();
+  };
+}
+
+async function provide(): Promise<Provision> {
   const given = process.env['DATABASE_URL'];
   const server = given === undefined || given === '' ? await startPostgresServer() : undefined;
   const url = server?.url ?? given ?? '';
@@ -25,12 +50,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   await probe.end();
   const run = randomBytes(4).toString('hex');
-  project.provide('postgresUrl', url);
-  project.provide('testRun', run);
-  return async () => {
-    await rm(sqliteTemplateFolder(run), { recursive: true, force: true });
-    if (server === undefined) await dropTemplates(url, run);
-    else await server.stop();
+  return {
+    url,
+    run,
+    users: 0,
+    async remove() {
+      await rm(sqliteTemplateFolder(run), { recursive: true, force: true });
+      if (server === undefined) await dropTemplates(url, run);
+      else await server.stop();
+    },
   };
 }
 
