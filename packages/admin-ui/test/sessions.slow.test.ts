@@ -208,6 +208,8 @@ describe('a page of another site', () => {
     await tab.goto(shop.address);
     await logIn(tab);
     await tab.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    // A tab in the background draws once a second.
+    await page.bringToFront();
     await go(page, shop, '#/users?search=victim');
     await page.getByRole('link', { name: 'victim' }).click();
     await page.getByRole('button', { name: 'Make staff' }).click();

@@ -55,7 +55,8 @@ export class KitProgram {
 
   constructor(folder: string, environment: Readonly<Record<string, string>> = {}) {
     this.#folder = folder;
-    this.#environment = { PATH: process.env['PATH'] ?? '', ...environment };
+    const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+    this.#environment = { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }), ...environment };
   }
 
   run(args: readonly string[], options: RunOptions = {}): Promise<KitRun> {
