@@ -1,3 +1,4 @@
+import { Command } from 'commander';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { docs, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
 import { remove } from '../../db/index.ts';
@@ -12,6 +13,7 @@ import {
   deleteUser,
   removeGroupMember,
 } from '../accounts/index.ts';
+import { userCommand } from '../accounts/commands.ts';
 import { grant, replaceGrants, revoke, transfer } from './grant.ts';
 import { actionsOf, explainAccess, objectsOf, whoCan } from './holdings.ts';
 import { pruneGrants } from './prune.ts';
@@ -374,6 +376,22 @@ describeDatabases('sharing objects', (database) => {
       expect(await database.db.query('select id from grants where subject = $1', [`user:${leaver.id}`])).toEqual([]);
       expect(drive.audited.filter(({ action }) => action === 'grant.revoked')).toMatchObject([{ before: { object_id: id } }]);
       expect(await actionsOf(database.db, { ...leaver, is_active: true }, onDoc(id))).toEqual(new Set());
+    });
+
+    test('kit user delete takes the grants along, says what it deleted, and refuses a user there is not', async () => {
+      const id = await drive.doc('left by command');
+      const leaver = await createUser(database.db, { username: 'commanded' }, accountsOf(database.db).management(null));
+      await grant(database.db, { subject: `user:${leaver.id}`, set: 'viewer', object: onDoc(id) });
+      const printed: string[] = [];
+      const run = (...args: string[]) => {
+        const program = new Command();
+        userCommand.configure(program, { app: async () => drive.app, print: (text: string) => printed.push(text), json: false } as never);
+        return program.parseAsync(args, { from: 'user' });
+      };
+      await run('delete', 'commanded');
+      expect(printed).toEqual(['commanded is deleted, with all sessions, memberships, API keys and grants.']);
+      expect(await database.db.query('select id from grants where subject = $1', [`user:${leaver.id}`])).toEqual([]);
+      await expect(run('delete', 'commanded')).rejects.toThrow(/commanded/);
     });
 
     test('a grant counts up to the millisecond it expires, and not at it', async () => {
