@@ -35,7 +35,7 @@ applications = ["billing"]
 interface Measured {
   readonly heapBytesEach: number;
   readonly lastMs: number;
-  /** CPU time of the server for telling everyone, its share of `lastMs` when nobody else uses the machine. */
+  /** CPU time of the server for telling everyone, its share of `lastMs` when the machine does nothing else. */
   readonly cpuMs: number;
 }
 

@@ -1,5 +1,5 @@
-// Does a list stay as fast deep inside it, and among many rows of others? Page 1,000 by cursor compared with page 1 (20 rows a page, nobody
-// counts), and the first page of an owner's 1,000 rows among 1,000,000 rows of others compared with the same among 1,000. One request at a
+// Does a list stay as fast deep inside it, and among many rows of others? Page 1,000 by cursor compared with page 1 (20 rows a page, without
+// a count), and the first page of an owner's 1,000 rows among 1,000,000 rows of others compared with the same among 1,000. One request at a
 // time through the whole pipeline, on both databases, with the index that the order needs.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

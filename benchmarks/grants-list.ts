@@ -47,7 +47,7 @@ type Kind = (typeof KINDS)[number];
 const users = Object.fromEntries(KINDS.map((kind, index) => [kind, userOf(kind, 9_000_000 + index)])) as Record<Kind, User>;
 const GROUPS = Array.from({ length: 10 }, (_, index) => idOf(8_000_000 + index));
 const FOLDERS = Array.from({ length: 3 }, (_, index) => idOf(7_000_000 + index));
-const NOBODY = idOf(9_999_999);
+const NO_OWNER = idOf(9_999_999);
 
 function userOf(username: string, number: number): User {
   return { id: idOf(number), username, email: null, is_active: true, is_staff: false, is_superuser: false };
@@ -65,7 +65,7 @@ async function fill(db: Database, size: number): Promise<void> {
   for (const folder of FOLDERS) await db.query('insert into folders (id, name) values ($1, $2)', [folder, 'a folder']);
   const folder = FOLDERS.map((each, index) => `when ${number} % 10 = ${index} then ${uuid(each)}`).join(' ');
   await db.query(
-    `insert into docs (id, owner_id, folder_id, title) select ${id}, ${uuid(NOBODY)}, case ${folder} end, 'a document' from ${series}`,
+    `insert into docs (id, owner_id, folder_id, title) select ${id}, ${uuid(NO_OWNER)}, case ${folder} end, 'a document' from ${series}`,
   );
   const own = isPostgres
     ? 'gen_random_uuid()'
@@ -143,7 +143,7 @@ async function measure(context: BenchmarkContext, app: App): Promise<Ratio[]> {
   context.print(`\n${db.dialect}`);
   for (const [kind, ms] of times) context.print(`${kind.padEnd(24)} ${ms.toFixed(2)} ms per page`);
   context.print(`${'EXISTS at its worst'.padEnd(24)} ${worst.toFixed(1)} ms per page`);
-  const row = { id: idOf(quick ? 10 : 500_000), owner_id: NOBODY };
+  const row = { id: idOf(quick ? 10 : 500_000), owner_id: NO_OWNER };
   const asker = { user: users.many, tenant: undefined, now: new Date(), groups: [] };
   const question = { db, declaration: docActions, asker, permission: undefined };
   const [lookup = Number.NaN, check = Number.NaN, bare = Number.NaN] = await timesOf(quick ? 20 : 200, [

@@ -93,7 +93,7 @@ const named = <T extends ControllerClass>(prefix: string, base: ControllerClass,
 const LOOSE = 'routes taken out of their class';
 const hasVariant = (name: string, variant: string): boolean => variant !== LOOSE || !name.endsWith('()');
 
-/** What somebody may do to a controller, on purpose or not. */
+/** What an app may do to a controller, on purpose or not. */
 const variants: Readonly<Record<string, (base: ControllerClass) => ControllerClass>> = {
   'as it is': (base) => base,
   'in a version that admits everyone': (base) => base,

@@ -26,7 +26,7 @@ import * as verify from 'kit/webhooks/verify';
 import * as verifyWeb from 'kit/webhooks/verify-web';
 import { root } from './architecture/module-graph.ts';
 
-/** An options object whose only member nobody knows. */
+/** An options object whose only member is unknown. */
 type Misspelt = never;
 /** Calls the function with it; every other argument is as small as the check allows. */
 type Call = (misspelt: Misspelt) => unknown;
@@ -525,7 +525,7 @@ describe.each(Object.entries(exported))('%s', (_, { module, entries }) => {
 
   const taking = Object.entries(entries).filter((entry): entry is [string, Call] => entry[1] !== none);
   if (taking.length === 0) return;
-  test.each(taking)('%s refuses an option nobody knows', async (_name, call) => {
+  test.each(taking)('%s refuses an unknown option', async (_name, call) => {
     const outcome = (async () => call({ [NAME]: 1 } as Misspelt))();
     await expect(outcome).rejects.toThrow(NAME);
   });

@@ -1,5 +1,5 @@
 /**
- * Who may import whom inside kit, innermost first: a ring may import itself and the rings before it.
+ * Which ring may import which inside kit, innermost first: a ring may import itself and the rings before it.
  * `testing` is published for users' tests and imported by no source.
  */
 export const RINGS = [

@@ -24,7 +24,7 @@ export interface DemoAccess {
   /** New at every start: the database keeps only the digest of its secret. */
   readonly key: string;
   readonly endpointId: string;
-  /** With whom an order can be shared. */
+  /** The users an order can be shared with. */
   readonly colleagueId: string;
   readonly groupId: string;
 }

@@ -197,7 +197,7 @@ describeDatabases('an order is shared', (database) => {
     return { status: response.statusCode, body: response.body === '' ? undefined : response.json() };
   };
 
-  test('with a colleague, who may look, and with a group, which may change it; nobody else sees it', async () => {
+  test('with a colleague, who may look, and with a group, which may change it; no other user sees it', async () => {
     const { id } = (await call('ada', 'POST', '', { item: 'Filter paper', quantity: 1 })).body;
     const shared = await call('ada', 'PUT', `/${id}/grants`, {
       items: [

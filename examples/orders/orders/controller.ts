@@ -30,7 +30,7 @@ class Orders extends CrudController(orderResource, {
   },
 }) {}
 
-/** With GET, PUT and DELETE of `/{id}/grants`: an order is shared by whoever holds `share`, with a colleague or a group. */
+/** With GET, PUT and DELETE of `/{id}/grants`: an order is shared by a user who holds `share`, with a colleague or a group. */
 export class OrderController extends sharing(Orders) {
   static override readonly tags = ['orders'];
 

@@ -105,13 +105,13 @@ test('a record’s page says who has access, and why; access is granted and revo
   expect(await held('theo')).toEqual([]);
 });
 
-test('nobody hands out what they do not hold: the form stays and says so', { timeout: 120_000 }, async () => {
+test('a user cannot grant what they do not hold: the form stays and says so', { timeout: 120_000 }, async () => {
   await go(page, shop, `#/recipes/${recipe}`);
   await page.getByRole('button', { name: 'Grant access' }).click();
   await dialog().getByLabel('Who').fill('group:roasters');
   await dialog().getByLabel('Set').selectOption('manager');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
-  await dialog().getByText('Nobody hands out or takes away what they do not hold.').waitFor();
+  await dialog().getByText('Callers can grant and revoke only what they hold.').waitFor();
   await dialog().getByLabel('Set').selectOption('viewer');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
   await said('Granted.');

@@ -501,7 +501,7 @@ describe('users', () => {
     }
   });
 
-  test('nobody deactivates themselves: the others are done, and who was not is named', async () => {
+  test('users cannot deactivate themselves: the others are done, and the refused one is named', async () => {
     await at('#/users?filter.staff=yes');
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
     await page.getByRole('button', { name: 'Deactivate', exact: true }).click();

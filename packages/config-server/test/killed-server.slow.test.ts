@@ -73,7 +73,7 @@ test(
     for (const client of [running, other, restarted]) {
       await expect.poll(() => client.last(), patient).toMatchObject({ value: 'third', origin: 'server' });
     }
-    // Nobody ever served anything but a whole document.
+    // No server ever served anything but a whole document.
     for (const client of [running, other, restarted]) {
       expect(client.reports.every(({ value }) => ['first', 'second', 'third'].includes(value ?? ''))).toBe(true);
     }

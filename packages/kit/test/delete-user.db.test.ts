@@ -206,7 +206,7 @@ describeDatabases('a user of the app’s own is deleted', (database) => {
         await tx.query('delete from members where id = $1', ['7']);
         for (const changed of app.registry.userChanges) await changed(tx, '7', { by: 'sign-up', requestId: null });
       });
-      // The next member with the number 7 is somebody else.
+      // The next member with the number 7 is another person.
       await insert(db, memberModel, { id: '7', handle: 'mallory' });
       expect(await verifyApiKey(db, raw)).toBeNull();
       const mallory = (await members.findById(db, '7')) as User;

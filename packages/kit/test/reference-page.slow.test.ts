@@ -52,7 +52,7 @@ beforeEach(async () => {
   page.on('pageerror', (error) => void complaints.push(String(error)));
   page.on('request', (request) => void requested.push(request.url()));
 });
-// Whatever a test did: the page complained about nothing, and asked nobody but its own server.
+// Whatever a test did: the page logged no error, and sent requests only to its own server.
 afterEach(async () => {
   expect(complaints).toEqual([]);
   expect(requested.filter((url) => !url.startsWith(address) && !url.startsWith('data:'))).toEqual([]);

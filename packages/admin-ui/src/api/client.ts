@@ -23,7 +23,7 @@ let csrfToken: string | null = null;
 let onSessionLost: () => void = () => {};
 let onRefused: () => void = () => {};
 
-/** Who is told when an answer says that nobody is logged in, or that the user may not be here. */
+/** Who is told when an answer says that no user is logged in, or that the user may not be here. */
 export function watchSession(handlers: { readonly lost: () => void; readonly refused: () => void }): void {
   onSessionLost = handlers.lost;
   onRefused = handlers.refused;
@@ -98,7 +98,7 @@ export async function readSession(signal?: AbortSignal): Promise<AdminSession> {
     csrfToken = session.csrf_token;
     return session;
   } catch (error) {
-    // Whoever is not staff may still log out.
+    // A user who is not staff may still log out.
     if (error instanceof ApiFault && error.csrfToken !== null) csrfToken = error.csrfToken;
     throw error;
   }

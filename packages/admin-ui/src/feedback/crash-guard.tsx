@@ -14,7 +14,7 @@ export class CrashGuard extends Component<{ readonly children: ReactNode }, { re
     return (
       <Stack gap="sm" align="start" role="alert">
         <Title order={1}>This page could not be shown</Title>
-        <Text>The site may have been updated while it was open. Load it again; if that does not help, tell whoever runs it.</Text>
+        <Text>The site may have been updated while it was open. Load it again; if that does not help, tell the operator.</Text>
         <Button onClick={() => window.location.reload()}>Load again</Button>
       </Stack>
     );

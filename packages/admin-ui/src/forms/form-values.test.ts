@@ -4,7 +4,7 @@ import { fromInput, toInput, toInputs, toSubmission } from './form-values.ts';
 
 const field = (more: Partial<AdminField> & Pick<AdminField, 'kind'>): AdminField => ({ name: 'it', label: 'It', ...more });
 
-test('a value that nobody touches comes back as it was, whatever its kind', () => {
+test('a value that is not edited comes back as it was, whatever its kind', () => {
   const kinds: [AdminField, unknown][] = [
     [field({ kind: 'text' }), 'a'],
     [field({ kind: 'number' }), 12.5],
@@ -48,7 +48,7 @@ test('an edit sends what was changed and nothing else', () => {
   expect(toSubmission(fields, { ...before, until: '' }, before).values).toEqual({ until: null });
 });
 
-test('a new record leaves out what nobody filled in', () => {
+test('a new record leaves out fields that were not filled in', () => {
   const fields = [field({ kind: 'text' }), field({ kind: 'text', name: 'note' }), field({ kind: 'bool', name: 'on' })];
   expect(toSubmission(fields, { it: 'x', note: '', on: false }, null).values).toEqual({ it: 'x', on: false });
 });

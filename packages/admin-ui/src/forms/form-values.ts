@@ -76,7 +76,7 @@ export function toSubmission(fields: readonly AdminField[], inputs: InputValues,
     if (before !== null && JSON.stringify(before[field.name]) === JSON.stringify(input)) continue;
     const parsed = fromInput(field, input);
     if ('fault' in parsed) faults[field.name] = parsed.fault;
-    // A new record leaves out what nobody filled in, so that the server's own defaults apply.
+    // A new record leaves out fields that were not filled in, so that the server's own defaults apply.
     else if ('value' in parsed && !(before === null && isEmpty(field, parsed.value))) values[field.name] = parsed.value;
   }
   return { values, faults };

@@ -60,7 +60,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   };
 
   const actions = resource.actions.filter((action) => action.on === 'selection');
-  // New rows do not push away what is being read: they are shown when somebody asks for them.
+  // New rows do not push away what is being read: they are shown when the user asks for them.
   const view = JSON.stringify(query);
   const [accepted, setAccepted] = useState<{ readonly view: string; readonly ids: ReadonlySet<string> } | null>(null);
   const fetched = list.data?.items ?? [];

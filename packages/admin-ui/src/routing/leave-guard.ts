@@ -49,7 +49,7 @@ export function releaseGuard(): void {
   guarded = null;
 }
 
-/** Where somebody wants to go, and the two answers. Null: nobody asks. */
+/** Where the user wants to go, and the two answers. Null: no navigation is pending. */
 export function useLeaveQuestion(): { readonly stay: () => void; readonly leave: () => void } | null {
   const hash = useSyncExternalStore(
     (listener) => {

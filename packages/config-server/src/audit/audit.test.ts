@@ -20,7 +20,7 @@ test('each request writes one entry with the six fields and the time', async () 
   await running.ask('/readyz', { token: null });
   await running.ask('/nothing/here/at/all');
   const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string;
-  const nobody = { caller: null, application: null, profile: null, generation: null };
+  const anonymous = { caller: null, application: null, profile: null, generation: null };
   expect(running.audit).toEqual([
     { time, caller: 'billing-service', application: 'billing', profile: 'prod', endpoint: 'document', outcome: 'served', generation: 1 },
     { time, caller: 'orders-service', application: 'orders', profile: 'prod', endpoint: 'status', outcome: 'served', generation: 1 },
@@ -33,11 +33,11 @@ test('each request writes one entry with the six fields and the time', async () 
       outcome: 'not-found',
       generation: null,
     },
-    { time, ...nobody, caller: 'billing-service', endpoint: 'document', outcome: 'malformed' },
-    { time, ...nobody, caller: 'billing-service', endpoint: 'metrics', outcome: 'served' },
-    { time, ...nobody, endpoint: 'healthz', outcome: 'served' },
-    { time, ...nobody, endpoint: 'readyz', outcome: 'served' },
-    { time, ...nobody, endpoint: 'none', outcome: 'not-found' },
+    { time, ...anonymous, caller: 'billing-service', endpoint: 'document', outcome: 'malformed' },
+    { time, ...anonymous, caller: 'billing-service', endpoint: 'metrics', outcome: 'served' },
+    { time, ...anonymous, endpoint: 'healthz', outcome: 'served' },
+    { time, ...anonymous, endpoint: 'readyz', outcome: 'served' },
+    { time, ...anonymous, endpoint: 'none', outcome: 'not-found' },
   ]);
 });
 

@@ -249,7 +249,7 @@ test('a standard error that stalls takes 16 MiB of lines, the rest is counted, a
   expect(bytes / 1024 / 1024).toBeLessThan(16.3);
 });
 
-/** Writes audit lines to a standard error that nobody reads yet, and goes on living. */
+/** Writes audit lines to a standard error that is not read yet, and keeps running. */
 const STALLED_PROGRAM = `
   const { auditToStandardError } = await import(${JSON.stringify(new URL('../audit/standard-streams.ts', import.meta.url).href)});
   const sink = auditToStandardError((line) => process.stdout.write(line + '\\n'));

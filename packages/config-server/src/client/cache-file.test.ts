@@ -100,7 +100,7 @@ test.each([0o622, 0o660, 0o606])('a cache file others can write (%o) is not trus
   expect(source.current).toBeUndefined();
 });
 
-test.skipIf(process.getuid?.() !== 0)('a cache file that belongs to somebody else is not trusted', async () => {
+test.skipIf(process.getuid?.() !== 0)('a cache file that belongs to another user is not trusted', async () => {
   const { cacheFile } = await filledCache();
   await chown(cacheFile, 12_345, 12_345);
   const source = new RemoteSource({ ...down, cacheFile });

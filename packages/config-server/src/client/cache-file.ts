@@ -64,7 +64,7 @@ async function readTrusted(path: string, maxBytes: number): Promise<Buffer | und
     const { mode, uid, size } = found;
     if (!found.isFile()) throw unusable(path, 'it is not a regular file');
     const self = process.getuid?.();
-    // Whoever can write this file decides the configuration of a service that starts while the server is down.
+    // A user who can write this file decides the configuration of a service that starts while the server is down.
     if (self !== undefined && ((mode & 0o022) !== 0 || (uid !== self && uid !== 0))) {
       throw unusable(path, 'others can write it; remove it, or restrict it to its owner with chmod 600');
     }

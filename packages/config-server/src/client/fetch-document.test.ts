@@ -230,7 +230,7 @@ test.each([
   expect(error).toMatchObject({ kind: 'remote', code: 'connection' });
 });
 
-test('nobody listening is a remote error that names the address', async () => {
+test('a refused connection is a remote error that names the address', async () => {
   const server = await serveHttp(() => undefined);
   await server.close();
   const { error, changed } = await new RemoteSource({ url: server.url, ...section }).refresh();

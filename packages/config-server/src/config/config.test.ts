@@ -151,7 +151,7 @@ test.each([
     /^server\.clients\[0\]\.token_file \(client "c"\): none cannot be read \(ENOENT\)/,
   ],
   [
-    'an extension nobody reads',
+    'an unknown file extension',
     toml(SECTION.replace('a.toml', 'a.ini'), CLIENT),
     /^server\.sections\[0\]\.files\[0\] \(section a\/p\): the extension of a\.ini is not supported/,
   ],

@@ -65,7 +65,7 @@ export function readServerConfig(path: string, environment: Environment = proces
 
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
   try {
-    // Fatal: a token or name with replaced bytes would be one that nobody wrote and no request can present.
+    // Fatal: a token or name with replaced bytes would be one that is in no file and that no request can present.
     return { table: parseToml(new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(file))) };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';

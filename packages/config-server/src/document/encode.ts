@@ -13,7 +13,7 @@ export type Encoding = 'identity' | 'gzip' | 'br';
 
 /**
  * A document as it leaves the server. Bytes, tag and compressed forms are each made when the first caller asks for them and then
- * kept: otherwise 1,000 sections would spend much of their start, and every `/check`, on bytes that nobody reads.
+ * kept: otherwise 1,000 sections would spend much of their start, and every `/check`, on bytes that are not read.
  */
 export class EncodedDocument {
   readonly #document: Table;

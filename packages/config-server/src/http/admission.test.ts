@@ -101,7 +101,7 @@ test('a grant is to the application: every profile of it and nothing else', asyn
   expect((await running.ask('/Billing/prod')).status).toBe(404);
 });
 
-test('another method on a path of a known shape is 405, whoever asks and whatever it names', async () => {
+test('another method on a path of a known shape is 405, for every caller and every name', async () => {
   const running = await startServer();
   for (const path of [...SECTION_ENDPOINTS.map((endpoint) => `/no/such${endpoint}`), '/billing/prod', '/metrics', '/healthz', '/readyz']) {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {

@@ -14,7 +14,7 @@ export class Limiter {
     try {
       return await work();
     } finally {
-      // The place goes straight to the next in line, so that nobody arriving now can overtake it.
+      // The place goes straight to the next in line, so that a later caller cannot overtake it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running--;
       else next();

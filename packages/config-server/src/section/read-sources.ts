@@ -5,7 +5,7 @@ import type { FileSource } from './definition.ts';
 
 /**
  * A save in place truncates and then writes; a ConfigMap swap moves all files at once. Reading in the middle of either gives
- * a document that nobody wrote, and a truncated TOML file even parses. So a set of files counts as read when none of them changed
+ * a document that was never written, and a truncated TOML file even parses. So a set of files counts as read when none of them changed
  * between the first byte of the first and the last byte of the last, and none was written within the last SETTLE_MS.
  */
 const SETTLE_MS = 20;

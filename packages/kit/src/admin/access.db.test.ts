@@ -59,7 +59,7 @@ describeDatabases('who gets into the admin site', (database) => {
       expect((await site.call(method, path, { cookie: browser.cookie, 'x-csrf-token': browser.csrf }, body(method))).status).toBe(401);
   });
 
-  test('an API key of staff is refused everywhere, also beside a session of somebody who is not', async () => {
+  test('an API key of staff is refused everywhere, also beside a session of a user who is not', async () => {
     const { raw } = await createApiKey(database.db, { user: await site.newUser({ is_staff: true }), name: 'all', scopes: ['*'] });
     for (const { method, path } of routes()) expect((await site.call(method, path, { 'x-api-key': raw }, body(method))).status).toBe(401);
   });

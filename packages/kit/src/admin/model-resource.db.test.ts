@@ -296,7 +296,7 @@ describeDatabases('a model of your own in the admin site', (database) => {
     expect(history).toEqual(['books.updated', 'books.created']);
   });
 
-  test('the entry of a change has what was changed and nothing that somebody else changed meanwhile', async () => {
+  test('the entry of a change has what was changed and nothing that another request changed meanwhile', async () => {
     const id = await created({ title: 'Contested' });
     const other = await database.open();
     let answer: Promise<{ readonly status: number }> | undefined;

@@ -104,7 +104,7 @@ export function modelStore(plan: Plan): RowStore {
   };
 }
 
-/** The row as it stays until the transaction ends, so that its audit entry shows this change and nobody else's. SQLite has one writer. */
+/** The row as it stays until the transaction ends, so that its audit entry shows this change only. SQLite has one writer. */
 async function lockedRow(tx: Db, { model, key }: Plan, id: string): Promise<Row> {
   const found = await find(tx, model, key(id), { lock: true });
   if (found === undefined) throw adminErrors.record_not_found();

@@ -50,7 +50,7 @@ const headers: Middleware = {
   name: 'admin_headers',
   appliesTo: ({ metadata }) => metadata['admin'] === true,
   onResponse({ reply, route }) {
-    // Requests without a route are none of the site's.
+    // Requests without a route do not belong to the site.
     if (route === null) return;
     for (const [name, value] of Object.entries(HEADERS)) if (!reply.hasHeader(name)) reply.header(name, value);
   },

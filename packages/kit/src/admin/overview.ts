@@ -9,7 +9,7 @@ const KEPT_MS = 5_000;
 const RANGES_MAX = 16;
 
 interface Kept {
-  /** Null while it is being counted: whoever asks meanwhile waits for the same answer, however long it takes. */
+  /** Null while it is being counted: requests that come meanwhile wait for the same answer, however long it takes. */
   at: number | null;
   readonly answer: Promise<AdminOverviewAnswer>;
 }
@@ -30,7 +30,7 @@ export function overviewOf(site: AdminSite, context: AdminContext, range: AdminR
   if (ranges.size > RANGES_MAX && oldest !== undefined) ranges.delete(oldest);
   counting.answer.then(
     () => (counting.at = context.clock.now().getTime()),
-    // A failure is the answer of those who waited for it, and of nobody after them.
+    // A failure is the answer for the requests that waited for it, and not kept for later ones.
     () => ranges.get(range) === counting && ranges.delete(range),
   );
   return counting.answer;

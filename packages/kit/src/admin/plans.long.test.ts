@@ -172,10 +172,10 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** PostgreSQL says what was read: a scan that a limit ends early is none of the whole table. */
+/** PostgreSQL says what was read: a scan that a limit ends early does not read the whole table. */
 async function postgresFaults(db: Database, text: string, parameters: readonly unknown[]): Promise<string[]> {
   const [row] = await db.transaction(async (tx) => {
-    // Of a small table all rows are read as fast as the index of words; of a large one nobody has to say so.
+    // Of a small table all rows are read as fast as the index of words; of a large one the planner uses the index by itself.
     if (scaled(1, 2) === 1 && text.includes('@@')) await tx.query('set local enable_seqscan = off');
     return tx.query<{ 'QUERY PLAN': readonly { readonly Plan: PlanNode }[] }>(
       `explain (analyze, timing off, format json) ${text}`,

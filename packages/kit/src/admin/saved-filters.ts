@@ -4,7 +4,7 @@ import { uuidv7 } from '../db/uuidv7.ts';
 import { adminErrors } from './errors.ts';
 import type { AdminSavedFilter } from './wire.ts';
 
-/** More is a list that nobody reads. */
+/** A longer list is not useful. */
 const SAVED_MAX = 50;
 
 export function listSavedFilters(db: Db, userId: string, resource: string): Promise<AdminSavedFilter[]> {
@@ -32,7 +32,7 @@ export function saveFilter(
   });
 }
 
-/** A filter of somebody else is as unknown as one that is not there. */
+/** A filter of another user gets the same answer as a missing one. */
 export async function deleteSavedFilter(db: Db, userId: string, resource: string, id: string): Promise<boolean> {
   const rows = await db.query('delete from admin_saved_filters where id = $1 and user_id = $2 and resource = $3 returning id', [
     id,

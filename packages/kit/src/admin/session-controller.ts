@@ -65,7 +65,7 @@ export function sessionController(site: AdminSite): Controller {
       { ...facts, response: SessionAnswer, permission: isAuthenticated, auth: ['session'] },
       async (context) => {
         const csrf_token = csrfTokenOf(context, accountsOf(context.db)) ?? '';
-        // Whoever is refused can still log out, which needs the token.
+        // A refused user can still log out, which needs the token.
         if (!context.user.is_staff)
           throw adminErrors.staff_only({ detail: 'This account is not a member of the staff.', extensions: { csrf_token } });
         return answer(site, site.context(context, context.principal), csrf_token);

@@ -23,7 +23,7 @@ function policy(nonce: string, files: string | null): string {
 
 type Context = Pick<HandlerContext, 'request' | 'reply'>;
 
-/** The page and its files. They hold no data, so anyone may load them: whoever is not logged in sees the login form. */
+/** The page and its files. They hold no data, so anyone may load them: without a session they show the login form. */
 export function siteController(site: AdminSite): Controller {
   const facts = { permission: allowAny, auth: [], hidden: true, query: AnyQuery, metadata: { admin: true } } as const;
 

@@ -7,7 +7,7 @@ import type { AdminRole, AdminSettings } from './options.ts';
 
 const OPERATIONS = ['read', 'create', 'update', 'remove', 'export', 'import'] as const;
 
-/** What somebody wants to do with the records of a list. */
+/** What a user can do with the records of a list. */
 export type StaffOperation = (typeof OPERATIONS)[number] | AdminAction;
 
 const RANK: Readonly<Record<AdminRole, number>> = { read_only: 0, operator: 1, administrator: 2 };

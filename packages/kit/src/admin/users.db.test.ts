@@ -69,7 +69,7 @@ describeDatabases('users in the admin site', (database) => {
       });
     });
 
-    test('users can be neither created nor edited there, and nobody removes themselves; the answer says why', async () => {
+    test('users can be neither created nor edited there, and users cannot remove themselves; the answer says why', async () => {
       expect(await site.send(staff, 'POST', 'resources/users', {})).toMatchObject({ status: 409, body: { code: 'not_creatable' } });
       expect(await site.send(staff, 'PATCH', `resources/users/${staff.userId}`, {})).toMatchObject({
         status: 409,
@@ -127,7 +127,7 @@ describeDatabases('users in the admin site', (database) => {
       });
     });
 
-    test('what somebody else has done meanwhile is not recorded again', async () => {
+    test('what another request has done meanwhile is not recorded again', async () => {
       const user = await site.newUser();
       const other = await database.open();
       let answer: ReturnType<AdminApp['act']> | undefined;
@@ -148,7 +148,7 @@ describeDatabases('users in the admin site', (database) => {
       expect((await site.logIn(user.username)).body.code).toBe('staff_only');
     });
 
-    test('nobody locks themselves out, and one refusal does not undo the others', async () => {
+    test('users cannot lock themselves out, and one refusal does not undo the others', async () => {
       const other = await site.newUser();
       for (const action of ['deactivate', 'remove-staff']) {
         const answer = await site.act(staff, 'users', action, [staff.userId, other.id]);
@@ -188,7 +188,7 @@ describeDatabases('users in the admin site', (database) => {
       ['no id', { ids: [] }],
       ['101 ids', { ids: Array.from({ length: 101 }, (_, index) => `id-${index}`) }],
       ['an id twice', { ids: ['a', 'a'] }],
-      ['a field nobody declared', { ids: ['a'], fields: { password: 'x' } }],
+      ['an undeclared field', { ids: ['a'], fields: { password: 'x' } }],
       ['an unknown member', { ids: ['a'], all: true }],
     ])('%s is refused before anything is done', async (_, body) => {
       expect((await site.send(staff, 'POST', 'resources/users/actions/activate', body)).status).toBe(422);

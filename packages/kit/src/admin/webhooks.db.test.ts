@@ -37,7 +37,7 @@ const define = (database: TestDatabase): void => {
       'select * from webhook_deliveries where event_id = $1 and endpoint_id = $2',
       [event.id, target.id],
     );
-    if (delivery === undefined) throw new Error('the event reached nobody');
+    if (delivery === undefined) throw new Error('the event has no delivery');
     return delivery;
   };
   const finish = async (delivery: WebhookDelivery, status: 'succeeded' | 'failed', excerpt = 'ok') => {
@@ -380,7 +380,7 @@ const define = (database: TestDatabase): void => {
           publish(tx, 'order.paid', {}, { owner: endpoint.owner_id, orderingKey: 'order-7' }),
         );
         const [delivery] = await database.db.query<WebhookDelivery>('select * from webhook_deliveries where event_id = $1', [event.id]);
-        if (delivery === undefined) throw new Error('the event reached nobody');
+        if (delivery === undefined) throw new Error('the event has no delivery');
         return delivery;
       };
       const [first, second, third] = [await ordered(), await ordered(), await ordered()];
@@ -497,7 +497,7 @@ const define = (database: TestDatabase): void => {
     expect(new Set(named(list('events').filters, 'type')).size).toBe(named(list('events').filters, 'type')?.length);
   });
 
-  test('the chart of an endpoint shows the range that is asked for, and refuses what is none', async () => {
+  test('the chart of an endpoint shows the range that is asked for, and refuses an invalid one', async () => {
     const delivery = await newDelivery();
     await finish(delivery, 'failed');
     const failures = async (range: string): Promise<number[]> => {

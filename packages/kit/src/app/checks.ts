@@ -9,7 +9,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E001: {
     title: 'Unknown option',
     explanation:
-      'A route, controller, version mount, module, middleware, factory, setting or the app was given an option nobody reads. It would be ignored silently.',
+      'A route, controller, version mount, module, middleware, factory, setting or the app was given an unknown option. It would be ignored silently.',
     remedy: 'Correct the spelling; the message names the nearest known option.',
   },
   E002: {
@@ -190,8 +190,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   W012: {
     title: 'A list without a limit',
-    explanation:
-      'A route written by hand answers with a list of rows and lets nobody say how many: it grows with the table. `kit doctor` finds it.',
+    explanation: 'A route written by hand answers with a list of rows without a limit: it grows with the table. `kit doctor` finds it.',
     remedy: 'Take a `limit` parameter, say `maxItems` in the response schema, or offer the rows with `CrudController()`.',
   },
 };

@@ -37,7 +37,7 @@ test('it stays its owner’s: the level follows, and a way with errors the owner
   expect(JSON.parse(written.at(-1) as string)).toMatchObject({ err: { only: 'duplicate key' } });
 });
 
-test('every record inside a trace has its ids, whoever made the logger, and no record outside', () => {
+test('every record inside a trace has its ids, with the app’s own logger too, and no record outside', () => {
   const { written, stream } = lines();
   let ids: { trace_id: string; span_id: string } | undefined = { trace_id: 't1', span_id: 's1' };
   const remove = installTracing({

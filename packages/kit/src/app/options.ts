@@ -54,7 +54,7 @@ export interface AppOptions {
   readonly settings?: SettingsInput;
   readonly log?: LoggerOptions | Logger;
   readonly clock?: Clock;
-  /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. Nobody unless given. */
+  /** Proxies whose X-Forwarded-For is believed: addresses, subnets, `loopback`. None by default. */
   readonly trustedProxies?: readonly string[];
   /** Which pages of other origins may call the API from a browser; none unless given. */
   readonly cors?: CorsOptions;

@@ -37,7 +37,7 @@ export interface UserChange {
   readonly requestId: string | null;
 }
 
-/** A user whom the directory no longer finds was deleted. */
+/** A user that the directory no longer finds was deleted. */
 export type UserChangeListener = (tx: Db, userId: string, change?: UserChange) => Promise<void>;
 
 /** What happened, and its audience: exactly one of `owner`, `tenantKey` (or both together) and `broadcast`. */

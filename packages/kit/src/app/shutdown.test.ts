@@ -141,7 +141,7 @@ test('a start that fails closes what it opened and says why', async () => {
   expect(events).toEqual(['start accounts', 'stop accounts']);
 });
 
-test('an app that is closed while it starts comes up for nobody', async () => {
+test('an app that is closed while it starts accepts no request', async () => {
   events = [];
   const slow: Module = {
     name: 'slow',

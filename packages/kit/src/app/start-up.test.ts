@@ -53,7 +53,7 @@ const directory: UserDirectory = {
   findByLogin: async () => null,
 };
 
-describe('options nobody reads', () => {
+describe('unknown options', () => {
   test('of a route, with the one that was meant', () => {
     expect(sentences(withRoute('/', { permission: allowAny, throtles: [] }))).toEqual([
       'E001 ThingController.one: unknown option "throtles". Did you mean "throttles"?',
@@ -280,7 +280,7 @@ describe('modules', () => {
   });
 });
 
-describe('values nobody can use', () => {
+describe('invalid values', () => {
   test.each([
     [{ status: 99 }, 'E011 ThingController.one: status is 99; use a whole number from 200 to 599.'],
     [{ timeoutMs: 2 ** 31 }, 'timeoutMs is 2147483648; use a number of milliseconds from 0 to 2147483647.'],
@@ -395,7 +395,7 @@ describe('what cannot work', () => {
     expect(mounted[1]).toContain('E008 mount["/v1"]["/c"]: not a controller.');
   });
 
-  test('raised errors nobody maps', () => {
+  test('raised errors without a mapping', () => {
     class OutOfStock extends Error {}
     expect(sentences(withRoute('/', { permission: allowAny, raises: [OutOfStock] }))[0]).toContain(
       'raises OutOfStock, which no error map covers',

@@ -1,5 +1,5 @@
 /**
- * Steps that run at most once, whoever asks for them and however often: a second call gets the promise of the first. Which steps have begun is
+ * Steps that run at most once: a second call gets the promise of the first. Which steps have begun is
  * all the state there is.
  */
 export class Steps<Name extends string> {

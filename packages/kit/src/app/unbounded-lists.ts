@@ -6,7 +6,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** Parameters that say how much of a list is wanted. */
 const LIMITS = /^(limit|page_size|per_page|size|first|last|top|max|count)$/;
 
-/** W012: reads that answer with a list of rows and let nobody say how many. */
+/** W012: reads that answer with a list of rows and have no limit. */
 export function unboundedLists(routes: readonly CompiledRoute[]): Fault[] {
   return routes
     .filter(

@@ -48,12 +48,12 @@ describe('several authenticators', () => {
     expect(asked).toEqual(['none', 'none_later', 'good_later']);
   });
 
-  test('nobody sees a credential: anonymous', async () => {
+  test('no authenticator finds a credential: anonymous', async () => {
     expect(await authenticate([none, noneLater], request)).toBeNull();
     expect(await authenticate([], request)).toBeNull();
   });
 
-  test('one that forgets to return, at once or later, found nobody', async () => {
+  test('one that forgets to return, at once or later, found no user', async () => {
     const forgetful = answers('forgetful', () => undefined as unknown as null);
     const forgetfulLater = answers('forgetful_later', async () => undefined as unknown as null);
     expect(await authenticate([forgetful, forgetfulLater], request)).toBeNull();
@@ -86,7 +86,7 @@ describe('several authenticators', () => {
     await expect((async () => authenticate([broken, good], request))()).rejects.toThrow('connection lost');
   });
 
-  test('no promise is made while nobody makes one', () => {
+  test('no promise is made while no authenticator makes one', () => {
     expect(authenticate([none, good], request)).not.toBeInstanceOf(Promise);
   });
 });

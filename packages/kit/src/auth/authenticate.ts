@@ -19,7 +19,7 @@ export interface Authentication {
 
 /**
  * Asks each authenticator in order; the first success wins. A bad credential does not stop the others (a stale cookie beside a good key is fine),
- * but when nobody succeeds its 401 is the answer instead of "anonymous". Any other error is a fault and stops at once.
+ * but when no authenticator succeeds its 401 is the answer instead of "anonymous". Any other error is a fault and stops at once.
  * Synchronous when every authenticator asked is: most requests carry one credential, and authenticators that do not see theirs need no I/O.
  */
 export function authenticate(

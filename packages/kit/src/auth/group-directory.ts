@@ -16,6 +16,6 @@ export interface GroupDirectory {
   /** The ids of the groups that count for a user in a tenant: groups of no tenant and groups of this one. Undefined: of whatever tenant. */
   groupsOf(db: Db, userId: string, tenantKey: string | null | undefined): Promise<readonly string[]>;
   findById(db: Db, id: string): Promise<Group | null>;
-  /** By its name among the groups of a tenant and those of none. */
+  /** By its name among the groups of a tenant and those without a tenant. */
   findByName(db: Db, name: string, tenantKey: string | null): Promise<Group | null>;
 }

@@ -10,7 +10,7 @@ import { KitProgram, sourceOf, type KitRun } from '../../test/cli/kit-program.ts
 const bin = join(import.meta.dirname, '../../bin/kit.js');
 
 /** A port of loopback that refuses connections. */
-const NOBODY = 'postgres://ada:hunter2secret@127.0.0.1:1/shop';
+const REFUSING = 'postgres://ada:hunter2secret@127.0.0.1:1/shop';
 
 let folder = '';
 let program: KitProgram;
@@ -68,7 +68,7 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     [
       'a database that does not run',
       ['migrate'],
-      { DATABASE_URL: NOBODY },
+      { DATABASE_URL: REFUSING },
       /cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1\. .*DATABASE_URL/,
     ],
     [

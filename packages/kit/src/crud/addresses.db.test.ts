@@ -24,7 +24,7 @@ const productPolicy = resource(products, { unscoped: true });
 const customerPolicy = resource(customers, { tenant: 'org' });
 const Any = jsonSchema<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 
-const nobody = null;
+const anonymous = null;
 
 class OffsetController extends CrudController(orderPolicy, {
   permission: isAuthenticated,
@@ -141,7 +141,7 @@ describeDatabases('addresses', (database) => {
     expect((await shop.call('ann', 'PATCH', `own/${ids[1]}`, { quantity: 9 })).status).toBe(403);
     expect((await shop.call('ann', 'DELETE', `own/${ids[1]}`)).status).toBe(403);
     expect((await shop.call('ann', 'PATCH', `own/${ids[0]}`, { quantity: 9 })).status).toBe(200);
-    expect((await shop.call(nobody, 'GET', 'own')).status).toBe(401);
+    expect((await shop.call(anonymous, 'GET', 'own')).status).toBe(401);
   });
 
   test('rows by a unique column of their own', async () => {

@@ -139,7 +139,7 @@ function listJson({ max }: BulkBodyOptions, items: JsonSchema): JsonSchema {
   return { type: 'array', minItems: 1, maxItems: max, items };
 }
 
-/** Where items are judged one by one, a member nobody knows must not refuse the whole body before they are. */
+/** Where items are judged one by one, an unknown member must not refuse the whole body before they are. */
 function itemJson({ isPartial }: BulkBodyOptions, json: JsonSchema): JsonSchema {
   return isPartial
     ? { anyOf: [json, { type: 'object', additionalProperties: true, description: 'Its faults are reported with it.' }] }

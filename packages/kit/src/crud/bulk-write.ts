@@ -46,7 +46,7 @@ export class BulkWriter {
     this.#writer = writer;
   }
 
-  /** {@link create} for callers who only want to know how many: rows are not read back where nobody looks at them. */
+  /** {@link create} for callers that need only the number: rows are not read back where no code reads them. */
   async createAndCount(db: Db, request: CrudRequest, items: readonly BulkItem[], given: Options): Promise<number> {
     const writer = this.#writer;
     const { policy } = writer;

@@ -21,7 +21,7 @@ export interface CascadeOptions {
 
 /**
  * Marks the rows below deleted ones, level by level: one UPDATE per relation. Rows that were deleted earlier keep their own deletion. It is
- * about data, not about who sees it: children are taken whoever may see them.
+ * about data, not about who sees it: children are deleted even if the caller may not see them.
  */
 export function cascadeDeletion(tx: Db, policy: Policy, root: Item, deletion: Item, options: CascadeOptions): Promise<void> {
   const isLive = ({ deletedAt }: SoftDelete) => `t0.${quoteName(deletedAt)} is null`;

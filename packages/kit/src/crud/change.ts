@@ -44,7 +44,7 @@ function shownJson(settings: ModelColumn['settings'], value: unknown, mask?: str
   return sensitive === undefined ? toJson(settings, value) : withoutSensitive(sensitive, value ?? null, mask);
 }
 
-/** The columns that are under no rule and not hidden, as JSON: what an event may show to whoever receives it. */
+/** The columns that are under no rule and not hidden, as JSON: what an event may show to its receiver. */
 export function announcedRow({ shown }: Policy, row: Item): Record<string, unknown> {
   return Object.fromEntries(
     [...shown.values()]

@@ -344,7 +344,7 @@ describeDatabases('every path to the rows of a resource', (database) => {
     }
   });
 
-  test('33, 34: a hidden column is on no answer, file, expansion, event or statistic, and can be used by nobody who may not see it', async () => {
+  test('33, 34: a hidden column is on no answer, file, expansion, event or statistic, and cannot be used by callers who may not see it', async () => {
     const made = await make({ cost: 7 }, 'sue');
     const { body: own } = await shop.call('ann', 'POST', 'tickets?expand=lines', { sku: sku(), lines: [{ name: 'x' }] });
     await database.db.execute('update tickets set cost = 4711 where id = $1', [own.id]);

@@ -35,7 +35,7 @@ export class ExportStream extends Readable {
     this.#opening = options.opening;
     const { response, signal, idleMs, durationMs } = options;
     this.#deadline = setTimeout(() => this.#fail(new ExportCut(`it took longer than ${durationMs} ms`)), durationMs);
-    // Node's own timer: it starts over with every byte the client takes. While the database is working, nobody waits for the client.
+    // Node's own timer: it starts over with every byte the client takes. While the database is working, the client is not waited for.
     response.setTimeout(idleMs, () => {
       if (!this.#isReading && !this.destroyed) this.destroy(new ExportCut(`the client took nothing for ${idleMs} ms`));
     });
@@ -100,7 +100,7 @@ export class ExportStream extends Readable {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (error !== null && !this.#isOver) this.#options.onError(error);
-    // Closed when the statement is, so that nobody sees an ended export with its snapshot still open.
+    // Closed when the statement is, so that an ended export never has its snapshot still open.
     // oxlint-disable-next-line promise/no-promise-in-callback, promise/no-callback-in-promise -- the stream's own way to wait
     void this.#release().finally(() => callback(error));
   }

@@ -11,7 +11,7 @@ export interface FieldRule {
 }
 
 /**
- * Only callers for whom the permission holds see the column, and may write it. A permission about the object (`isOwner()`) is decided per
+ * Only callers that the permission admits see the column, and may write it. A permission about the object (`isOwner()`) is decided per
  * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
  */
 export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
@@ -20,7 +20,7 @@ export function visibleTo(permission: Permission, options: { readonly hidden?: '
   return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
 }
 
-/** Everyone who sees the row sees the column; only callers for whom the permission holds may write it. */
+/** Everyone who sees the row sees the column; only callers that the permission admits may write it. */
 export function writableBy(permission: Permission): FieldRule {
   requirePermission('writableBy()', permission);
   return Object.freeze({ writableBy: permission, hidden: 'omit' });

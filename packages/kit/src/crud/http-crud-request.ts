@@ -35,7 +35,7 @@ export class HttpCrudRequest implements CrudRequest {
     return this.context.clock;
   }
 
-  /** Made when somebody first asks for them. */
+  /** Made when they are first read. */
   get services(): ServiceScope {
     return this.context.services;
   }

@@ -336,7 +336,7 @@ class RowReader {
     await this.#refuseUnwritable(header.filter((name) => this.#input.has(name)));
   }
 
-  /** What nobody may write by this request is refused before any row is looked at. Rules about rows are decided on each. */
+  /** Columns that this request may not write are refused before any row is looked at. Rules about rows are decided on each. */
   async #refuseUnwritable(names: readonly string[]): Promise<void> {
     const { policy } = this.#access;
     const refused: string[] = [];

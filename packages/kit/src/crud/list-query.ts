@@ -229,7 +229,7 @@ export class ListQueryReader {
     const paths = this.#paths('expand', given);
     const usable = [...expand].filter((path) => this.#isExpandable(path, isToOneOnly));
     for (const path of paths) {
-      // Too deep is answered as such, by whoever counts the cost.
+      // Too deep a list is refused as such where the cost is counted.
       if (path.split('.').length > limits.expandDepth || paths.length > limits.expandPaths) continue;
       if (!usable.includes(path))
         this.#refuse(

@@ -51,7 +51,7 @@ describeDatabases('lists that read a whole table', (database) => {
   });
 });
 
-test('W012: a list by hand that nobody bounds is named; one with a limit, a maximum or of plain values is not', async () => {
+test('W012: a list by hand without a limit is named; one with a limit, a maximum or of plain values is not', async () => {
   const Row = z.object({ id: z.string() });
   const many = z.object({ items: z.array(Row) });
   class HandController extends Controller {

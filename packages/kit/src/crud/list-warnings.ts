@@ -70,7 +70,7 @@ function size(rows: number | undefined): string {
   return rows === undefined ? '' : ` (about ${rows} rows)`;
 }
 
-/** What PostgreSQL's statistics say about the size of a table; undefined where nobody knows. */
+/** What PostgreSQL's statistics say about the size of a table; undefined where it is unknown. */
 async function estimatedRows(database: Database, table: string): Promise<number | undefined> {
   if (database.dialect !== 'postgres') return undefined;
   const [row] = await database.query<{ rows: number }>('select reltuples::float8 as rows from pg_class where oid = to_regclass($1)', [

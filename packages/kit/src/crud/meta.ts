@@ -113,7 +113,7 @@ function outputSchema({ policy, output }: MetaAccess, shown: ReadonlySet<string>
   });
 }
 
-/** Who else may see or write a column is nobody's business here. */
+/** Who else may see or write a column is not shown here. */
 function withoutMarks(schema: JsonSchema): JsonSchema {
   const properties = Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, each]) => {
     const { 'x-visible-to': _visible, 'x-writable-by': _writable, ...rest } = each;

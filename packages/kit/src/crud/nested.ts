@@ -86,7 +86,7 @@ class NestedWriter {
     }
   }
 
-  /** Only children that the caller sees and the relation shows: nobody removes what they could not read. */
+  /** Only children that the caller sees and the relation shows: a caller cannot remove what they could not read. */
   async #removeOthers(keyed: readonly KeyedItem[]): Promise<void> {
     const { edge } = this.#plan;
     const { target } = edge;

@@ -226,7 +226,7 @@ export class Policy {
 
   #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState, byAccess = false): Maybe<Scope> {
     const where = every(this.softDelete === undefined ? parts : [...parts, ...this.#statePart(rows)]);
-    // A deleted row may hang on a deleted one: whoever saw it through that one still does.
+    // A deleted row may belong to a deleted one: callers who saw it through that one still do.
     const related = rows === 'live' ? 'live' : 'any';
     const needed = this.loadScopes(request, where, related);
     const compile = (): Scope => {
@@ -284,12 +284,12 @@ export class Policy {
   #owned({ column, unless }: OwnerRule, request: CrudRequest): Maybe<Where | boolean> {
     const { user } = request;
     if (user === null) {
-      // What anonymous callers see is said by `anonymous`; without it nobody is let in.
+      // What anonymous callers see is said by `anonymous`; without it anonymous callers are refused.
       if (this.options.anonymous !== undefined) return true;
       if (this.options.access?.admitsAnonymous === true) return false;
       throw coreErrors.not_authenticated();
     }
-    // Whoever is deactivated owns nothing, should an authenticator let them through.
+    // A deactivated user owns nothing, even if an authenticator admits them.
     if (!user.is_active) return false;
     const own = this.#identity(column, user.id);
     if (unless === undefined) return own;
@@ -301,7 +301,7 @@ export class Policy {
     const { rows, anonymous, unscoped, access } = this.options;
     if (request.user === null) {
       if (anonymous !== undefined) return anonymous as Where | boolean;
-      // A tenant's rows, or everybody's, are for whoever the permission admits; rows by user are not for callers without one.
+      // A tenant's rows, or everybody's, are for all callers that the permission admits; rows by user are not for callers without one.
       return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true);
     }
     return rows === undefined ? true : (rows(callerOf(request) as CrudCaller<User>) as Maybe<Where | boolean>);

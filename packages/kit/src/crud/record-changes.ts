@@ -18,7 +18,7 @@ export interface PendingChange {
   readonly change: Change;
 }
 
-/** Whether somebody records or announces the changes of a resource. */
+/** Whether the changes of a resource are recorded or announced. */
 export function isRecorded({ options: { audit, events } }: Policy, recorders: Recorders): boolean {
   return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
 }

@@ -6,7 +6,7 @@ import { describeDatabases } from '../testing/databases.ts';
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';
 const ROUNDS = scaled(60, 4_000);
 
-/** The probability that a value of the first list is smaller than one of the second: 0.5 when nobody could tell them apart. */
+/** The probability that a value of the first list is smaller than one of the second: 0.5 when they cannot be told apart. */
 function smallerShare(first: readonly number[], second: readonly number[]): number {
   const all = [...first.map((value) => ({ value, own: true })), ...second.map((value) => ({ value, own: false }))].sort(
     (a, b) => a.value - b.value,
@@ -20,7 +20,7 @@ function smallerShare(first: readonly number[], second: readonly number[]): numb
 }
 
 describeDatabases('a row of another and a row that is not there', (database) => {
-  test('take times of one class: nobody guesses which is which', { timeout: 600_000 }, async () => {
+  test('take the same time: they cannot be told apart', { timeout: 600_000 }, async () => {
     await using desk = await startDesk({ database: database.db });
     const { id } = (await desk.call('bob', 'POST', 'tickets', { sku: 'one' })).body as { id: string };
     const timeOf = async (key: string) => {

@@ -264,7 +264,7 @@ describeDatabases('soft deletion', (database) => {
     await purgeDeleted(watched, policy, clock.now());
     await restoring;
     expect((await stored('boards', id)).deleted_at).toBeNull();
-    // What was deleted with it and not restored is still there for whoever restores it.
+    // What was deleted with it and not restored is still there to be restored.
     expect((await stored('cards', first)).deleted_at).not.toBeNull();
   });
 });

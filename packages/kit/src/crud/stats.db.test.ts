@@ -276,7 +276,7 @@ describeDatabases('stats', (database) => {
     }
   });
 
-  test('80: more than 1,000 groups are 422, and so is what nobody declared', async () => {
+  test('80: more than 1,000 groups are 422, and so are undeclared fields', async () => {
     const many = Array.from({ length: 1001 }, (_, index) => ({ ...rows[3]!, id: 1000 + index }));
     await insertMany(database.db, numbers, many);
     const refused = await stats('ann', 'numbers/stats?group_by=id');

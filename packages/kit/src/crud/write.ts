@@ -32,7 +32,7 @@ export interface WriteOptions {
   /** Makes what the caller gets of the written row; inside the transaction where that takes statements of its own (`isDeep`). */
   readonly present?: {
     readonly isDeep: boolean;
-    /** The form that `build` takes a row in which nobody else looks at. */
+    /** The form that `build` takes a row in when no other code reads it. */
     readonly form?: RowForm;
     readonly build: (db: Db, row: Item) => undefined | Promise<void>;
   };
@@ -90,12 +90,12 @@ export class Writer {
     return policy === this.policy ? this : new Writer(policy, this.#recorders);
   }
 
-  /** Whether nobody looks at a row that was made: no hook, rule, listener or access. */
+  /** Whether no code reads a row that was made: no hook, rule, listener or access. */
   makesUnseen(request: CrudRequest, { authorize }: Pick<WriteOptions, 'authorize'>): boolean {
     return this.isPlain(this.policy.options.hooks?.create, request) && authorize === undefined;
   }
 
-  /** Whether a write is one statement: nobody looks at the row before, after or beside it. */
+  /** Whether a write is one statement: no code reads the row before, after or beside it. */
   isPlain(hook: unknown, request: CrudRequest): boolean {
     return hook === undefined && !this.#mayLeaveScope(request) && !this.isWatched;
   }
@@ -106,7 +106,7 @@ export class Writer {
     return rows !== undefined || access !== undefined || this.policy.adminRule(request) !== undefined;
   }
 
-  /** Whether somebody looks at what changes. */
+  /** Whether code reads the change. */
   get isWatched(): boolean {
     return this.policy.options.onChange !== undefined || isRecorded(this.policy, this.#recorders);
   }
@@ -197,7 +197,7 @@ export class Writer {
     );
   }
 
-  /** One statement: nobody looks at the row before it. */
+  /** One statement: no code reads the row before it. */
   #updatePlain(write: Write & { readonly scope: WriteScope }, key: RowKey, values: Item): Maybe<Item> {
     const { db, scope, options } = write;
     return andThen(this.updateRow(write, key, values, { form: options.present?.form }), (updated) =>
@@ -339,7 +339,7 @@ export class Writer {
         detail: detail ?? `"${name}" is not possible from "${String(row[state])}".`,
         extensions: { from: row[state], to, allowed: from },
       });
-    // Nobody looks at the row: one statement moves it, and the states are in its condition.
+    // No code reads the row: one statement moves it, and the states are in its condition.
     const isPlain = guard === undefined && schema === undefined && this.isPlain(hooks?.transition, request);
     if (isPlain && options.authorize === undefined && options.present?.isDeep !== true) {
       const moved = await this.updateRow(

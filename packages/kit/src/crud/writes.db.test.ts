@@ -10,7 +10,7 @@ import { allowAny, isAuthenticated, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource, type Change } from './index.ts';
 
-const nobody = null;
+const anonymous = null;
 const byNumber = (a: number, b: number) => a - b;
 
 describeDatabases('writing', (database) => {
@@ -444,8 +444,8 @@ describe('guards of a controller', () => {
       modules: [{ ...shopModule, resources: [] }],
     });
     try {
-      expect((await shop.call(nobody, 'GET', 'orders')).status).toBe(200);
-      const made = await shop.call(nobody, 'POST', 'orders', { item: 'lamp', quantity: 1, total: '1.00' });
+      expect((await shop.call(anonymous, 'GET', 'orders')).status).toBe(200);
+      const made = await shop.call(anonymous, 'POST', 'orders', { item: 'lamp', quantity: 1, total: '1.00' });
       expect([made.status, made.body.code]).toEqual([401, 'not_authenticated']);
     } finally {
       await shop.close();
@@ -467,7 +467,7 @@ describe('guards of a controller', () => {
     try {
       for (const path of ['closed', 'sub', `closed/${SOME_ID}`, `sub/${SOME_ID}`, 'closed/extra/all', 'sub/extra/all']) {
         expect([path, (await shop.call('ann', 'GET', path)).status]).toEqual([path, 403]);
-        expect([path, (await shop.call(nobody, 'GET', path)).status]).toEqual([path, 401]);
+        expect([path, (await shop.call(anonymous, 'GET', path)).status]).toEqual([path, 401]);
         expect((await shop.call('sue', 'GET', path)).status).toBeLessThan(300);
       }
     } finally {

@@ -27,7 +27,7 @@ describeDatabases('notifications', (database) => {
     await stop();
   });
 
-  test('a channel that nobody listens to any more is silent', async () => {
+  test('a channel without listeners is silent', async () => {
     const heard: string[] = [];
     const stop = await database.db.listen('kit_test_end', (payload) => heard.push(payload));
     await database.db.notify(database.db, 'kit_test_end', 'one');
@@ -41,7 +41,7 @@ describeDatabases('notifications', (database) => {
     await after();
   });
 
-  test('several listeners of one channel all hear, and a failing one harms nobody', async () => {
+  test('several listeners of one channel all hear, and a failing one does not affect the others', async () => {
     const heard: string[] = [];
     const logged: unknown[] = [];
     const db = await database.open({ log: { warn: () => undefined, error: (fields) => logged.push(fields) } });

@@ -89,7 +89,7 @@ describeDatabases(
       expect(person.updated_at).toEqual(person.created_at);
     });
 
-    test('an update changes what it names, sets updated_at by the clock and returns the row; none is undefined', async () => {
+    test('an update changes what it names, sets updated_at by the clock and returns the row; undefined when there is none', async () => {
       now = new Date('2026-01-01T00:00:00.000Z');
       const team = await insert(database.db, teams, { name: 'updates' });
       const { id } = await insert(database.db, people, { team_id: team.id, name: 'bob' });

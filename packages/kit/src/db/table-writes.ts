@@ -65,7 +65,7 @@ function tell({ listeners }: Watched, table: string | null): void {
   for (const listener of listeners) listener(table);
 }
 
-/** Rows of the table were written through this handle: told when its transaction commits. Undefined where nobody wants to know. */
+/** Rows of the table were written through this handle: told when its transaction commits. Undefined where there is no listener. */
 export function announceTableWrite(db: Db, table: string): Promise<unknown> | undefined {
   if (!announced.has(table)) return undefined;
   const entry = watched.get(engineOf(db));

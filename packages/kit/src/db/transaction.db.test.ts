@@ -140,7 +140,7 @@ describeDatabases(
       expect(await labels('side')).toEqual(['side-0', 'side-2', 'side-4', 'side-6', 'side-8']);
     });
 
-    test('a savepoint that nobody waited for saves nothing, neither its half nor what is around it', async () => {
+    test('a savepoint that was not awaited saves nothing, neither its half nor what is around it', async () => {
       let inner: Promise<unknown> = Promise.resolve();
       const ended = Promise.withResolvers<void>();
       const forgetful = entries().transaction(async (tx) => {

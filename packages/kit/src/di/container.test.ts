@@ -133,7 +133,7 @@ test('an instance that is still being built when its owner ends is disposed of t
   expect(seen).toEqual(['stamp']);
 });
 
-test('an ended scope refuses with a sentence instead of leaking an instance nobody disposes of', async () => {
+test('an ended scope refuses with a sentence instead of leaking an instance that is never disposed of', async () => {
   const container = new Container(list);
   const used = container.scope({ id: 'one' });
   await used.get(cart);

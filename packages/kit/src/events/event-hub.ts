@@ -29,7 +29,7 @@ export function eventHubOf(database: Database): EventHub | undefined {
   return hubs.get(database);
 }
 
-/** Runs one handler. What it throws is logged and hurts nobody else. */
+/** Runs one handler. What it throws is logged and does not stop the others. */
 export async function runHandler({ database, services, log }: EventHub, handler: EventHandler, data: unknown): Promise<void> {
   const scope = services.scope();
   try {

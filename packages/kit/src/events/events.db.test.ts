@@ -69,7 +69,7 @@ describeDatabases('domain events', (database) => {
   afterAll(() => kit.close());
   beforeEach(() => void heard.splice(0));
 
-  test('handlers run after the commit, in order of registration; one that fails is logged and hurts nobody', async () => {
+  test('handlers run after the commit, in order of registration; one that fails is logged and does not stop the others', async () => {
     await database.db.transaction(async (tx) => {
       await emit(tx, OrderPaid, { id: 'a' });
       expect(heard).toEqual([]);

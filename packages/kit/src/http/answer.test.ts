@@ -110,7 +110,7 @@ describe('headers that Node refuses to send', () => {
 });
 
 describe('streams', () => {
-  test('one that nobody reads is closed: the answer was given already, or the permission never', async () => {
+  test('one that is not read is closed: the answer was given already, or the permission never', async () => {
     opened = [];
     expect(await answerTo('/streams/too-late')).toEqual([503, 'deadline_exceeded']);
     expect(await answerTo('/streams/unsettled')).toEqual([403, 'permission_denied']);
@@ -129,7 +129,7 @@ describe('streams', () => {
   });
 });
 
-test.each([200, 399, 600, 99_999, -1, 400.5])('an error of status %d, which is none, is a 500', async (status) => {
+test.each([200, 399, 600, 99_999, -1, 400.5])('an error of the invalid status %d is a 500', async (status) => {
   expect(await answerTo(`/odd/status/${status}`)).toEqual([500, 'internal_error']);
 });
 

@@ -77,7 +77,7 @@ export function sendFailure(exchange: Exchange, plan: AnswerPlan, rendered: Rend
 
 /**
  * Node refuses header values with line breaks or characters beyond Latin-1, such as a file name a user chose, and only when they leave. They
- * would be refused again with the error's own answer, and then nobody is left to catch it: an unhandled rejection ends the process.
+ * would be refused again with the error's own answer, and then no handler is left to catch it: an unhandled rejection ends the process.
  */
 function removeUnsendableHeaders(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {

@@ -5,7 +5,7 @@ import type { Log } from './log.ts';
 const TICK_MS_MIN = 10;
 
 /**
- * Names handlers that hold the event loop: nobody else is served meanwhile. What a handler does before its first `await` is timed
+ * Names handlers that block the event loop: no other request is served meanwhile. What a handler does before its first `await` is timed
  * exactly. After that only the loop itself can tell that it was held, so a timer measures its own delay, and the warning names every
  * handler that was under way: one of them, or the garbage collector, or a starved machine.
  */

@@ -101,7 +101,7 @@ for (const format of ['problem+json', 'detail'] as const) {
       ['an unknown address', '/nowhere', {}, 404, 'not_found'],
       ['an unknown address below a mount', '/v1/things/1/2/3', {}, 404, 'not_found'],
       ['a wrong method', '/v1/things', { method: 'DELETE' }, 405, 'method_not_allowed'],
-      ['a method nobody has', '/v1/things', { method: 'PROPFIND' }, 405, 'method_not_allowed'],
+      ['an unknown method', '/v1/things', { method: 'PROPFIND' }, 405, 'method_not_allowed'],
       ['a URL that cannot be decoded', '/v1/things/%E0%A4%A', {}, 400, 'malformed_url'],
       ['a query that cannot be decoded', '/v1/things?a=%zz', {}, 400, 'malformed_url'],
       ['U+0000 in the path', '/v1/things/a%00b', {}, 400, 'malformed_url'],
@@ -261,7 +261,7 @@ for (const format of ['problem+json', 'detail'] as const) {
         'malformed_request',
       ],
       [
-        'an expectation nobody knows',
+        'an unknown expectation',
         'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: the-unexpected\r\n\r\n',
         404,
         'not_found',

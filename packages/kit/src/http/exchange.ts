@@ -82,7 +82,7 @@ export class Exchange implements AuthRequest, PermissionContext {
     return this.principal === null ? null : this.principal.user;
   }
 
-  /** Whose tenant the request acts for. The app's resolver is asked once per request, when somebody first wants to know. */
+  /** Whose tenant the request acts for. The app's resolver is asked once per request, when it is first read. */
   get tenant(): string | null | Promise<string | null> {
     this.#tenant ??= { value: this.host.tenantOf(this) };
     return this.#tenant.value;

@@ -2,7 +2,7 @@ import type { Route } from './route.ts';
 
 type Handler = Route['handler'];
 
-/** By the handler that promises: whoever replaces the handler of a route replaces both. */
+/** By the handler that promises: code that replaces the handler of a route replaces both. */
 const atOnce = new WeakMap<Handler, Handler>();
 
 /**

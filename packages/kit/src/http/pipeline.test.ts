@@ -326,7 +326,7 @@ describe('a handler that holds the event loop', () => {
     );
   });
 
-  test('is nobody’s business when the setting is 0', async () => {
+  test('is not watched when the setting is 0', async () => {
     serveSlow(0);
     await app.start();
     await call('GET', '/v1/x/hog');

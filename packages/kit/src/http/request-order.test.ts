@@ -36,7 +36,7 @@ function throttle(phase: Throttle['phase'], count = 1000): Throttle {
     name: `by_${phase}`,
     phase,
     key: (context) => {
-      seen.push(`${phase} throttle as ${context.principal?.user.id ?? 'nobody'}`);
+      seen.push(`${phase} throttle as ${context.principal?.user.id ?? 'anonymous'}`);
       return 'x';
     },
     rate: () => ({ count, periodMs: 60_000 }),
@@ -110,7 +110,7 @@ test('the order: middleware, client throttle, authenticate, CSRF, principal thro
   expect(await post('{"ok":true}')).toBe(200);
   expect(seen).toEqual([
     'onRequest',
-    'client throttle as nobody',
+    'client throttle as anonymous',
     'authenticate',
     'csrf',
     'principal throttle as ann',
@@ -130,7 +130,7 @@ test('a client over its budget is refused before anybody authenticates it', asyn
   await post('{"ok":true}');
   seen = [];
   expect(await post('{"ok":true}')).toBe(429);
-  expect(seen).toEqual(['onRequest', 'client throttle as nobody', 'onResponse', 'onFinish']);
+  expect(seen).toEqual(['onRequest', 'client throttle as anonymous', 'onResponse', 'onFinish']);
 });
 
 test('a principal over its budget is refused before the permission is asked', async () => {
@@ -140,7 +140,7 @@ test('a principal over its budget is refused before the permission is asked', as
   expect(await post('{"ok":true}')).toBe(429);
   expect(seen).toEqual([
     'onRequest',
-    'client throttle as nobody',
+    'client throttle as anonymous',
     'authenticate',
     'csrf',
     'principal throttle as ann',

@@ -43,7 +43,7 @@ export interface RouteFacts {
   readonly summary?: string;
   readonly description?: string;
   readonly deprecated?: boolean | Deprecation;
-  /** Names of the authenticators asked, in order; the app's all unless said. `[]` asks nobody. */
+  /** Names of the authenticators asked, in order; the app's all unless said. `[]` asks none. */
   readonly auth?: readonly string[];
   readonly tags?: readonly string[];
   /** `false` exempts the route from CSRF proof (a login form has no session yet). */

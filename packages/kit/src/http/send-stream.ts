@@ -54,7 +54,7 @@ async function nextStep(
 ): Promise<Step> {
   if (signal.aborted) return 'silence';
   const next = iterator.next();
-  // If the wait is given up, nobody else will look at a late rejection.
+  // If the wait is given up, no other code handles a late rejection.
   next.catch(() => undefined);
   const ended = Promise.withResolvers<Step>();
   const stop = () => ended.resolve('silence');

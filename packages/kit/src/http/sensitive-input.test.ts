@@ -33,7 +33,7 @@ class VaultController extends Controller {
   );
 }
 
-test('no message of a validation fault repeats a sensitive value, whoever wrote the message', async () => {
+test('no message of a validation fault repeats a sensitive value, also in messages of the app’s own schema', async () => {
   await using app = await testApp({ mount: { '/v1': { '/vault': VaultController } } });
   const post = async (payload: object) => app.inject({ method: 'POST', url: '/v1/vault', payload });
   const body = { label: 'a label', box: { code: 's3cret-code', short: 'abc' }, list: [{ value: 'value-77' }] };

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { TrustedProxies } from './trusted-proxies.ts';
 
-test('nobody is believed unless named', () => {
-  const nobody = new TrustedProxies();
-  expect(nobody.clientAddress('127.0.0.1', '203.0.113.7')).toBe('127.0.0.1');
-  expect(nobody.clientAddress('::ffff:198.51.100.1', undefined)).toBe('198.51.100.1');
+test('no proxy is trusted unless named', () => {
+  const none = new TrustedProxies();
+  expect(none.clientAddress('127.0.0.1', '203.0.113.7')).toBe('127.0.0.1');
+  expect(none.clientAddress('::ffff:198.51.100.1', undefined)).toBe('198.51.100.1');
 });
 
 test('the address is the first hop from the socket outwards that is not a trusted proxy', () => {

@@ -45,7 +45,7 @@ export class TrustedProxies {
     let address = nearest;
     for (let index = hops.length - 1; index >= 0; index -= 1) {
       const hop = plainAddress((hops[index] as string).trim());
-      // Whoever wrote something that is not an address is as far as the chain can be believed.
+      // The chain is trusted up to the first entry that is not an address.
       if (isIP(hop) === 0) return address;
       address = hop;
       if (!this.#isTrusted(hop)) return address;

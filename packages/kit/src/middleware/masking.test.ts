@@ -33,7 +33,7 @@ test('a parameter that holds a credential is masked in the path, by its name or 
   expect(maskedPath('/orders/7', '/orders/:id', schema({ id: {} }))).toBe('/orders/7');
 });
 
-test('of a query string only declared names are told, never values and never names nobody declared', () => {
+test('of a query string only declared names are told, never values and never undeclared names', () => {
   const query = schema({ page: {}, search: {} });
   expect(declaredQueryNames('/orders?search=alice&page=2&sk_live_123=&page=3', query)).toEqual(['page', 'search']);
   expect(declaredQueryNames('/orders', query)).toEqual([]);

@@ -29,7 +29,7 @@ export function maskedPath(path: string, pattern: string, params: RouteSchema | 
     .join('/');
 }
 
-/** Which declared query parameters were given. Values, and names nobody declared, may be credentials: they are left out. */
+/** Which declared query parameters were given. Values, and undeclared names, may be credentials: they are left out. */
 export function declaredQueryNames(url: string, query: RouteSchema | undefined): string[] {
   const start = url.indexOf('?');
   if (start < 0) return [];

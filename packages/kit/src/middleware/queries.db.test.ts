@@ -145,7 +145,7 @@ test('query headers are for development: elsewhere only when forced', () => {
   }
 });
 
-test('options nobody reads and values that cannot be used are refused', () => {
+test('unknown options and invalid values are refused', () => {
   expect(() => queryHeaders({ forced: true } as never)).toThrow(/unknown option "forced".*Did you mean "force"/s);
   expect(() => nPlusOne({ mode: 'loud' as never })).toThrow(/mode is "loud"/);
   expect(() => nPlusOne({ threshold: 1 })).toThrow(/threshold is 1/);

@@ -47,7 +47,7 @@ test('a response that was being made while its data changed is not kept, and lat
   }
 });
 
-test('of many requests at once one makes the response; one that fails or may not be kept is shared with nobody', async () => {
+test('of many requests at once one makes the response; one that fails or may not be kept is not shared', async () => {
   const store = new ResponseStore(10, 10_000);
   let made = 0;
   const make = async () => response(`made ${(made += 1)}`);

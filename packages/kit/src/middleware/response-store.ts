@@ -51,7 +51,7 @@ export class ResponseStore {
 
   /**
    * Makes a response and keeps it, unless it may not be kept or something it is made of changed meanwhile. Requests for the same key wait for
-   * the first one, but not for one that began before the last write: they would not see it. What may not be kept is given to nobody else.
+   * the first one, but not for one that began before the last write: they would not see it. What may not be kept is not shared.
    */
   async fill(
     key: string,

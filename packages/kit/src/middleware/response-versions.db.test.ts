@@ -18,7 +18,7 @@ class OrderController extends CrudController(orderResource, {
   meta: true,
 }) {}
 
-const nobody = null;
+const anonymous = null;
 let transforms = 0;
 class ThingController extends Controller {
   list = route.get('/', { permission: allowAny, response: page(z.object({ id: z.int(), name: z.string() })) }, () => ({
@@ -111,7 +111,7 @@ describeDatabases('response versions', (database) => {
   });
 
   test('routes written by hand have versions too: a page, one item, a list, no body', async () => {
-    const get = async (path: string, version?: string) => (await shop.call(nobody, 'GET', `things${path}`, undefined, as(version))).body;
+    const get = async (path: string, version?: string) => (await shop.call(anonymous, 'GET', `things${path}`, undefined, as(version))).body;
     expect(await get('')).toEqual({ items: [{ id: 1, name: 'a' }], count: 1, next: null, previous: null });
     expect(await get('', '1')).toEqual({ items: [{ id: 1, label: 'a' }], count: 1, next: null, previous: null });
     expect(await get('/one', '2026-01')).toEqual({ id: 1, label: 'a' });
@@ -119,7 +119,7 @@ describeDatabases('response versions', (database) => {
       { id: 1, label: 'a' },
       { id: 2, label: 'b' },
     ]);
-    const none = await shop.call(nobody, 'DELETE', 'things/nothing', undefined, as('1'));
+    const none = await shop.call(anonymous, 'DELETE', 'things/nothing', undefined, as('1'));
     expect([none.status, none.text, none.headers['x-api-version']]).toEqual([204, '', '1']);
   });
 
@@ -141,7 +141,7 @@ describeDatabases('response versions', (database) => {
     expect([missing.status, missing.body.code, missing.headers['x-api-version']]).toEqual([404, 'not_found', '1']);
     const invalid = await shop.call('ann', 'POST', 'orders', { item: '' }, as('1'));
     expect([invalid.status, invalid.body.code]).toEqual([422, 'validation_error']);
-    const failed = await shop.call(nobody, 'GET', 'things/fails', undefined, as('1'));
+    const failed = await shop.call(anonymous, 'GET', 'things/fails', undefined, as('1'));
     expect([failed.status, failed.body.code]).toEqual([500, 'internal_error']);
     expect(transforms).toBe(before);
   });
@@ -181,9 +181,9 @@ describeDatabases('response versions', (database) => {
   });
 
   test('a handler with tags of its own sees the tags of the asked version, without the version', async () => {
-    const one = await shop.call(nobody, 'GET', 'things/one', undefined, as('1'));
+    const one = await shop.call(anonymous, 'GET', 'things/one', undefined, as('1'));
     const seen = async (version: string, tag: string) =>
-      (await shop.call(nobody, 'GET', 'things/one', undefined, as(version, { 'if-none-match': tag }))).headers['x-seen'];
+      (await shop.call(anonymous, 'GET', 'things/one', undefined, as(version, { 'if-none-match': tag }))).headers['x-seen'];
     expect(one.headers['etag']).toBe('"mine-v=1"');
     expect([await seen('1', '"mine-v=1"'), await seen('1', '"mine"'), await seen('3', '"mine"'), await seen('3', '"mine-v=1"')]).toEqual([
       'same',

@@ -18,7 +18,7 @@ export function needsCsrfProof(route: CompiledRoute): boolean {
   );
 }
 
-/** Any one of the authenticators may identify the caller; `{}` where nobody has to be. */
+/** Any one of the authenticators may identify the caller; `{}` where no credentials are required. */
 export function securityOf(route: CompiledRoute): readonly Readonly<Record<string, readonly string[]>>[] {
   const scopes = needsScope(route) && route.scope !== undefined ? [route.scope] : [];
   const ways = route.authenticators.map((authenticator) => ({ [authenticator.name]: scopes }));

@@ -3,7 +3,7 @@ import type { JsonSchema } from '../http/schema.ts';
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Says in the document what the server does: fields nobody declared are refused unless the author's schema is loose.
+ * Says in the document what the server does: undeclared fields are refused unless the author's schema is loose.
  * Parts of an `allOf` stay open, because each of them sees the fields of the others; their whole is closed instead.
  */
 export function closeObjects(json: JsonSchema): JsonSchema {

@@ -185,7 +185,7 @@ test('a stream describes its events', () => {
   });
 });
 
-test('fields nobody declared are refused on the way in, so the document says so; a loose schema stays loose', () => {
+test('undeclared fields are refused in requests, so the document says so; a loose schema stays loose', () => {
   const body = (schema: Schema): unknown => {
     const document = openApiDocument([row({ method: 'POST', body: input(schema) })], options);
     const { requestBody } = operation(document, '/v1/orders', 'post') as unknown as {

@@ -36,7 +36,7 @@ export function optionFaults<T extends object>(place: string, given: T | undefin
   return [...unknownNames(place, options, Object.keys(rules)), ...valueFaults(place, options, rules)];
 }
 
-/** Names nobody reads would be ignored; every one of them is a fault. */
+/** Unknown names would be ignored; every one of them is a fault. */
 export function unknownNames(place: string, given: object, known: readonly string[], prefix = ''): Fault[] {
   const faults: Fault[] = [];
   for (const name of Object.keys(given)) {

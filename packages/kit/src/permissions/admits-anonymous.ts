@@ -10,7 +10,7 @@ const DENIED_TO_ANONYMOUS: ReadonlySet<string> = new Set([
   'has_scopes',
 ]);
 
-/** What the permission says of a caller nobody knows, from its shape alone; rules of the application are unknown. */
+/** What the permission says of an anonymous caller, from its shape alone; rules of the application are unknown. */
 function anonymousVerdict(permission: Permission, method: string): Verdict {
   const parts = permission.parts.map((part) => anonymousVerdict(part, method));
   switch (permission.combinator) {

@@ -113,7 +113,7 @@ export class Permission<out U extends User | null = User | null> {
     return this.combinator === undefined ? this.#rows !== undefined : this.parts.every((part) => part.hasRows || !part.mayNeedObject);
   }
 
-  /** Whether it is made of leaves that are about objects by their kind: owners, grants. A rule of the app may be, too; nobody knows before it runs. */
+  /** Whether it is made of leaves that are about objects by their kind: owners, grants. A rule of the app may be, too; that is unknown before it runs. */
   get mayNeedObject(): boolean {
     return this.combinator === undefined ? objectKinds.has(this.kind ?? '') : this.parts.some((part) => part.mayNeedObject);
   }

@@ -116,7 +116,7 @@ test('as(user) sends requests of that user, whatever the authenticators of the a
     expect((await ada.get('/v1/who/me')).json()).toEqual({ id: 'ada', staff: false });
     expect((await sue.get('/v1/who/me')).json()).toEqual({ id: 'sue', staff: true });
     expect([(await ada.post('/v1/who/scoped')).statusCode, (await sue.post('/v1/who/scoped')).statusCode]).toEqual([403, 204]);
-    // Nobody else is let in, and the app's own credentials keep their rules.
+    // No other caller is admitted, and the app's own credentials keep their rules.
     expect((await app.inject('/v1/who/me')).statusCode).toBe(401);
     expect((await app.inject({ url: '/v1/who/me', headers: { 'x-kit-test-caller': 'ada' } })).statusCode).toBe(401);
     const cookie = { method: 'POST' as const, url: '/v1/who/scoped', headers: { cookie: 'session=1' } };

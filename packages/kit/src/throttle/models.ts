@@ -1,7 +1,7 @@
 import { model } from '../db/model.ts';
 import { t } from '../db/column.ts';
 
-/** Budgets of sqlStorage(). A row whose time has passed means the same as none and is deleted. */
+/** Budgets of sqlStorage(). A row whose time has passed means the same as no row and is deleted. */
 export const throttles = model(
   'kit_throttles',
   {

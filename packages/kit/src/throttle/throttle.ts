@@ -5,7 +5,7 @@ import type { Rate } from './rate.ts';
 /** Rates by name, from the setting THROTTLE_RATES. */
 export type ThrottleRates = Readonly<Record<string, Rate>>;
 
-/** What a throttle may look at to choose a budget. In the client phase nobody is authenticated yet. */
+/** What a throttle may look at to choose a budget. In the client phase the caller is not authenticated yet. */
 export interface ThrottleContext {
   readonly clientAddress: string;
   readonly principal: Principal | null;

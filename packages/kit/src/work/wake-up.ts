@@ -1,4 +1,4 @@
-/** One waiter, woken early by whoever has news; news that comes while nobody waits is kept. */
+/** One waiter that can be woken early; a wake-up that comes while it does not wait is kept. */
 export class WakeUp {
   #news = false;
   #wake: (() => void) | undefined;

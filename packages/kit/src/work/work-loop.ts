@@ -8,7 +8,7 @@ export interface Work<Claim extends { readonly id: string }, Result> {
   /** A claim got its place among those that are held; called before `run`. */
   taken?(claim: Claim): void;
   /**
-   * Never rejects: whatever goes wrong is a result. `leaveSlot` frees the slot for others while the run goes on; whoever calls it bounds by other
+   * Never rejects: whatever goes wrong is a result. `leaveSlot` frees the slot for others while the run goes on; the caller bounds by other
    * means how many such runs there are.
    */
   run(claim: Claim, leaveSlot: () => void): Promise<Result>;
@@ -127,7 +127,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     while (this.#running > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
   }
 
-  /** The results of these claims are stored: they are nobody's any more. */
+  /** The results of these claims are stored: the claims are released. */
   stored(claims: readonly Pick<Claim, 'id'>[]): void {
     for (const { id } of claims) this.#held.delete(id);
     this.#unstored -= claims.length;

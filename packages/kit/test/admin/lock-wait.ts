@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 
-/** Resolves once another connection waits for a row. SQLite has one writer: whoever writes later waits without our help. */
+/** Resolves once another connection waits for a row. SQLite has one writer: a later write waits by itself. */
 export async function untilSomebodyWaits(tx: Db): Promise<void> {
   if (tx.dialect === 'sqlite') return;
   await vi.waitFor(
@@ -11,7 +11,7 @@ export async function untilSomebodyWaits(tx: Db): Promise<void> {
       const waiting = await tx.query(
         `select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );
-      if (waiting.length === 0) throw new Error('Nobody waits for a lock.');
+      if (waiting.length === 0) throw new Error('No connection waits for a lock.');
     },
     { timeout: 60_000 },
   );

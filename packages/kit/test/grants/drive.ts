@@ -141,7 +141,7 @@ export interface Drive extends TestApp {
   readonly group: (name: string, ...members: readonly string[]) => Promise<string>;
   readonly folder: (name: string, parent?: string | null) => Promise<string>;
   readonly doc: (title: string, values?: DocValues) => Promise<string>;
-  /** A request of somebody; null is nobody. */
+  /** A request of a user; null is anonymous. */
   readonly ask: (
     person: string | null,
     method: string,

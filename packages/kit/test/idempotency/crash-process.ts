@@ -8,5 +8,5 @@ if (moment === 'claimed') steps.before = die;
 if (moment === 'written') steps.after = die;
 if (moment === 'committed') steps.after = (tx) => tx.afterCommit(die);
 await call('ann', 'POST', 'payments', { account: key, amount: 5 }, { 'idempotency-key': key });
-// A moment that nobody knows must not pass for a crash.
+// An unknown moment must not pass for a crash.
 process.exit(1);

@@ -8,5 +8,5 @@ const [url = ''] = process.argv.slice(2);
 const db = await openDatabase(url);
 useJobs(db, { jobs: [crashJob], leaseMs: CRASH_LEASE_MS, pollIntervalMs: 200 });
 await startJobWorker(db);
-process.on('disconnect', () => process.exit(1)); // whoever started it is gone
+process.on('disconnect', () => process.exit(1)); // its parent process is gone
 process.send?.({ ready: true });

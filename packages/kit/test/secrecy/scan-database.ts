@@ -21,7 +21,7 @@ const PIECE_ROWS = 10_000;
 export async function scanDatabase({ dialect, url }: Pick<DatabasePlace, 'dialect' | 'url'>, known: KnownSecrets): Promise<Leak[]> {
   if (dialect === 'postgres') return scanPostgres(url, known);
   const file = url.slice('sqlite:'.length);
-  if (!existsSync(file)) return []; // nobody opened it
+  if (!existsSync(file)) return []; // it was never opened
   const leaks = scanFile(file, known);
   if (leaks.length > 0) return leaks;
   for (const part of [file, `${file}-wal`]) {

@@ -11,7 +11,7 @@ import { createTable, migration, model, t } from '../../src/db/index.ts';
 import { describeDatabases, testApp } from '../../src/testing/index.ts';
 import { uploadApp } from './upload-app.ts';
 
-test('the page of the admin site may send files to the store, and to nobody else', async () => {
+test('the page of the admin site may send files to the store, and to no other origin', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kit-admin-csp-'));
   const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' };
   const stores = [

@@ -40,7 +40,7 @@ describeDatabases('uploads in generic controllers', (database) => {
     expect(unknown).toMatchObject(refused);
     const foreign = await create('bob', mine);
     expect(foreign).toMatchObject(refused);
-    // Somebody else's upload and a missing one look the same.
+    // Another user's upload and a missing one get the same answer.
     expect(foreign.body['errors']).toEqual(unknown.body['errors']);
     expect(await create('ann', pending)).toMatchObject(refused);
     expect(await create('ann', null)).toMatchObject({ status: 201 });

@@ -29,9 +29,9 @@ export interface Reconciliation {
   readonly unpromised: number;
   /** Deliveries that are neither succeeded nor failed at the end: must be 0. */
   readonly stuck: number;
-  /** Accepted requests whose results nobody stored, because their worker was killed first. */
+  /** Accepted requests whose results were not stored, because their worker was killed first. */
   readonly interrupted: number;
-  /** Accepted requests whose results nobody stored although their worker went on. */
+  /** Accepted requests whose results were not stored although their worker went on. */
   readonly unstored: number;
   /** Results that came too late, as workers that were not killed counted them: explains every one of `unstored`. */
   readonly lost_claims: number;

@@ -11,7 +11,7 @@ const database = await openDatabase(url);
 useWebhooks(database);
 const stopping = new AbortController();
 process.on('SIGTERM', () => stopping.abort());
-process.on('disconnect', () => process.exit(1)); // whoever started it is gone
+process.on('disconnect', () => process.exit(1)); // its parent process is gone
 process.send?.({ ready: true });
 for (let n = 0; !stopping.signal.aborted; n++) {
   const id = uuidv7();

@@ -27,5 +27,5 @@ process.on('SIGTERM', () => {
     .then(() => Promise.all([http.close(), database.close()]))
     .then(() => process.send?.({ summary: worker.summary }, () => process.exit(0)));
 });
-process.on('disconnect', () => process.exit(1)); // whoever started it is gone
+process.on('disconnect', () => process.exit(1)); // its parent process is gone
 process.send?.({ ready: true });

@@ -60,7 +60,7 @@ export interface AdminUploads {
 export interface AttachedFile {
   readonly id: string;
   readonly location: readonly string[];
-  /** Of the record that refers to it; null: the file stays with whoever sent it. */
+  /** Of the record that refers to it; null: the file stays with its sender. */
   readonly owner: {
     readonly id: string;
     /** Null: rows of this table belong to no tenant, and the file stays in its own. */
@@ -92,7 +92,7 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refuse
   preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
 }
 
-/** A file that somebody sent to a list. */
+/** A file that was sent to a list. */
 export interface AdminFile {
   readonly body: Readable;
   readonly format: AdminFileFormat;

@@ -20,7 +20,7 @@ test('a chosen range has 8 to 37 bars that begin at round times and hold both it
   }
 });
 
-test('what is no range of time is none: backwards, too short, too long, or not two times', () => {
+test('an invalid range of time is refused: backwards, too short, too long, or not two times', () => {
   for (const range of [
     '2026-03-12T10:00:00Z/2026-03-12T09:00:00Z',
     '2026-03-12T10:00:00Z/2026-03-12T10:00:05Z',

@@ -21,7 +21,7 @@ export interface AdminBuckets {
   readonly starts: readonly Date[];
 }
 
-/** What a bar may stand for, in a range that somebody chose. */
+/** What a bar may stand for, in a custom range. */
 const WIDTHS_MS: readonly number[] = [
   10_000,
   MINUTE_MS,
@@ -39,7 +39,7 @@ const BARS_MAX = 36;
 const CHOSEN_MIN_MS = 10_000;
 const CHOSEN_MAX_MS = 400 * DAY_MS;
 
-/** The two ends of a range that somebody chose; null: it is none of the usual ones and no range either. */
+/** The two ends of a custom range; null: it is neither a named range nor a valid custom one. */
 export function chosenRange(range: string): { readonly from: Date; readonly to: Date } | null {
   const [from, to, ...rest] = range.split('/').map((text) => new Date(text));
   if (from === undefined || to === undefined || rest.length > 0) return null;

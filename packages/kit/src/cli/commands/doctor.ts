@@ -83,7 +83,7 @@ async function databases(app: App): Promise<Finding[]> {
   ];
 }
 
-/** Lists that read a whole table, or that nobody bounds. */
+/** Lists that read a whole table, or that have no limit. */
 async function lists(app: App): Promise<Finding[]> {
   const warning = (subject: string, { id, message, hint }: Fault): Finding => ({
     subject,

@@ -55,7 +55,7 @@ async function checkOnly(context: CliContext): Promise<void> {
   const remedies = [
     ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
     ...(drift.models.length > 0 ? ['Models and migrations disagree: run kit migrate make <name>.'] : []),
-    ...(drift.database.length > 0 ? ['The tables are not what their migrations made: somebody changed them by hand.'] : []),
+    ...(drift.database.length > 0 ? ['The tables do not match their migrations: they were changed by hand.'] : []),
   ];
   if (remedies.length > 0) context.fail(remedies.join(' '));
   if (!context.json) context.print('The database is up to date.');

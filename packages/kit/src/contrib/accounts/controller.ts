@@ -79,7 +79,7 @@ export class AccountController extends Controller {
       await giveBack();
       const hash = await hashNewPassword(new_password, user, accounts.settings.passwordCost);
       const session = await context.db.transaction(async (tx) => {
-        // Nobody has changed it, or deactivated the user, since it was verified: else two changes at once would both count.
+        // It was not changed, nor the user deactivated, since it was verified: else two changes at once would both count.
         if (!(await lockForLogin(tx, user.id, user.password_hash ?? '', user.password_hash ?? ''))) throw loginFailed();
         const changed = await replacePassword(tx, user.id, hash, accounts.management(context.principal, context.requestId));
         return openSession(tx, changed, accounts.settings, context.clock);

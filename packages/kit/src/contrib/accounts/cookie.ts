@@ -21,7 +21,7 @@ export function clearedSessionCookie(options: CookieOptions): string {
   return sessionCookie('', 0, options);
 }
 
-/** The value of one cookie; null when absent, or when sent twice, because then nobody can say which one is ours. */
+/** The value of one cookie; null when absent, or when sent twice, because then it is unknown which one is ours. */
 export function readCookie(header: string | readonly string[] | undefined, name: string): string | null {
   if (header === undefined) return null;
   const values = (typeof header === 'string' ? header : header.join('; '))

@@ -16,7 +16,7 @@ export const accountErrors = defineErrors('accounts', {
   invalid_user: { status: 422, detail: 'The user cannot be saved like this.', remedy: 'Correct what `detail` says.' },
   own_account: {
     status: 409,
-    detail: 'Nobody can lock their own account out.',
+    detail: 'Users cannot lock their own account out.',
     remedy: 'Have another member of the staff do it, or use `kit user` on the server.',
   },
   superuser_only: {
@@ -27,7 +27,7 @@ export const accountErrors = defineErrors('accounts', {
   user_in_use: {
     status: 409,
     detail: 'Rows refer to this user.',
-    remedy: 'Delete the rows that `references` names or give them to somebody else, or deactivate the user instead.',
+    remedy: 'Delete the rows that `references` names or give them to another user, or deactivate the user instead.',
   },
   weak_password: { status: 422, detail: 'The password is too weak.', remedy: 'Correct what `detail` says.' },
 });

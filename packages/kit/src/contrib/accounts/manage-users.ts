@@ -152,12 +152,12 @@ export async function deleteUser(db: Db, id: string, management: UserManagement)
 function userInUse({ username }: UserRow, places: readonly string[]): Error {
   const where = places.length === 0 ? 'Rows' : `Rows of ${places.join(', ')}`;
   return accountErrors.user_in_use({
-    detail: `${where} refer to ${username}: delete them or give them to somebody else first, or deactivate the user instead.`,
+    detail: `${where} refer to ${username}: delete them or give them to another user first, or deactivate the user instead.`,
     extensions: { references: places },
   });
 }
 
-/** Every session ends: whoever learned the old password is out. */
+/** Every session ends, also those that were opened with a stolen password. */
 export async function changePassword(
   db: Db,
   user: Pick<UserRow, 'id' | 'username' | 'email'>,

@@ -66,7 +66,7 @@ export function csrfTokenOf({ request, principal }: Pick<HandlerContext, 'reques
   return token === null ? null : csrfToken(token);
 }
 
-/** Another site must not be able to log its visitor in as somebody else. There is no session yet to bind a token to. */
+/** Another site must not be able to log its visitor in as another user. There is no session yet to bind a token to. */
 function requireOwnOrigin({ request }: Pick<HandlerContext, 'request'>, { settings }: Accounts): void {
   const fault = originFault(request.headers, { trustedOrigins: settings.trustedOrigins, secure: settings.secureCookies });
   if (fault !== null) throw coreErrors.csrf_failed({ message: `login: ${fault}` });

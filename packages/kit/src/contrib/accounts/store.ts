@@ -30,7 +30,7 @@ export async function lockUser(tx: Db, id: string): Promise<UserRow | null> {
   return row ?? null;
 }
 
-/** Nobody can make a row that refers to the user until the transaction ends. */
+/** No other transaction can insert a row that refers to the user until this one ends. */
 export async function lockUserToDelete(tx: Db, id: string): Promise<UserRow | null> {
   const lock = tx.dialect === 'postgres' ? ' for update' : '';
   const [row] = await tx.query<UserRow>(`select ${USER} from users where id = $1${lock}`, [id]);

@@ -22,7 +22,7 @@ const REFUSING = {
     order by 2, 3`,
 } as const;
 
-/** Where rows refer to a user and would refuse its deletion: `orders (owner_id)`. Read from the schema, so it is complete whoever made the tables. */
+/** Where rows refer to a user and would refuse its deletion: `orders (owner_id)`. Read from the schema, so it also has tables that the kit did not create. */
 export async function rowsThatKeep(tx: Db, userId: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { schema, table, column } of await tx.query<Reference>(REFUSING[tx.dialect], [])) {

@@ -85,7 +85,7 @@ const rotateAction: AdminAction = {
     if (key === null) throw apiKeyErrors.api_key_not_found();
     if (await isBeyond(context, key))
       throw coreErrors.permission_denied({ detail: 'Its owner is a superuser; only a superuser may rotate it.' });
-    // Whoever rotates a key holds it: it must not be more than the member of staff may grant.
+    // A user who rotates a key sees it: it must not be more than the member of staff may grant.
     const faults = grantFaults(key.scopes, defaultGrantable(keyringOf(context.db).routeScopes(), context.principal.user));
     if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
     const graceSeconds = Math.round(Number(minutes ?? 0) * 60);
@@ -241,7 +241,7 @@ const REVOCATION: readonly AdminColumn[] = [
 
 const EDITING: readonly AdminColumn[] = [{ name: 'editing', label: 'Editing', kind: 'text' }];
 
-/** Whoever holds a narrow key of a superuser must not make it a superuser's whole power. Revoking takes away only. */
+/** The holder of a superuser's narrow key must not be able to widen it to the superuser's whole power. Revoking takes away only. */
 async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey): Promise<boolean> {
   if (principal.user.is_superuser) return false;
   return (await keyringOf(db).users.findById(db, owner_id))?.is_superuser === true;

@@ -191,7 +191,7 @@ describeDatabases(
       await server.connect();
       const name = new URL(database.url).pathname.slice(1);
       const listeners = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and query ilike 'listen%kit_api_keys%'`;
-      // Nobody new gets in until this says so: the listener stays down.
+      // No new connection is accepted until this is set: the listener stays down.
       await server.query(`alter database "${name}" with allow_connections false`);
       try {
         await server.query(listeners);

@@ -37,7 +37,7 @@ test.each<[string, (cache: KeyCache) => void]>([
   expect(cache.get(apiKey.prefix, now)).toEqual(key);
 });
 
-test('a cache that nobody tells about changes keeps nothing', () => {
+test('a cache without notifications of changes keeps nothing', () => {
   const cache = new KeyCache({ maxAgeMs: 1000, entriesMax: 10 });
   cache.put(key, now, cache.epoch);
   expect(cache.get(apiKey.prefix, now)).toBeUndefined();

@@ -89,7 +89,7 @@ function shareable({ row, owner, ...digests }: VerifiableKey): VerifiableKey {
   return { ...digests, row: own, apiKey: Object.freeze(withNewDates(own)), owner: Object.freeze({ ...owner }) };
 }
 
-/** A Date cannot be frozen, and whoever sets one back by a week, to warn before the expiry, would move it for all: each look makes a new one. */
+/** A Date cannot be frozen, and code that sets one back by a week, to warn before the expiry, would move it for all: each read makes a new one. */
 function withNewDates(row: ApiKey): ApiKey {
   return {
     ...row,

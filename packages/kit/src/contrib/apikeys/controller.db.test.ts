@@ -346,7 +346,7 @@ describeDatabases(
         ['DELETE', `/${UNKNOWN_ID}`],
       ] as const;
 
-      test.each(every)('%s %s: 401 for nobody', async (method, path) => {
+      test.each(every)('%s %s: 401 without credentials', async (method, path) => {
         expect((await call(method, path, undefined, {})).status).toBe(401);
       });
 

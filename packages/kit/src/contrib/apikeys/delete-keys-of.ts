@@ -4,7 +4,7 @@ import { apiKeyFacts } from './api-key.ts';
 import { keyringOf } from './keyring.ts';
 import { deleteKeys } from './store.ts';
 
-/** Deletes every key of a user who is gone, each with an audit entry. Nobody is left to be sent an event. */
+/** Deletes every key of a user who is gone, each with an audit entry. No event is sent: its recipient is gone. */
 export async function deleteKeysOf(tx: Db, ownerId: string, change?: UserChange): Promise<void> {
   const { registry, statements } = keyringOf(tx);
   const deleted = await deleteKeys(tx, statements, ownerId);

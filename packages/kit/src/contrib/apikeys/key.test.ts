@@ -113,7 +113,7 @@ test('the scanner pattern finds a key in the middle of a text, whole', () => {
 test('every character of the alphabet is equally likely', () => {
   const counts = new Map<string, number>();
   for (let byte = 0; byte < 256; byte += 1) {
-    // A source that gives this byte first, then zeros: bytes that favour nobody come out as the first character, others are drawn again.
+    // A source that gives this byte first, then zeros: bytes without a bias come out as the first character, others are drawn again.
     let drawn = 0;
     const [first = ''] = newPrefix((size) => Uint8Array.from({ length: size }, () => (drawn++ === 0 ? byte : 0)));
     const character = byte < 248 ? first : `drawn again: ${first}`;

@@ -41,7 +41,7 @@ describeDatabases(
       expect(await verifyApiKey(kit.db, raw)).toBeNull();
     });
 
-    // SQLite compares text: there an id in upper case is another one, and nobody's.
+    // SQLite compares text: there an id in upper case is another one, which no user has.
     if (database.dialect === 'sqlite') return;
 
     test('however the owner’s id was written, the key is the owner’s: listed, counted, and gone with the owner', async () => {

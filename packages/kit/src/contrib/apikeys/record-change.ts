@@ -41,6 +41,6 @@ export async function recordChange(
   ]);
   const data = { id: after.id, ...apiKeyFacts(after), ...metadata };
   await registry.events?.publish(tx, [{ type: action, data, owner: after.owner_id }]);
-  // Nobody can have cached a key that did not exist.
+  // A key that did not exist cannot be in a cache.
   if (change !== 'created') await keyChanged(tx, after.prefix);
 }

@@ -52,7 +52,7 @@ export const KeyId = jsonSchema<{ readonly id: string }>({
   required: ['id'],
 });
 
-/** Beyond it the offset is a number no database can take; nobody has so many keys. */
+/** Beyond it the offset is a number no database can take; no app has so many keys. */
 const PAGE_MAX = 2_147_483_647;
 
 export const ListQuery = jsonSchema<{ readonly page?: number; readonly page_size?: number; readonly state?: KeyState }>({

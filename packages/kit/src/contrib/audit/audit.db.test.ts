@@ -92,7 +92,7 @@ describeDatabases(
       expect(await verifyChain(database.db)).toMatchObject({ ok: true });
     });
 
-    test('a hundred entries are one statement, in the order they were given, and none is no statement', async () => {
+    test('a hundred entries are one statement, in the order they were given, and an empty list is no statement', async () => {
       const entries = Array.from({ length: 100 }, (_, index) => ({ action: 'bulk.changed', target_type: 'thing', target_id: `t${index}` }));
       const counted = await database.db.transaction((tx) =>
         countQueries(async () => {

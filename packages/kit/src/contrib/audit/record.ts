@@ -14,7 +14,7 @@ const NAME_LENGTH_MAX = 255;
 export interface AuditSinkOptions {
   readonly clock: Clock;
   readonly sensitive: () => ReadonlySet<string>;
-  /** Told of entries once they are committed; undefined while nobody counts them. */
+  /** Told of entries once they are committed; undefined while they are not counted. */
   readonly recorded?: () => ((entries: readonly AuditEntry[]) => void) | undefined;
   /** Where the tables are. */
   readonly databases: readonly string[];

@@ -110,7 +110,7 @@ function accessFaults(
       .filter(([, action]) => !declaration.actions.has(action))
       .map(([operation, action]) => fault(`the operation "${operation}" needs "${action}", which is no action.`, known(declaration))),
     ...(declaration.creator === undefined && bound.owner === undefined && declaration.backend === undefined
-      ? [fault('whoever makes an object could not see it.', "Say creator: 'manager' in objectActions, or owner in the resource.")]
+      ? [fault('the creator of an object could not see it.', "Say creator: 'manager' in objectActions, or owner in the resource.")]
       : []),
   ];
 }

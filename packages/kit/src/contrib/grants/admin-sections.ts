@@ -41,7 +41,7 @@ export async function adminAsker({ db, principal, tenant }: AdminContext): Promi
   return knownAsker(db, { user: principal.user, tenant: (await tenant()) ?? undefined, now: grantsState.of(db).clock.now() });
 }
 
-/** Everybody with access to an object, and why; with buttons for whoever holds `share`. */
+/** Everybody with access to an object, and why; with buttons for callers who hold `share`. */
 export async function whoHasAccess(context: AdminContext, declaration: ObjectActions, id: string): Promise<AdminSection> {
   const { db, linkTo } = context;
   const paths = await allPaths(db, declaration, id);

@@ -111,7 +111,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect(await through(other)).toEqual([[`docs/${doc}`, 'the group readers']]);
   });
 
-  test('only whoever holds share is offered to grant and revoke; by name, and with the sets of the model', async () => {
+  test('only callers who hold share are offered to grant and revoke; by name, and with the sets of the model', async () => {
     const viewer = await site.browser({ username: 'looking', is_staff: true });
     await grant(database.db, { subject: `user:${viewer.userId}`, set: 'viewer', object: on() });
     const shown = await section(viewer, `docs/${doc}`, 'Who has access, and why');
@@ -132,7 +132,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
   });
 
-  test('granting and revoking need their role too: whoever holds share and is an operator is neither offered nor allowed either', async () => {
+  test('granting and revoking need their role too: an operator who holds share is neither offered nor allowed either', async () => {
     const operator = await site.browser({ username: 'operator-1', is_staff: true });
     const holder = await site.browser({ username: 'holder', is_staff: true });
     for (const { userId } of [operator, holder]) await grant(database.db, { subject: `user:${userId}`, set: 'manager', object: on() });
@@ -152,7 +152,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect((await site.send(holder, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
   });
 
-  test('an object of another tenant is shared by nobody but superusers, whatever was granted on it', async () => {
+  test('an object of another tenant is shared by superusers only, whatever was granted on it', async () => {
     const abroad = await site.browser({ username: 'abroad', is_staff: true });
     const { id } = await insert(database.db, docs, { title: 'south', org: 'south', owner_id: abroad.userId });
     const fields = { subject: 'user:colleague', set: 'viewer', type: 'docs', object: id };

@@ -57,7 +57,7 @@ function grantsResource(): AdminResource {
     group: 'Access',
     icon: 'key',
     auditedAs: 'grant',
-    description: 'What users and groups may do to single objects. Nobody hands out or takes away what they do not hold.',
+    description: 'What users and groups may do to single objects. Callers can grant and revoke only what they hold.',
     columns,
     filters: [
       { name: 'subject', label: 'Subject, such as user:<id> (without deleted objects)', kind: 'text' },
@@ -87,7 +87,7 @@ function grantsResource(): AdminResource {
         ['object', 'g.object_id'],
       ] as const)
         if (query.filters[name] !== undefined) where.add(`${column} = ${where.parameter(query.filters[name])}`);
-      // Whoever is no superuser sees grants of their own, and those of an object they may share: a list of all would name objects they may not see.
+      // Callers who are not superusers see grants of their own, and those of an object they may share: a list of all would name objects they may not see.
       const { subject, type, object } = query.filters;
       const mayShareAll = await mayShare(context, type, object);
       if (!mayShareAll)

@@ -3,13 +3,13 @@ import { defineErrors } from '../../errors/catalog.ts';
 export const grantErrors = defineErrors('grants', {
   cannot_grant: {
     status: 403,
-    detail: 'Nobody hands out or takes away what they do not hold.',
-    remedy: 'Ask somebody who holds the actions in `actions`, for as long as the grant is to last.',
+    detail: 'Callers can grant and revoke only what they hold.',
+    remedy: 'Ask a user who holds the actions in `actions`, for as long as the grant is to last.',
   },
   last_holder: {
     status: 409,
-    detail: 'Nobody could share the object any more.',
-    remedy: 'Grant `share` to somebody else first.',
+    detail: 'No user could share the object any more.',
+    remedy: 'Grant `share` to another user first.',
   },
   too_many_grants: {
     status: 409,

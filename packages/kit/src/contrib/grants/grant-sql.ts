@@ -95,7 +95,7 @@ export class GrantSql {
     if (places === -1) return this.among('g.subject', of);
     const count = Math.max(1, of(asker).length - asker.groups.length + places);
     const placeholders = Array.from({ length: count }, (_, index) => {
-      // Places that are left over repeat the last subject; an asker who is nobody has none.
+      // Places that are left over repeat the last subject; an anonymous caller has none.
       const make: MakeValue = (each) => of(each)[index] ?? of(each).at(-1) ?? '';
       return values.add(make(asker), make);
     });
@@ -153,7 +153,7 @@ export class GrantSql {
     return kind === 'uuid' ? 'uuid' : kind === 'int' ? 'integer' : kind === 'bigint' ? 'bigint' : 'text';
   }
 
-  /** The row of a model belongs to the asker. Undefined when nobody owns its rows, or the asker cannot. */
+  /** The row of a model belongs to the asker. Undefined when its rows have no owner, or the caller cannot be one. */
   isOwned(declaration: ObjectActions, alias: string): string | undefined {
     const { user } = this.asker;
     return declaration.owner === undefined || user === null || !user.is_active

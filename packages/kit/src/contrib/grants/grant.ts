@@ -165,7 +165,7 @@ async function setOwner(tx: Db, declaration: ObjectActions, id: string, userId: 
 }
 
 /**
- * The object as it is until the transaction ends. Everything that changes grants of an object takes its row first: what somebody holds is read
+ * The object as it is until the transaction ends. Everything that changes grants of an object takes its row first: what a user holds is read
  * after that, so that a grant and a revocation at once have an order. 404 when there is no such object.
  */
 export async function lockObject(tx: Db, declaration: ObjectActions, id: unknown): Promise<ChainLink> {

@@ -17,7 +17,7 @@ import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
 
-/** Why somebody may do something: as the owner, or by a grant, on the object or on one of its parents. */
+/** Why a caller may do something: as the owner, or by a grant, on the object or on one of its parents. */
 export interface AccessPath {
   readonly kind: 'owner' | 'grant';
   readonly subject: string;
@@ -77,7 +77,7 @@ function pathsOf(
   links: readonly ChainLink[],
   rows: readonly GrantRow[],
   now: Date,
-  /** Undefined: whoever the owner is. */
+  /** Undefined: any owner. */
   owner: string | null | undefined,
   counts: (row: GrantRow, declaration: ObjectActions) => boolean,
 ): AccessPath[] {
@@ -138,7 +138,7 @@ export async function whoCan(db: Db, { type, id }: ObjectRef, action: string): P
   return (await allPaths(db, declaration, id)).filter(({ actions }) => actions.includes(action));
 }
 
-/** Every path to an object, whoever it is for. */
+/** Every path to an object, of every subject. */
 export async function allPaths(db: Db, declaration: ObjectActions, id: unknown): Promise<readonly AccessPath[]> {
   const links = livingLinks(await objectChain(db, declaration, id));
   const rows = await grantsOn(db, links.map(asObject));
@@ -204,7 +204,7 @@ export async function explainAccess(db: Db, user: User | null, { type, id }: Obj
   requireAction(declaration, action);
   const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
   const place = `${declaration.type}/${keyText(id)}`;
-  const who = user === null ? 'Somebody without credentials' : user.username;
+  const who = user === null ? 'A caller without credentials' : user.username;
   const refused = (reason: Extract<AccessExplanation, { allowed: false }>['reason'], text: string): AccessExplanation => ({
     allowed: false,
     reason,

@@ -103,7 +103,7 @@ async function merge(
 
 function idAmong(db: Db, declaration: ObjectActions, ids: readonly string[]): Where {
   if (ids.length === 0) return NOTHING;
-  const sql = new GrantSql(db.dialect, NOBODY);
+  const sql = new GrantSql(db.dialect, ANONYMOUS);
   const key = `this.${declaration.key.name}`;
   if (db.dialect === 'postgres')
     return whereSql(
@@ -114,7 +114,7 @@ function idAmong(db: Db, declaration: ObjectActions, ids: readonly string[]): Wh
   return whereSql(`${key} in (select ${value} from json_each($1))`, [JSON.stringify(ids)]) as Where;
 }
 
-const NOBODY: KnownAsker = { user: null, tenant: null, now: new Date(0), groups: [] };
+const ANONYMOUS: KnownAsker = { user: null, tenant: null, now: new Date(0), groups: [] };
 
 /** Every object of the caller, collected before the rows are read, if there are not too many. */
 async function idsFirst(
@@ -208,7 +208,7 @@ async function reachableParents(
 }
 
 async function childrenOf(db: Db, declaration: ObjectActions, parents: readonly unknown[]): Promise<unknown[]> {
-  const sql = new GrantSql(db.dialect, NOBODY);
+  const sql = new GrantSql(db.dialect, ANONYMOUS);
   const among = amongKeys(sql, declaration.parent as ObjectActions, `t.${quoteName(declaration.through as string)}`, parents);
   const rows = await db.query<{ id: unknown }>(
     `select t.${quoteName(declaration.key.name)} as id from ${quoteName(declaration.type)} t where ${among}${sql.isUndeleted(declaration, 't')} limit ${PARENTS_MAX + 1}`,

@@ -138,12 +138,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
     holds: 'nothing',
     arrange: ({ app }, id) => grant(app.db, { subject: 'authenticated', set: 'manager', object: on(id) }),
   },
-  'nobody, of a public object': {
+  'anonymous, of a public object': {
     caller: null,
     holds: 'view',
     arrange: ({ app }, id) => grant(app.db, { subject: 'public', set: 'viewer', object: on(id) }),
   },
-  'nobody, of an object for signed-in users': {
+  'anonymous, of an object for signed-in users': {
     caller: null,
     holds: 'nothing',
     arrange: ({ app }, id) => grant(app.db, { subject: 'authenticated', set: 'manager', object: on(id) }),

@@ -87,7 +87,7 @@ describe('at start-up', () => {
     expect(() => create(controllerOf(grants(each, { operations: { approve: 'change' } })))).not.toThrow();
   });
 
-  test('grants without actions, without the module, and objects nobody could see after making them, fail', () => {
+  test('grants without actions, without the module, and objects that their creator could not see, fail', () => {
     const [bare, alone] = [things(), things()];
     objectActions(alone, { actions: ['view', 'change', 'delete'] });
     const create = (made: ReturnType<typeof resource>, modules: Parameters<typeof createApp>[0]['modules']) => () =>
@@ -100,7 +100,7 @@ describe('at start-up', () => {
     expect(create(resource(bare, { owner: 'owner_id', access: grants(bare) }) as never, [])).toThrow(/no actions/);
     expect(create(resource(alone, { owner: 'owner_id', access: grants(alone) }) as never, [])).toThrow(/the module is missing/);
     expect(create(resource(alone, { access: grants(alone), input: ['name'] }) as never, [objectGrants({ objects: [] })])).toThrow(
-      /whoever makes an object could not see it/,
+      /the creator of an object could not see it/,
     );
   });
 

@@ -201,7 +201,7 @@ function declarationFaults(place: string, { actions, sets = {}, creator, through
   const fault = (message: string, hint?: string): Fault => ({ id: 'E011', message: `${place}: ${message}`, hint });
   const found: Fault[] = [];
   if (!actions.includes('view'))
-    found.push(fault('has no action "view".', 'Whoever may not view an object cannot tell it from a missing one.'));
+    found.push(fault('has no action "view".', 'A caller who may not view an object cannot tell it from a missing one.'));
   if (new Set(actions).size !== actions.length) found.push(fault('names an action twice.'));
   if (actions.length > ACTIONS_MAX) found.push(fault(`has more than ${ACTIONS_MAX} actions.`));
   for (const name of Object.keys(sets)) {

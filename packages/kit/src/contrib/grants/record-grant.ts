@@ -49,7 +49,7 @@ export function grantFacts(row: GrantRow): object {
   };
 }
 
-/** Told to the user it is for; of a group or a wide subject to the tenant, else to whoever granted it. */
+/** Told to the user it is for; of a group or a wide subject to the tenant, else to the user who granted it. */
 function eventOf(row: GrantRow, isRevoked: boolean): EventEntry[] {
   const subject = parseSubject(row.subject);
   const owner = subject?.kind === 'user' ? subject.id : undefined;

@@ -10,7 +10,7 @@ import { type ChangedGrant, type GrantChange, recordGrants } from './record-gran
 import { countGrantsOn, deleteGrant, findGrant, grantsOn, type GrantRow } from './store.ts';
 
 export const SHARE = 'share';
-/** More are better a group: whoever opens the list of grants reads them all. */
+/** More are better a group: the list of grants shows them all. */
 export const GRANTS_PER_OBJECT_MAX = 1_000;
 
 /** An object that is locked, and what the caller holds on it since. 404 without view, 403 without share. */
@@ -49,7 +49,7 @@ export function requireShare(holdings: Holdings): Holdings {
   return holdings;
 }
 
-/** Gives some subjects their grants, all or none. Nobody hands out, or takes away, what they do not hold, or for longer than they hold it. */
+/** Gives some subjects their grants, all or none. Callers can grant and revoke only what they hold, and not for longer than they hold it. */
 export async function shareObject(
   tx: Db,
   { link, holdings }: SharedObject,
@@ -100,7 +100,7 @@ function requireHeld({ isSuperuser, until }: Holdings, actions: readonly string[
   if (missing.length > 0) throw grantErrors.cannot_grant({ extensions: { actions: [...new Set(missing)].sort() } });
 }
 
-/** Somebody can share the object after the change: its owner, or whoever a grant gives it. */
+/** The object can still be shared after the change: by its owner, or by a subject of a grant. */
 async function requireHolder(tx: Db, { declaration, id }: ChainLink, changes: readonly ChangedGrant[]): Promise<void> {
   const lost = changes.some(({ before, after }) => {
     const [had, has] = [before, after].map((row) => row !== null && declaration.expand(row.actions).has(SHARE));

@@ -20,7 +20,7 @@ export function retryAfter(seconds: number, error?: unknown): Error {
 
 /** What a failed attempt says, and what follows from it. */
 export interface Failure {
-  /** Shown to whoever may see the job. */
+  /** Shown to callers who may see the job. */
   readonly code: string;
   readonly message: string;
   readonly isPermanent: boolean;

@@ -5,7 +5,7 @@ import type { JobCatalog } from './job-catalog.ts';
 import { jobRecord, type JobRecord } from './job-record.ts';
 import { findJob, type Job } from './store.ts';
 
-/** How often the job is read while somebody follows it. */
+/** How often the job is read while a client follows it. */
 const LOOK_EVERY_MS = 250;
 
 export interface FollowOptions {

@@ -55,7 +55,7 @@ export function jobRecord(job: Job, catalog: JobCatalog): JobRecord {
   };
 }
 
-/** The fields to mask; null: the job is unknown to this code, so nobody knows what is in it. */
+/** The fields to mask; null: the job is unknown to this code, so its members are unknown. */
 export function sensitiveOf({ name }: Pick<Job, 'name'>, catalog: JobCatalog): ReadonlySet<string> | null {
   return catalog.find(name)?.sensitive ?? null;
 }

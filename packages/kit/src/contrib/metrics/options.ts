@@ -38,7 +38,7 @@ export function readMetricsOptions(options: MetricsOptions): MetricsSettings {
   const faults = optionFaults('metrics()', options, rules);
   const fault = (message: string) => faults.push({ id: 'E011', message: `metrics(): ${message}`, hint: PLACES });
   const { port, host = '127.0.0.1', path, permission, scope, process = true } = options;
-  if (port === undefined && path === undefined) fault('neither a port nor a path is given, so nobody could read the metrics.');
+  if (port === undefined && path === undefined) fault('neither a port nor a path is given, so the metrics could not be read.');
   if (path !== undefined && permission === undefined) fault('a path needs a permission: metrics tell how the application is used.');
   if (path === undefined && (permission !== undefined || scope !== undefined))
     fault('a permission or scope without a path protects nothing.');

@@ -11,7 +11,7 @@ import type {
 } from '../../observe/metric-registry.ts';
 import { BoundedLabels } from './bounded-labels.ts';
 
-/** From a cached lookup to a request that somebody has given up on. */
+/** From a cached lookup to a request whose client has given up. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Prometheus gives a scrape 10 s unless told: a database that hangs must not cost the other metrics. */
 const READ_MS_MAX = 3000;

@@ -14,7 +14,7 @@ export interface ScrapeServer {
   close(): Promise<void>;
 }
 
-/** A scrape is one small request; whoever takes longer to send it is not Prometheus. */
+/** A scrape is one small request; a client that takes longer to send it is not Prometheus. */
 const REQUEST_MS_MAX = 10_000;
 const CONNECTIONS_MAX = 32;
 

@@ -28,7 +28,7 @@ type TracedExchange = Exchange & { [contextKey]?: Context };
 
 /**
  * A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. Requests outside `share` get
- * one that is not recorded and makes its ids when somebody asks.
+ * one that is not recorded and makes its ids when they are read.
  */
 export function requestSpans(tracer: Tracer, share: number): Middleware {
   const names = new WeakMap<CompiledRoute, { readonly name: string; readonly attributes: Readonly<Record<string, string>> }>();

@@ -40,7 +40,7 @@ function summaryOf(sql: string): { readonly operation: string; readonly table: s
   return { operation, table: /\b(?:from|into|update)\s+(?:only\s+)?(?:"?\w+"?\.)?"?([a-z_]\w*)"?/i.exec(sql)?.[1] };
 }
 
-/** Parameters are not part of the text; what was written into it as a literal may still be somebody's. */
+/** Parameters are not part of the text; what was written into it as a literal may still be personal data. */
 export function withoutValues(sql: string): string {
   return sql
     .replaceAll(/\$(\w*)\$[^]*?\$\1\$/g, '?')

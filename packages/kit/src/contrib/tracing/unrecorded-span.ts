@@ -2,7 +2,7 @@ import { type Context, ROOT_CONTEXT, type Span, type SpanContext, trace, TraceFl
 
 /**
  * The span of a request that is not recorded. Work inside it is not recorded either, and belongs to one trace in logs, events and jobs. The ids
- * are made when somebody asks: most requests never do.
+ * are made when they are read, which most requests never do.
  */
 export class UnrecordedSpan implements Span {
   readonly #traceId: string | undefined;

@@ -17,7 +17,7 @@ export interface CleanReport {
   readonly failed: number;
 }
 
-/** Everything that is due: scans, removals, and uploads nobody completed in time. At most `limit` of each. */
+/** Everything that is due: scans, removals, and uploads that were not completed in time. At most `limit` of each. */
 export async function processUploads(db: Db, options: { readonly limit?: number } = {}): Promise<CleanReport> {
   const { limit = 1000 } = readOptions('processUploads()', options, { limit: wholeNumber(1) });
   const expired = await expireUploads(db, limit);
@@ -31,7 +31,7 @@ async function expireUploads(db: Db, limit: number): Promise<number> {
   const now = clock.now();
   let expired = 0;
   for (const upload of await overdueUploads(db, now, limit)) {
-    // Whoever completed or prolonged it meanwhile wins: it is not pending any more, or not overdue.
+    // A request that completed or prolonged it meanwhile wins: it is not pending any more, or not overdue.
     const late = { sql: 'complete_by < ?1', values: [now] };
     const done = await db.transaction(async (tx) => {
       const after = await changeState(tx, upload.id, 'pending', { state: 'expired' }, late);

@@ -87,7 +87,7 @@ async function assemble(db: Db, upload: Upload, { parts = [], ...context }: Comp
   await store.completeMultipart(key, multipart_id, stored);
 }
 
-/** The one update that decides. Whoever comes second removes its copy and answers like the first. */
+/** The one update that decides. The second one removes its copy and answers like the first. */
 async function adopt(
   db: Db,
   upload: Upload,

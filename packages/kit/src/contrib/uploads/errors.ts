@@ -51,7 +51,7 @@ export const uploadErrors = defineErrors('uploads', {
   upload_changed: {
     status: 409,
     detail: 'The stored file is no longer the one that was completed.',
-    remedy: 'Somebody changed or removed it in the store. Upload it again.',
+    remedy: 'It was changed or removed in the store. Upload it again.',
   },
   upload_in_use: {
     status: 409,

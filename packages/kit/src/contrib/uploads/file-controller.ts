@@ -115,14 +115,14 @@ async function receiveFile(db: Db, upload: Upload, { length = 0, sha256, part }:
     await store.receivePart(body, multipart_id, part, { ...arrival, admit: () => requirePending(db, id) });
     return;
   }
-  // Whoever sets the time may publish the file: an address works once, however many use it at the same moment.
+  // The caller who sets the time may publish the file: an address works once, however many use it at the same moment.
   const admit = async () => {
     const used = { sql: 'received_at is null', values: [] };
     if ((await changeState(db, id, 'pending', { received_at: clock.now() }, used)) === null) throw uploadErrors.upload_url_used();
   };
   await store.receive(body, { ...arrival, admit });
   const current = await findUpload(db, id);
-  // Deleted or expired in the moment between: nobody would look for the file any more.
+  // Deleted or expired in the moment between: the file would never be looked for again.
   if (current === null || current.state === 'expired' || current.state === 'rejected') {
     await store.remove(key);
     throw current === null ? uploadErrors.upload_not_found() : uploadErrors.upload_expired();

@@ -21,7 +21,7 @@ test.each([
   [['application/pdf'], 'application/pdfx', false],
 ])('%j takes %s: %s', (allowed, type, taken) => expect(allowsType(allowed, type)).toBe(taken));
 
-test('media types lose parameters and case; other text is none', () => {
+test('media types lose parameters and case; other text is refused', () => {
   expect(mediaType('Image/PNG; charset=x')).toBe('image/png');
   for (const text of ['', 'png', 'image/', 'a/b/c', 'image/p\nng', 'text/html\r\nx: y']) expect(mediaType(text)).toBeNull();
 });

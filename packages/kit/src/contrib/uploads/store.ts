@@ -92,7 +92,7 @@ export async function lockUpload(tx: Db, scope: UploadScope | null, id: string):
   return row ?? null;
 }
 
-/** Uploads nobody completed in time. */
+/** Uploads that were not completed in time. */
 export function overdueUploads(db: Db, now: Date, limit: number): Promise<Upload[]> {
   return db.query<Upload>(`select ${COLUMNS} from uploads where state = 'pending' and complete_by < $1 order by complete_by limit $2`, [
     now,

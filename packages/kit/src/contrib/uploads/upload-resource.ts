@@ -9,8 +9,8 @@ import type { Upload } from './upload.ts';
 const SHOWN: ReadonlySet<string> = new Set(['id', 'filename', 'content_type', 'completed_at']);
 
 /**
- * Which uploads generic controllers accept and show: complete ones of the caller itself. So a client may send the id of its own upload, of nobody
- * else's, and `?expand=` shows name, size, type and a signed address.
+ * Which uploads generic controllers accept and show: complete ones of the caller itself. So a client may send the id of its own upload only,
+ * and `?expand=` shows name, size, type and a signed address.
  */
 export function uploadResource(database: () => Db): AnyResource {
   const declared = resource(uploads, {

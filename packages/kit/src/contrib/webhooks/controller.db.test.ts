@@ -88,7 +88,7 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     expect((await call(user, 'POST', `${path}/${upper(delivery?.id ?? '')}/retry`)).status).toBe(200);
   });
 
-  test('401: nobody in particular has no endpoints', async () => {
+  test('401: an anonymous caller has no endpoints', async () => {
     expect(await app.kit.call('GET', '/v2/hooks')).toMatchObject({ status: 401, body: { code: 'not_authenticated' } });
   });
 

@@ -90,7 +90,7 @@ export class WebhookEndpointController extends Controller {
   static readonly tenantField: 'tenant_key' | null = null;
   /** The database that events are published in. */
   static readonly using: string = 'default';
-  /** How often a user may ping, retry and recover: each makes this server send requests to a URL that nobody has proven to be theirs. */
+  /** How often a user may ping, retry and recover: each makes this server send requests to a URL whose ownership is not proven. */
   static readonly sendRate: string = '60/min';
 
   // Before the routes, which name it.
@@ -327,7 +327,7 @@ export class WebhookEndpointController extends Controller {
     const owner = context.user.id;
     if (this.#options.tenantField === null) return { owner, tenantKey: '' };
     const tenantKey = await this.tenantKey(context);
-    // An empty key would mean personal endpoints: whoever belongs to no tenant has nothing here.
+    // An empty key would mean personal endpoints: a caller without a tenant has nothing here.
     if (typeof tenantKey !== 'string' || tenantKey === '') throw coreErrors.tenant_required();
     return { owner, tenantKey };
   }
@@ -367,7 +367,7 @@ function recordOf(db: Db): (endpoint: WebhookEndpoint) => EndpointRecord {
   return (endpoint) => endpointRecord(webhooks, endpoint);
 }
 
-/** Whoever verifies `v1a` needs the public key; the private one stays here. */
+/** A receiver that verifies `v1a` needs the public key; the private one stays here. */
 function withSecret(db: Db, { endpoint, secret }: CreatedEndpoint): EndpointRecord & { readonly secret: string | null } {
   return { ...recordOf(db)(endpoint), secret: endpoint.signature === 'v1a' ? null : secret };
 }

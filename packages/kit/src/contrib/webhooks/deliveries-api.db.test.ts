@@ -193,7 +193,7 @@ describeHookApp('deliveries over HTTP', { urlPolicy: LOOPBACK }, (app) => {
     expect(await findEvent(app.db, body.event_id)).toMatchObject({ audience: 'owner', owner_id: user.id, tenant_key: '' });
   });
 
-  test('429: a user may ping, retry and recover so often a minute in all, and nobody else pays for it', async () => {
+  test('429: a user may ping, retry and recover so often a minute in all, and other users are not limited by it', async () => {
     const { user, id } = await endpoint();
     const { user: other, id: otherId } = await endpoint();
     await send(user.id);

@@ -33,7 +33,7 @@ export const webhookErrors = defineErrors('webhooks', {
   audience_assigned: {
     status: 409,
     detail: 'The event has an audience already.',
-    remedy: 'An audience is assigned once; publish the event again to reach somebody else.',
+    remedy: 'An audience is assigned once; publish the event again for another audience.',
   },
   delivery_claimed: {
     status: 409,

@@ -157,7 +157,7 @@ export const webhookDeliveries = model(
     ordering_key: t.text(EVENT_KEY_LENGTH_MAX).nullable(),
     /** Of the worker that is sending it. Finalising needs the same token, so a worker that comes late changes nothing. */
     claim_token: t.text(36).nullable(),
-    /** The end of the claim's lease; afterwards the delivery is due again, whoever held it. */
+    /** The end of the claim's lease; afterwards the delivery is due again. */
     claimed_until: t.timestamp().nullable(),
     last_status_code: t.int().nullable(),
     last_error: t.text(ERROR_LENGTH_MAX).nullable(),

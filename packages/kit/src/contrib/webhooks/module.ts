@@ -42,7 +42,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
     provides: () => ({
       events: { publish: publishMany, databases: given.databases },
       userChanges: [
-        // Whoever is gone must not go on receiving events of the tenant. Owners that are no users are not told about here.
+        // A deleted user must not go on receiving events of the tenant. Owners that are not users are not handled here.
         async (tx, userId, change) => {
           if (users !== null && bound.includes(tx.database) && (await users.findById(tx, userId)) === null)
             await deleteEndpointsOf(tx, userId, change);

@@ -146,7 +146,7 @@ export async function countEndpoints(db: Db, ownerId: string, tenantKey: string)
   return row?.count ?? 0;
 }
 
-/** Until the end of the transaction nobody else counts or creates endpoints of this owner. SQLite has one writer anyway. */
+/** Until the end of the transaction no other one counts or creates endpoints of this owner. SQLite has one writer anyway. */
 export async function lockEndpointsOf(tx: Db, ownerId: string, tenantKey: string): Promise<void> {
   if (tx.dialect === 'sqlite') return;
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`webhook_endpoints ${JSON.stringify([ownerId, tenantKey])}`]);

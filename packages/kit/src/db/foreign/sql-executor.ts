@@ -9,7 +9,7 @@ import { filledText, objectWith, oneOf } from '../../options/value-rule.ts';
 export type SqlParameter = string | number | null;
 
 /**
- * Somebody's open transaction, as `publish` and `startJob` need it. The kit's own handles are executors already; the adapters make one
+ * An open transaction of another library, as `publish` and `startJob` need it. The kit's own handles are executors already; the adapters make one
  * from the transaction of another library.
  */
 export interface SqlExecutor {

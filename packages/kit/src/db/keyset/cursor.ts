@@ -102,7 +102,7 @@ function associatedData(head: Buffer, digest: string): Buffer {
 }
 
 /**
- * SHA-256 over the key and what is encrypted, cut to 96 of its 256 bits: nobody without the key can tell it from a random nonce, and what is
+ * SHA-256 over the key and what is encrypted, cut to 96 of its 256 bits: without the key it cannot be told from a random nonce, and what is
  * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much.
  */
 function nonceOf({ nonce }: Key, digest: string, content: string): Buffer {

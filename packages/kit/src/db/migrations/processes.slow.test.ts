@@ -79,7 +79,7 @@ describeDatabases('several processes', (database) => {
     expect(await database.db.query('select name from kit_migrations')).toHaveLength(3);
   }, 120_000);
 
-  test('write at once: no update is lost and nobody fails', async () => {
+  test('write at once: no update is lost and no process fails', async () => {
     await database.db.query('create table tally (id integer primary key, value integer not null)');
     await database.db.query('create table marks (owner integer not null)');
     await database.db.query('insert into tally (id, value) values (1, 0)');

@@ -42,7 +42,7 @@ test('a full disk is a 503, and the connection that met it works on', async () =
 });
 
 test(
-  'whoever sends ever new statements fills neither the server nor takes the names of statements in use',
+  'a caller that sends new statements all the time neither fills the server nor takes the names of statements in use',
   { timeout: 120_000 },
   async () => {
     const own = await openDatabase(place.url, { poolMax: 1 });

@@ -68,7 +68,7 @@ export class PostgresEngine implements Engine {
       if (this.#clients.size === 0) this.#emptied?.();
     });
     this.#names = options.prepare ? new StatementNames() : undefined;
-    // A connection that comes back is in no transaction, and nobody else writes to it yet.
+    // A connection that comes back is in no transaction, and no other caller writes to it yet.
     this.#pool.on('release', (error, client) => {
       if (!error) this.#removeStaleStatements(client);
     });

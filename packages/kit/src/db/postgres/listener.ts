@@ -95,7 +95,7 @@ export class PostgresListener {
     this.#reconnectIn(RECONNECT_MS_MIN);
   }
 
-  /** Whoever opened the new connection: the timer, or a new listener that could not wait for it. */
+  /** What opened the new connection: the timer, or a new listener that could not wait for it. */
   #restored(): void {
     for (const each of this.#subscriptions) {
       if (!each.isDown) continue;

@@ -7,7 +7,7 @@ const STALE_MAX = 250;
 /**
  * Which statements are sent under a name (and planned once per connection; 8.6k → 36k lookups/s). A text earns its
  * name the second time it is seen: lists of varying length would fill the server with statements used once. Beyond the maximum, the
- * text that was used longest ago loses its name, so that nobody who sends ever new texts takes the names of all others.
+ * text that was used longest ago loses its name, so that a caller that sends new texts all the time cannot take the names of all others.
  */
 export class StatementNames {
   readonly #max: number;
@@ -64,7 +64,7 @@ export class StatementNames {
     return this.#count;
   }
 
-  /** The statements that a connection holds and nobody will ask for again; none until there are enough to be worth a round trip. */
+  /** The statements that a connection holds and that will not be used again; none until there are enough to be worth a round trip. */
   staleOf(held: readonly string[]): string[] {
     if (held.length <= this.#max + STALE_MAX) return [];
     return held.filter((name) => !this.#live.has(name));

@@ -84,7 +84,7 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  /** The writer when nobody has it or waits for it: a statement that ends at once needs no turn. */
+  /** The writer when it is free and has no queue: a statement that ends at once needs no turn. */
   #freeWriter(): SqliteConnection | undefined {
     return this.#queue.isHeld || this.#closed || openScopeOf(this) !== undefined ? undefined : this.writer;
   }

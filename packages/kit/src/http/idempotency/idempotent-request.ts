@@ -50,7 +50,7 @@ export class IdempotentRequest {
     this.#claim = claim;
     this.#audience = audience;
     this.#keepsResponse = keepsResponse;
-    // The writer of SQLite is alone: while it works, nobody can take its claim.
+    // The writer of SQLite is alone: while it works, no other request can take its claim.
     if (this.#db.dialect === 'postgres') this.#prolonging = this.#prolong();
   }
 

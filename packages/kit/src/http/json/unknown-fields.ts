@@ -16,7 +16,7 @@ import {
 type Location = (string | number)[];
 
 /**
- * Faults reported at once. Nobody mends more than this by hand; without a bound a body of 1 MB costs seconds of looking for near names
+ * Faults reported at once. More than this is not corrected by hand; without a bound a body of 1 MB costs seconds of looking for near names
  * and an answer several times its size.
  */
 export const FAULTS_MAX = 100;
@@ -93,7 +93,7 @@ export function compileUnknownFields(root: JsonSchema): UnknownFieldCheck | null
     const discriminator = discriminatorOf(objects.map(({ schema }) => schema));
     if (choices.every(({ check }) => check === null)) return null;
     // Alternatives that share a member all look into it, and so do the unions inside: without a memory of what was found, a body nested
-    // 30 deep would be looked at 2^30 times. A value has one place in its body, so its faults are the same whoever asks.
+    // 30 deep would be looked at 2^30 times. A value has one place in its body, so its faults are the same for every branch.
     const judged = new WeakMap<object, readonly FieldError[]>();
     return (value, location, faults) => {
       if (typeof value !== 'object' || value === null) return;

@@ -36,7 +36,7 @@ export function addWork(command: CommanderCommand, context: Context): void {
       await worker.stop();
       stopped.forget();
       context.print(line(worker.summary, context.json));
-      // Handlers that ignore their signal cannot be ended: whoever supervises this process starts another.
+      // Handlers that ignore their signal cannot be ended: the supervisor of this process starts another.
       if (stuck !== null) context.fail(stuck);
     });
 }

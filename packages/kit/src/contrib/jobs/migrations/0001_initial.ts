@@ -89,7 +89,7 @@ export const initial = migration('0001_initial', [
     { primaryKey: ['job_id', 'name'] },
   ),
   createTable('job_schedules', { name: t.text(100).pk(), last_tick: t.timestamp() }),
-  // Attempts go with their job, whoever deletes it; a foreign key would look the job up again for every attempt that is written.
+  // Attempts are deleted with their job by a trigger; a foreign key would look the job up again for every attempt that is written.
   sql({
     sqlite: [
       `create trigger job_attempts_of_deleted after delete on jobs begin

@@ -147,7 +147,7 @@ describe('jobs run by other engines', () => {
         const worker = new Worker(name, queue.processor(bench.db), { connection });
         closers.push(() => worker.close());
         await expectServed(bench, queue);
-        // The process died after the commit: nobody told Redis.
+        // The process died after the commit, before it told Redis.
         const lost = await bench.db.transaction(async (tx) => {
           const { id } = await startJob(
             { dialect: tx.dialect, database: tx.database, query: (text, values) => tx.query(text, values) },

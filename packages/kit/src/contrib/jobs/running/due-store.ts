@@ -119,7 +119,7 @@ async function makeReady(db: Db, ids: readonly string[], now: Date): Promise<rea
   return ready;
 }
 
-/** Ready jobs that nobody has begun since a time, some of each queue. */
+/** Ready jobs that no worker has begun since a time, some of each queue. */
 export async function overdueReady(db: Db, queues: readonly string[], since: Date): Promise<readonly ReadyJob[]> {
   const overdue: ReadyJob[] = [];
   for (const queue of queues)

@@ -143,7 +143,7 @@ export async function renew(db: Db, claims: readonly Held[], leaseMs: number, no
   return new Set(rows.map(({ id }) => id));
 }
 
-/** The handler of a cancelled job has ended: nobody needs to wait for its lease any more. */
+/** The handler of a cancelled job has ended: its lease need not be waited for any more. */
 export async function endCancelledLease(db: Db, id: string, worker: string): Promise<void> {
   await db.query(`update jobs set claimed_until = null where id = $1 and status = 'cancelled' and worker = $2`, [id, worker]);
 }
@@ -187,7 +187,7 @@ const EXPIRE_POSTGRES = `with expired as (
 )
 select id, status, queue, serial_key, priority from changed`;
 
-/** Ends the leases that nobody renewed: the jobs are ready again, or have failed when that was their last attempt. */
+/** Ends the leases that were not renewed: the jobs are ready again, or have failed when that was their last attempt. */
 export async function expire(db: Db, now: Date, message: string, attemptId: () => string): Promise<readonly Expired[]> {
   if (db.dialect === 'postgres') return db.query<Expired>(EXPIRE_POSTGRES, [now, message]);
   const due = `select id, status, worker, attempts, started_at from jobs where claimed_until <= $1 order by claimed_until limit ${EXPIRED_MAX}`;

@@ -31,7 +31,7 @@ const ALGORITHM = 'AWS4-HMAC-SHA256';
 export const UNSIGNED_PAYLOAD = 'UNSIGNED-PAYLOAD';
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
-/** A URL that carries its signature: whoever has it may make this one request until it expires. The given headers must be sent as they are. */
+/** A URL that carries its signature: a client that has it may make this one request until it expires. The given headers must be sent as they are. */
 export function presignUrl(request: SignableRequest, context: SigningContext, expiresInSeconds: number): string {
   const { credentials, now } = context;
   const headers = withHost(request);

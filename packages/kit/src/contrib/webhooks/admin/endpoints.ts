@@ -44,7 +44,7 @@ import { webhooksOf } from '../webhooks.ts';
 /** Deliveries and errors on the page of their endpoint; the list has the rest. */
 const RECENT_MAX = 10;
 const DAY_MS = 86_400_000;
-/** Failures that are older than this are not what somebody wants to send again today. */
+/** Failures that are older than this are usually not worth sending again. */
 const MISSED_DAYS = 7;
 
 /** Waiting deliveries are counted up to here. */
@@ -547,7 +547,7 @@ function shownOnce({ signature, public_key: publicKey }: Pick<WebhookEndpoint, '
   return {
     label: 'Signing secret',
     value,
-    note: 'It is shown this once. Give it to whoever runs the receiver; if it is lost, rotate it.',
+    note: 'It is shown this once. Give it to the operator of the receiver; if it is lost, rotate it.',
   };
 }
 

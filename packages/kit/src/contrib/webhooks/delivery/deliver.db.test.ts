@@ -117,7 +117,7 @@ describeOutbox('delivery', (outbox) => {
     clock.advance(5 * DAY);
   });
 
-  test('a certificate that nobody vouches for is a tls failure that is retried and counts against the endpoint', async () => {
+  test('a certificate without a trusted issuer is a tls failure that is retried and counts against the endpoint', async () => {
     const { private: key, cert } = await generate([{ name: 'commonName', value: '127.0.0.1' }], { keyType: 'ec' });
     const received: unknown[] = [];
     const server = createServer({ key, cert }, (request) => void received.push(request.url));

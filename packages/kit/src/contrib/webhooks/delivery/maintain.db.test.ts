@@ -252,7 +252,7 @@ describeOutbox('maintenance', (outbox) => {
     ['delivery', 'delete from webhook_deliveries where event_id = $1'],
     ['event', 'delete from webhook_events where id = $1'],
     ['endpoint', 'delete from webhook_endpoints where id in (select endpoint_id from webhook_deliveries where event_id = $1)'],
-  ])('whoever deletes the %s deletes the attempts too, and no others', async (_what, statement) => {
+  ])('deleting the %s deletes its attempts too, and no others', async (_what, statement) => {
     const owners = [owner(), owner()];
     for (const each of owners) await endpoint({ owner: each });
     const [gone, kept] = [await publish('order.paid', { owner: owners[0] ?? '' }), await publish('order.paid', { owner: owners[1] ?? '' })];

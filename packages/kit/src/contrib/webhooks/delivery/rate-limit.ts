@@ -27,7 +27,7 @@ export function grant(rate: Rate, state: Date | null, now: Date, wanted: number)
   return { count, state: new Date(now.getTime() + after), nextAt: new Date(now.getTime() + nextMs) };
 }
 
-/** Takes requests out of the budget of an endpoint, for whoever sends them. */
+/** Takes requests out of the budget of an endpoint, which all workers share. */
 export async function takeFromBudget(db: Db, endpointId: string, rateText: string, wanted: number, now: Date): Promise<Granted> {
   const rate = parseRate(rateText);
   try {

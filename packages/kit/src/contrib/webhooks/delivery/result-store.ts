@@ -46,7 +46,7 @@ export function isLockTimeout(error: unknown): boolean {
   return (error as { readonly code?: unknown } | null)?.code === LOCK_TIMEOUT;
 }
 
-/** Locks the deliveries that nobody else has locked, for the transaction; returns their ids. PostgreSQL only. */
+/** Locks the deliveries that no other transaction has locked; returns their ids. PostgreSQL only. */
 export async function lockFree(tx: Db, ids: readonly string[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
     'select id from webhook_deliveries where id = any(cast($1 as uuid[])) order by id for no key update skip locked',

@@ -287,7 +287,7 @@ export class ResultWriter {
     if (others.length > 0) await this.#count(batch, others, finalised);
   }
 
-  /** Moves results out of their batch into one of their own, which nobody waits for but `flush`. */
+  /** Moves results out of their batch into one of their own, which only `flush` waits for. */
   #storeLater(batch: Batch, ids: ReadonlySet<string>): void {
     const isLocked = ({ report }: Result): boolean => ids.has(report.claim.id);
     const results = batch.results.filter(isLocked);

@@ -5,7 +5,7 @@ import { t } from '../../../db/column.ts';
 /**
  * An attempt is inserted by the statement that finishes its delivery, and only if that row is there and ours: looking the row up again for
  * a foreign key, attempt by attempt, was a tenth of the database's work for a delivery. What the key did beyond that, a trigger does: attempts go
- * with their delivery, whoever deletes it.
+ * with their delivery, however it is deleted.
  */
 export const attempts = migration('0004_attempts', [
   alterColumn('webhook_attempts', 'delivery_id', t.uuid()),

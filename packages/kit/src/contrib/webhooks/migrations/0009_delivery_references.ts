@@ -18,7 +18,7 @@ const ofDeleted = (table: string, column: string): readonly string[] => [
  * An event's deliveries are inserted by the statement that inserts the event and reads the endpoints. Looking both rows up again for two foreign
  * keys, delivery by delivery, was more than half of the cost of an event to 100 endpoints. What the keys did beyond that is done otherwise: the
  * statements that insert a delivery lock its endpoint (and its event where that is an older one) `for key share`, as a foreign key does, and
- * triggers remove deliveries with their event and their endpoint, whoever deletes them.
+ * triggers remove deliveries with their event and their endpoint, however they are deleted.
  */
 export const deliveryReferences = migration('0009_delivery_references', [
   alterColumn('webhook_deliveries', 'event_id', t.uuid()),

@@ -75,7 +75,7 @@ export class OriginPools {
     }
   }
 
-  /** Nobody is connected any more and nobody waits: an origin that is never asked again leaves nothing behind. */
+  /** No connection is open and no request waits: an origin that is never asked again leaves nothing behind. */
   #forget(pool: OriginPool): void {
     if (this.#pools.get(pool.origin) === pool) this.#pools.delete(pool.origin);
     if (this.#latest === pool) this.#latest = undefined;

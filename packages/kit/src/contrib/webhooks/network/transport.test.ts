@@ -262,7 +262,7 @@ describe('addresses', () => {
     ['mapped private', ['127.0.0.2', '::ffff:127.0.0.1']],
     ['metadata', ['169.254.169.254']],
     ['something else than an address', ['127.0.0.2', 'localhost']],
-  ])('a name that resolves to %s reaches nobody', async (_name, addresses) => {
+  ])('a name that resolves to %s is not connected to', async (_name, addresses) => {
     const { open, closed, policy, url } = await twoSides();
     expect(await post(transport({ policy, resolve: async () => addresses }), url)).toMatchObject({
       kind: 'failure',
@@ -403,7 +403,7 @@ describe('hostile receivers', () => {
       { reason: 'connection', status: 200 },
     ],
     [
-      'a switch of protocols nobody asked for',
+      'a switch of protocols that was not requested',
       onRequest((socket) => socket.write('HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n')),
       { reason: 'connection' },
     ],

@@ -62,7 +62,7 @@ test.each([
   ['an owner within a tenant: both must match', { kind: 'owner_in_tenant', owner: 'ada', tenantKey: 'acme' }, ['adaAtAcme']],
   ['a tenant reaches every endpoint within it', { kind: 'tenant', tenantKey: 'acme' }, ['adaAtAcme', 'bobAtAcme']],
   ['a broadcast reaches all', { kind: 'broadcast' }, Object.keys(endpoints)],
-  ['an event without an audience reaches nobody', null, []],
+  ['an event without an audience reaches no endpoint', null, []],
 ] as [string, Audience | null, string[]][])('%s', (_rule, audience, expected) => {
   const reached = Object.entries(endpoints).filter(([, endpoint]) => reaches(audience, endpoint));
   expect(reached.map(([name]) => name)).toEqual(expected);

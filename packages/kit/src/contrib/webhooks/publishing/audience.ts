@@ -1,4 +1,4 @@
-// Whom an event is for. Subscriptions choose among the events of an audience; they never widen it.
+// The audience of an event. Subscriptions choose among the events of an audience; they never widen it.
 
 export type Audience =
   | { readonly kind: 'owner'; readonly owner: string }
@@ -50,7 +50,7 @@ export interface EndpointMembership {
   readonly tenantKey: string;
 }
 
-/** Whether the event is meant for the endpoint. An event without an audience (null, from older rows) is meant for nobody. */
+/** Whether the event is meant for the endpoint. An event without an audience (null, from older rows) is meant for no endpoint. */
 export function reaches(audience: Audience | null, endpoint: EndpointMembership): boolean {
   switch (audience?.kind) {
     case 'owner':

@@ -29,7 +29,7 @@ export class OnCommitTaskQueue implements TaskQueue {
     try {
       await (task === undefined ? deliverEvent(eventId, database ?? using) : task(eventId, using));
     } catch (error) {
-      // Nobody waits for this: the deliveries are stored, and a worker sends what is left.
+      // This is not awaited: the deliveries are stored, and a worker sends what is left.
       this.#onError?.(error);
     }
   }

@@ -295,7 +295,7 @@ test('both entry points are exported by the package and reach the same classes',
 test.each([
   ['on Node', onNode.verifySignature],
   ['on the web', onWeb.verifySignature],
-])('%s the verified message has the parsed event, and null where the body is none', async (_name, verify) => {
+])('%s the verified message has the parsed event, and null where the body is not an event', async (_name, verify) => {
   const secret = generateSecret();
   const now = Date.now();
   const eventOf = async (body: string | Uint8Array) => {

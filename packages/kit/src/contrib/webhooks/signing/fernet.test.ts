@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { InvalidToken, decrypt, decryptWithAny, encrypt, generateFernetKey, parseFernetKey } from './fernet.ts';
 
-// generate.json, verify.json and invalid.json of github.com/fernet/spec: public test data, used by nobody.
+// generate.json, verify.json and invalid.json of github.com/fernet/spec: public test data, not used anywhere.
 const KEY = 'cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=';
 const TOKEN = 'gAAAAAAdwJ6wAAECAwQFBgcICQoLDA0ODy021cpGVWKZ_eEwCGM4BLLF_5CV9dOPmrhuVUPgJobwOz7JcbmrR64jVmpU4IwqDA==';
 const at = (text: string): Date => new Date(text);

@@ -6,7 +6,7 @@ import { InvalidSecret } from './secret.ts';
 import { generateKeyPair, generateSecret, publicKeyOf, signatureHeader, signedHeaders, signingKey } from './signature.ts';
 import { verifySignature } from '../receiving/verify.ts';
 
-// Vectors published with the Standard Webhooks libraries and with Svix: public test data, used by nobody.
+// Vectors published with the Standard Webhooks libraries and with Svix: public test data, not used anywhere.
 const PUBLISHED = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1614265330, body: '{"test": 2432232314}' };
 const PUBLISHED_V1 = { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=' };
 const PUBLISHED_V1A = {

@@ -38,7 +38,7 @@ describeForeignLibrary(
   },
   () => {
     test('a pool is refused', async () => {
-      const pool = new Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
+      const pool = new Pool({ connectionString: 'postgres://unreachable@127.0.0.1:1/none' });
       expect(() => pgTransaction(pool)).toThrow('A pool has no transaction');
       await pool.end();
     });
