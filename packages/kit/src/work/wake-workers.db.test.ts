@@ -28,6 +28,14 @@ describeDatabases('wakeWorkers', (database) => {
     for (const each of stop) await each();
   });
 
+  test('payloads of one channel do not wait for one another', async () => {
+    const heard: string[] = [];
+    const stop = await database.db.listen('kit_test_payloads', (payload) => heard.push(payload));
+    for (let n = 0; n < 100; n++) for (const payload of ['+a', '+b']) wakeWorkers(database.db, 'kit_test_payloads', payload);
+    await vi.waitFor(() => expect(heard.toSorted()).toEqual(['+a', '+a', '+b', '+b']), { timeout: 30_000 });
+    await stop();
+  });
+
   test('a database that was closed meanwhile is no fault', async () => {
     const closed = await database.open();
     wakeWorkers(closed, 'kit_test_closed');

@@ -1,12 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { describeJobs } from '../../../test/jobs/describe-jobs.ts';
-import { countQueries } from '../../db/index.ts';
+import { countQueries, type Db } from '../../db/index.ts';
 import { cancelJob } from './cancel.ts';
 import { job } from './job.ts';
 import { pruneJobs } from './prune.ts';
 import { retryFailed, retryJob } from './retry.ts';
 import { startJob, startJobs, startJobSync } from './start-job.ts';
+import { WAKE_CHANNEL } from './start-store.ts';
 import type { SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 
 const input = z.object({ n: z.int() });
@@ -38,6 +39,31 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
       const second = await countQueries(() => startJob(tx, count, { n: 1 }, { uniqueKey: 'k' }));
       expect([first.count, second.count]).toEqual([1, 2]);
     });
+  });
+
+  test('workers are woken after the commit and by no statement of the transaction, which would let transactions commit one at a time', async () => {
+    begin();
+    const woken: string[] = [];
+    const stop = await bench.db.listen(WAKE_CHANNEL, (payload) => woken.push(payload));
+    const starting = async (tx: Db) => {
+      await startJob(tx, count, { n: 1 });
+      await startJobs(tx, other, [{ n: 1 }, { n: 2 }], { delaySeconds: 60 });
+    };
+    const failing = bench.db.transaction(async (tx) => {
+      await starting(tx);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    const { queries } = await countQueries(() =>
+      bench.db.transaction(async (tx) => {
+        await starting(tx);
+        expect(woken).toEqual([]);
+      }),
+    );
+    expect(queries.length).toBeGreaterThan(1);
+    expect(queries.filter(({ sql }) => /notify/i.test(sql))).toEqual([]);
+    await vi.waitFor(() => expect(woken.toSorted()).toEqual(['+default', '~elsewhere']), { timeout: 30_000 });
+    await stop();
   });
 
   test('a unique key returns the first job until it has finished, and refuses other input', async () => {

@@ -7,6 +7,7 @@ import { jobErrors, StartRefused } from './errors.ts';
 import { isJob, type JobDefinition } from './job.ts';
 import { findJobs, type Jobs } from './jobs.ts';
 import { KEY_LENGTH_MAX, PAYLOAD_BYTES_MAX, PRIORITY_MAX, type JobStatus } from './models.ts';
+import { wakeAfterCommit } from '../../work/wake-workers.ts';
 import { findByUniqueKey, insertJob, insertJobs, WAKE_CHANNEL, wakePayload, type NewJob } from './start-store.ts';
 import { startTraced } from './traced-start.ts';
 
@@ -61,7 +62,7 @@ export async function startJob<Input>(
   const call = checkedCall(tx, definition, options, 'startJob');
   checkedInput(definition, await definition.input['~standard'].validate(input));
   const job = newJob(call, serialised(input));
-  const started = announced(call, job, await stored(tx, call, job));
+  const started = wokenFor(call, job, await stored(tx, call, job));
   await handedOver(call, started.created && job.isReady ? [job.id] : []);
   return started;
 }
@@ -83,7 +84,7 @@ export function startJobSync<Input>(
     throw new StartRefused('not_synchronous', `The input of ${definition.name} is checked with promises: use \`await startJob(…)\`.`);
   checkedInput(definition, checked);
   const job = newJob(call, serialised(input));
-  return announced(call, job, stored(tx, call, job) as StartedJob);
+  return wokenFor(call, job, stored(tx, call, job) as StartedJob);
 }
 
 function stored(tx: SqlExecutor, { definition, jobs }: CheckedCall, job: NewJob): StartedJob | Promise<StartedJob> {
@@ -112,7 +113,7 @@ export async function startJobs<Input>(
   const job = newJob(call, '');
   const ids = each.map(({ id }) => id);
   await startTraced(definition, ids, (traceparent) => runSteps(tx, insertJobs(tx, { ...job, traceparent }, each)));
-  announce(call, job);
+  wakeAfterCommit(tx, WAKE_CHANNEL, wakePayload(job));
   await handedOver(call, job.isReady ? ids : []);
   return { ids };
 }
@@ -270,15 +271,9 @@ function* storedOnce(tx: SqlExecutor, jobs: Jobs | undefined, job: NewJob): SqlS
   throw jobErrors.unique_key_taken();
 }
 
-function announced(call: CheckedCall, job: NewJob, started: StartedJob): StartedJob {
-  if (started.created) announce(call, job);
+function wokenFor({ tx }: CheckedCall, job: NewJob, started: StartedJob): StartedJob {
+  if (started.created) wakeAfterCommit(tx, WAKE_CHANNEL, wakePayload(job));
   return started;
-}
-
-/** PostgreSQL's notification is part of the statement. */
-function announce({ tx, jobs }: CheckedCall, job: Pick<NewJob, 'isReady' | 'queue'>): void {
-  if (tx.dialect === 'sqlite' && tx.afterCommit !== undefined && jobs !== undefined)
-    void jobs.database.notify(tx as never, WAKE_CHANNEL, wakePayload(job));
 }
 
 /** To the queue of another engine, if one runs the jobs. */

@@ -10,6 +10,7 @@ import {
   type SqlStatement,
   type SqlSteps,
 } from '../../db/foreign/sql-executor.ts';
+import { canWakeAfterCommit } from '../../work/wake-workers.ts';
 
 /**
  * The channel on which workers are woken. The payload begins with what happened: `+<queue>` a job may be claimed, `~<queue>` one waits for its
@@ -51,28 +52,46 @@ const VALUES: Readonly<Record<Dialect, string>> = {
   sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, 'queued', 0`,
 };
 
-const notify = (rows: string, isOpen: string): string =>
-  `select cast(count(*) as integer) as created, ${isOpen} as open, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', cast($16 as text)) as text) end as notified from ${rows}`;
+/** Of a statement on PostgreSQL: how it knows that a transaction is open, and the parameter with which it notifies the workers, if it does. */
+interface Variant {
+  readonly isOpen: string;
+  readonly payload: string | null;
+}
 
-// One statement and so one round trip: the job, and the notification that the commit sends.
-const startOnPostgres = (isOpen: string): string => `with job as (
-  ${INSERT} select ${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($17 as text) where ${isOpen} ${ON_TAKEN_KEY} returning id
-) ${notify('job', isOpen)}`;
+const counted = (isOpen: string, payload: string | null): string =>
+  `select cast(count(*) as integer) as created, ${isOpen} as open${payload === null ? '' : `, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', ${payload}) as text) end as notified`} from job`;
+
+// One statement and so one round trip: the job and, where nobody can do it after the commit, the notification of workers.
+const startOnPostgres = ({ isOpen, payload }: Variant): string => {
+  const insert = `${INSERT} select ${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($16 as text) where ${isOpen} ${ON_TAKEN_KEY}`;
+  if (isOpen === 'true' && payload === null) return `${insert} returning 1 as created, true as open`;
+  return `with job as (${insert} returning id) ${counted(isOpen, payload)}`;
+};
 const startOnSqlite = (isOpen: string): string => `${INSERT} select ${VALUES.sqlite}, $1, $16 where ${isOpen} ${ON_TAKEN_KEY} returning id`;
-const startManyOnPostgres = (isOpen: string): string => `with job as (
+const startManyOnPostgres = ({ isOpen, payload }: Variant): string => `with job as (
   ${INSERT} select ${VALUES.postgres}, r.id, r.input from json_to_recordset(cast($1 as json)) as r(id uuid, input text) where ${isOpen} returning id
-) ${notify('job', isOpen)}`;
+) ${counted(isOpen, payload)}`;
 const startManyOnSqlite = (isOpen: string): string =>
   `${INSERT} select ${VALUES.sqlite}, value ->> 'id', value ->> 'input' from json_each($1) where ${isOpen} returning id`;
 
 /** Where the library says that its transaction is open, and where the statement must see for itself. */
-const START_POSTGRES = { known: startOnPostgres('true'), guarded: startOnPostgres(transactionIsOpen('postgres', 'cast($18 as text)')) };
 const START_SQLITE = { known: startOnSqlite('true'), guarded: startOnSqlite(transactionIsOpen('sqlite')) };
-const START_MANY_POSTGRES = {
-  known: startManyOnPostgres('true'),
-  guarded: startManyOnPostgres(transactionIsOpen('postgres', 'cast($17 as text)')),
-};
 const START_MANY_SQLITE = { known: startManyOnSqlite('true'), guarded: startManyOnSqlite(transactionIsOpen('sqlite')) };
+const START_POSTGRES = onPostgres(17, startOnPostgres);
+const START_MANY_POSTGRES = onPostgres(16, startManyOnPostgres);
+
+/** Silent ones leave it to `startJob` to wake the workers after the commit. `next`: the first parameter after those of the jobs. */
+function onPostgres(next: number, make: (variant: Variant) => string): { readonly silent: Statements; readonly notifying: Statements } {
+  const text = (parameter: number): string => `cast($${parameter} as text)`;
+  const isOpen = (mark: number): string => transactionIsOpen('postgres', text(mark));
+  return {
+    silent: { known: make({ isOpen: 'true', payload: null }), guarded: make({ isOpen: isOpen(next), payload: null }) },
+    notifying: {
+      known: make({ isOpen: 'true', payload: text(next) }),
+      guarded: make({ isOpen: isOpen(next + 1), payload: text(next) }),
+    },
+  };
+}
 
 interface Statements {
   readonly known: string;
@@ -80,7 +99,13 @@ interface Statements {
 }
 
 /** Returns how many jobs were written. Outside a transaction nothing is, and the call is refused. */
-function* writeToPostgres(tx: SqlExecutor, statements: Statements, parameters: readonly SqlParameter[], mark: string): SqlSteps<number> {
+function* writeToPostgres(
+  tx: SqlExecutor,
+  of: ReturnType<typeof onPostgres>,
+  ofJobs: readonly SqlParameter[],
+  { payload, mark }: { readonly payload: string; readonly mark: string },
+): SqlSteps<number> {
+  const [statements, parameters] = canWakeAfterCommit(tx) ? [of.silent, ofJobs] : [of.notifying, [...ofJobs, payload]];
   const isKnownOpen = tx.isTransaction === true;
   const statement: SqlStatement = isKnownOpen ? [statements.known, parameters] : [statements.guarded, [...parameters, mark]];
   let [row] = (yield statement) as { created: number; open: boolean }[];
@@ -132,7 +157,7 @@ export function* insertJob(tx: SqlExecutor, job: NewJob): SqlSteps<boolean> {
   const written =
     tx.dialect === 'sqlite'
       ? yield* writeToSqlite(tx, START_SQLITE, [...parameters, job.input])
-      : yield* writeToPostgres(tx, START_POSTGRES, [...parameters, wakePayload(job), job.input], job.id);
+      : yield* writeToPostgres(tx, START_POSTGRES, [...parameters, job.input], { payload: wakePayload(job), mark: job.id });
   return written === 1;
 }
 
@@ -144,7 +169,7 @@ export function* insertJobs(
 ): SqlSteps<void> {
   const parameters = parametersOf(JSON.stringify(each.map(({ id, input }) => ({ id, input }))), job);
   if (tx.dialect === 'sqlite') yield* writeToSqlite(tx, START_MANY_SQLITE, parameters);
-  else yield* writeToPostgres(tx, START_MANY_POSTGRES, [...parameters, wakePayload(job)], each[0]?.id ?? '');
+  else yield* writeToPostgres(tx, START_MANY_POSTGRES, parameters, { payload: wakePayload(job), mark: each[0]?.id ?? '' });
 }
 
 /** The job that has taken the unique key. */

@@ -9,6 +9,7 @@ import {
   type SqlParameter,
   type SqlSteps,
 } from '../../../db/foreign/sql-executor.ts';
+import { canWakeAfterCommit } from '../../../work/wake-workers.ts';
 
 /** The channel on which new work wakes workers. */
 export const WAKE_CHANNEL = 'kit_webhooks';
@@ -89,14 +90,9 @@ function variants<V>(mark: string, make: (variant: Variant) => V): Variants<V> {
 }
 
 function variantFor<V>(tx: SqlExecutor, of: Variants<V>): V {
-  const notifies = !wakesAfterCommit(tx);
+  const notifies = !canWakeAfterCommit(tx);
   if (tx.isTransaction === true) return notifies ? of.knownNotifying : of.known;
   return notifies ? of.guardedNotifying : of.guarded;
-}
-
-/** Whether `publish` wakes the workers after the commit. Else the commit does, which on PostgreSQL lets such transactions commit one at a time. */
-function wakesAfterCommit(tx: SqlExecutor): boolean {
-  return tx.afterCommit !== undefined && tx.database !== undefined;
 }
 
 const EVENT_VALUES = (kind: Audience['kind']): string =>
@@ -140,7 +136,7 @@ const PUBLISH_ANYWAY = {
 
 function statementFor(tx: SqlExecutor, { audience, idempotencyKey }: NewEvent): string {
   if (tx.isTransaction !== true || idempotencyKey !== null) return variantFor(tx, PUBLISH_POSTGRES)[audience.kind];
-  return (wakesAfterCommit(tx) ? PUBLISH_ANYWAY.silent : PUBLISH_ANYWAY.notifying)[audience.kind];
+  return (canWakeAfterCommit(tx) ? PUBLISH_ANYWAY.silent : PUBLISH_ANYWAY.notifying)[audience.kind];
 }
 
 const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({

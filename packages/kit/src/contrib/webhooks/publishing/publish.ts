@@ -20,8 +20,7 @@ import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoi
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
 import { writeTraced } from './traced-events.ts';
 import { findWebhooks } from '../webhooks.ts';
-import type { Database } from '../../../db/db.ts';
-import { wakeWorkers } from '../../../work/wake-workers.ts';
+import { wakeAfterCommit } from '../../../work/wake-workers.ts';
 
 export interface PublishOptions extends AudienceOptions {
   /** The alias of the database that the transaction must belong to; refused when it is another. */
@@ -208,17 +207,9 @@ function registerAfterCommit(
   event: PublishedEvent,
 ): PublishedEvent {
   if (!event.created || tx.afterCommit === undefined) return event;
-  if (event.deliveries > 0 && database !== undefined) wakeAfterCommit(tx, database);
+  if (event.deliveries > 0) wakeAfterCommit(tx, WAKE_CHANNEL);
   if (queue !== undefined) tx.afterCommit(() => queue.enqueue(event.id, aliasOf(tx) ?? 'default', { database, task }));
   return event;
-}
-
-function wakeAfterCommit(tx: SqlExecutor, database: Database): void {
-  try {
-    tx.afterCommit?.(() => wakeWorkers(database, WAKE_CHANNEL));
-  } catch {
-    // The transaction has ended meanwhile: a worker finds the event by itself.
-  }
 }
 
 function aliasOf(tx: SqlExecutor): string | undefined {
