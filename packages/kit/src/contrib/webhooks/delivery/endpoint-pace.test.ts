@@ -67,6 +67,28 @@ test('slow endpoints of one owner get half of the slow lane, whatever their numb
   expect(pace.admit(other)).toBe(true);
 });
 
+test('endpoints of one owner of which nothing is known get half of the slots together, until they answer or turn out to be slow', async () => {
+  const pace = new EndpointPace({ concurrency: 20, perEndpoint: 10 });
+  const noisy = Array.from({ length: 30 }, (_, n) => endpoint(`n${n}`, 'noisy'));
+  const admitted = noisy.filter((target) => pace.admit(target));
+  expect(admitted).toHaveLength(10);
+  const refused = noisy.filter((target) => !admitted.includes(target));
+  const full = (): number => refused.filter(({ id }) => pace.load([]).get(id) === 10).length;
+  expect(full()).toBe(20);
+  expect(pace.admit(endpoint('other', 'other'))).toBe(true);
+  for (const target of admitted.slice(0, 9)) void pace.follow(target, () => undefined, never);
+  vi.advanceTimersByTime(SLOW_AFTER_MS);
+  expect(full()).toBe(0);
+  expect(refused.filter((target) => pace.admit(target))).toHaveLength(9);
+  expect(full()).toBe(11);
+  await pace.follow(
+    admitted[9]!,
+    () => undefined,
+    async () => undefined,
+  );
+  expect(full()).toBe(0);
+});
+
 test('when one endpoint of an owner turns out to be slow, the others must answer again before they get their share', async () => {
   const pace = new EndpointPace({ concurrency: 100, perEndpoint: 10 });
   const [fast, stranger, slow] = [endpoint('fast'), endpoint('stranger', 'other'), endpoint('slow')];

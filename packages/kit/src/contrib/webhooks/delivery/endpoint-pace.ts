@@ -22,12 +22,16 @@ const REMEMBERED_MAX = 10_000;
 const SLOW_TIMES_MAX = 5;
 
 /**
- * Fast endpoints may use their whole share of the slots. Unknown ones may use a little of it until they have answered once. Slow ones use no slot at all
- * but the slow lane, which is as wide as the slots; half of it at most is one owner's.
+ * Fast endpoints may use their whole share of the slots. Unknown ones may use a little of it until they have answered once, those of one owner half of
+ * the slots together: a worker that starts beside a hundred endpoints that hang has slots for the others. Slow ones use no slot at all but the slow lane,
+ * which is as wide as the slots; half of it at most is one owner's.
  */
 export class EndpointPace {
   readonly #options: PaceOptions;
   readonly #busy = new Map<string, number>();
+  readonly #owners = new Map<string, string>();
+  /** Unknown endpoints that were refused because of the others of their owner. */
+  readonly #held = new BoundedMap<string, string>(REMEMBERED_MAX);
   /** Endpoints that answered fast, by the epoch of their owner then. */
   readonly #fast = new BoundedMap<string, number>(REMEMBERED_MAX);
   /** Endpoints whose last request was slow, with their owners. */
@@ -57,6 +61,7 @@ export class EndpointPace {
       room--;
       taken.set(owner, ofOwner + 1);
     }
+    this.#addHeld(load);
     for (const id of paused) load.set(id, perEndpoint);
     return load;
   }
@@ -66,15 +71,23 @@ export class EndpointPace {
     const requests = this.#busy.get(endpoint.id) ?? 0;
     const known = this.#stateOf(endpoint);
     if (known === 'unknown' && requests >= Math.min(UNKNOWN_MAX, this.#options.perEndpoint)) return false;
+    if (known === 'unknown' && !this.#hasUnknownRoom(endpoint.owner_id)) {
+      this.#held.set(endpoint.id, endpoint.owner_id);
+      return false;
+    }
     if (known === 'slow' && !this.#hasSlowRoom(endpoint)) return false;
     this.#busy.set(endpoint.id, requests + 1);
+    this.#owners.set(endpoint.id, endpoint.owner_id);
     return true;
   }
 
   leave({ id }: Target): void {
     const requests = this.#busy.get(id) ?? 1;
     if (requests > 1) this.#busy.set(id, requests - 1);
-    else this.#busy.delete(id);
+    else {
+      this.#busy.delete(id);
+      this.#owners.delete(id);
+    }
   }
 
   /** Follows a request: `leaveSlot` is called when it is slow, at once where the endpoint is known to be. */
@@ -107,6 +120,26 @@ export class EndpointPace {
     if (this.#slowEndpoints.has(id)) return 'slow';
     const epoch = this.#fast.get(id);
     return epoch !== undefined && epoch === (this.#epochs.get(owner) ?? 0) ? 'fast' : 'unknown';
+  }
+
+  /** Counted from what is known now: an endpoint that has answered, or turned out to be slow, is unknown no more. */
+  #hasUnknownRoom(owner: string): boolean {
+    // One endpoint alone has what an unknown one may have.
+    const share = Math.max(UNKNOWN_MAX, this.#ownersShare);
+    if (this.#busy.size * UNKNOWN_MAX < share) return true;
+    let unknown = 0;
+    for (const [id, requests] of this.#busy)
+      if (this.#owners.get(id) === owner && this.#stateOf({ id, owner_id: owner }) === 'unknown') unknown += requests;
+    return unknown < share;
+  }
+
+  #addHeld(load: Map<string, number>): void {
+    const hasRoom = new Map<string, boolean>();
+    for (const [id, owner] of this.#held) {
+      if (!hasRoom.has(owner)) hasRoom.set(owner, this.#hasUnknownRoom(owner));
+      if (hasRoom.get(owner) === true) this.#held.delete(id);
+      else load.set(id, this.#options.perEndpoint);
+    }
   }
 
   #hasSlowRoom({ owner_id: owner }: Target): boolean {

@@ -201,6 +201,22 @@ describeOutbox(
       await arrived(() => worker.summary.succeeded >= 240);
     });
 
+    test('a worker finds the work of other owners behind any number of unknown endpoints that hang, without waiting for its next poll', async () => {
+      const [noisy, fine] = [owner(), owner()];
+      const hanging: (() => void)[] = [];
+      outbox.receiver.answer(`/${noisy}`, (_request, response) => void hanging.push(() => response.writeHead(200).end()));
+      for (let n = 0; n < 30; n++) await endpoint({ owner: noisy });
+      await endpoint({ owner: fine });
+      await publishMany(outbox, noisy, 1);
+      clock.advance(1);
+      await publishMany(outbox, fine, 1);
+      const worker = await start(outbox, { concurrency: 4, concurrencyPerEndpoint: 2, pollIntervalMs: 600_000 });
+      await arrived(() => outbox.receiver.of(`/${fine}`).length === 1);
+      outbox.receiver.answer(`/${noisy}`, 200);
+      for (const answer of hanging) answer();
+      await arrived(() => worker.summary.succeeded >= 31);
+    });
+
     test('an endpoint gets no more requests than its rate limit, from all workers together, and the others theirs', async () => {
       const [limited, free] = [owner(), owner()];
       const target = await endpoint({ owner: limited, rateLimit: '20/min' });

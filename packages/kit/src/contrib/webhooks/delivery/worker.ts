@@ -30,6 +30,9 @@ export interface RunOptions {
   readonly eventId?: string;
 }
 
+/** Claims in a row of which nothing may be sent. */
+const REFUSED_CLAIMS_MAX = 20;
+
 /** Sends due deliveries, at most so many to one endpoint at a time. */
 export class DeliveryWorker {
   readonly #webhooks: Webhooks;
@@ -57,7 +60,7 @@ export class DeliveryWorker {
     );
     this.#loop = new WorkLoop(
       {
-        claim: async (free) => this.#admitted(await this.#claim(free)),
+        claim: (free) => this.#claimAdmitted(free),
         run: (claim, leaveSlot) => this.#pace.follow(claim.endpoint, leaveSlot, () => this.#sender.send(claim)),
         ended: (claim, report) => {
           this.#pace.leave(claim.endpoint);
@@ -106,6 +109,15 @@ export class DeliveryWorker {
     await this.#results.flush();
     await this.#release(this.#loop.held);
     await this.#sender.close();
+  }
+
+  /** What is refused is not found again: others may be due behind it. */
+  async #claimAdmitted(free: number): Promise<readonly Claim[]> {
+    for (let tries = 1; ; tries++) {
+      const claims = await this.#claim(free);
+      const admitted = await this.#admitted(claims);
+      if (admitted.length > 0 || claims.length === 0 || tries === REFUSED_CLAIMS_MAX) return admitted;
+    }
   }
 
   async #claim(free: number): Promise<Claim[]> {
