@@ -69,7 +69,6 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
   const fresh = live && query.sort === '' && accepted?.view === view ? leading(fetched, accepted.ids) : 0;
   const rows = fetched.slice(fresh);
   const count = list.data?.count ?? null;
-  const noun = lowerFirst(resource.label);
 
   const selectOnPage = (records: readonly AdminRow[]): void => {
     const next = new Map(selected);
@@ -180,7 +179,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           {list.data !== undefined && (
             <Pager
               page={list.data}
-              noun={noun}
+              nouns={[lowerFirst(resource.singular), lowerFirst(resource.label)]}
               size={query.limit}
               isFirst={query.cursor === ''}
               onFirst={() => show({})}

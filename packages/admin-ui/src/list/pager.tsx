@@ -1,13 +1,14 @@
 import { ActionIcon, Group, NativeSelect } from '@mantine/core';
 import type { AdminPage } from '../api/shapes.ts';
 import { Icon } from '../icons/icon.tsx';
-import { formatNumber } from '../values/format.ts';
+import { formatNumber, plural } from '../values/format.ts';
 import { PAGE_SIZES } from './list-query.ts';
 import css from './list.module.css';
 
 interface PagerProps {
   readonly page: AdminPage;
-  readonly noun: string;
+  /** Of one record and of several. */
+  readonly nouns: readonly [string, string];
   readonly size: number;
   readonly isFirst: boolean;
   /** Absent: how the page was reached is not known, as after opening a shared address. */
@@ -17,11 +18,11 @@ interface PagerProps {
   readonly onSize: (size: number) => void;
 }
 
-export function Pager({ page, noun, size, isFirst, onPrevious, onFirst, onNext, onSize }: PagerProps) {
+export function Pager({ page, nouns: [one, many], size, isFirst, onPrevious, onFirst, onNext, onSize }: PagerProps) {
   return (
     <nav className={css['pager']} aria-label="Pages of the list">
       <span role="status">
-        {page.count === null ? `Too many ${noun} to count` : `${formatNumber(page.count)} ${noun}`}
+        {page.count === null ? `Too many ${many} to count` : plural(page.count, one, many)}
         {page.searched !== undefined && ` among the newest ${formatNumber(page.searched)}`}
       </span>
       <Group gap="xs">

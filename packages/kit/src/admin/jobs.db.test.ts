@@ -75,6 +75,8 @@ describeDatabases(
         [serial, 'succeeded'],
       ]);
       expect(section.more).toEqual({ resource: 'jobs', filters: { record: key } });
+      const [facts] = (await site.get(staff, `resources/jobs/${serial}`)).body.sections;
+      expect(facts.values.serial_key).toEqual({ resource: 'users', id: user.id, text: user.username });
       expect((await site.get(staff, `resources/jobs?filter.record=${key}`)).body.count).toBe(3);
       expect((await site.get(staff, `resources/jobs?filter.serial_key=${key}`)).body.count).toBe(2);
     });

@@ -113,11 +113,10 @@ function grantsResource(): AdminResource {
         },
         query,
       );
-      const names = await namesOf(
-        db,
-        rows.map(({ subject }) => subject),
-      );
-      return { items: rows.map((row) => rowOf(row, names.get(row.subject) ?? null, linkTo)), count, next, ...where.searchNote };
+      const names = await namesOf(db, rows.flatMap(subjectsOf));
+      const objects = await objectNames(context, rows);
+      const items = rows.map((row) => rowOf(row, names, objects.get(objectOf(row)), linkTo));
+      return { items, count, next, ...where.searchNote };
     },
     async read(context, id) {
       const { db, principal, linkTo } = context;
@@ -126,7 +125,7 @@ function grantsResource(): AdminResource {
       if (row === null) return null;
       const isOwn = row.granted_by === user.id || row.subject === userSubject(user.id);
       if (!isOwn && !(await mayShare(context, row.object_type, row.object_id))) return null;
-      const shown = rowOf(row, (await namesOf(db, [row.subject])).get(row.subject) ?? null, linkTo);
+      const shown = rowOf(row, await namesOf(db, subjectsOf(row)), (await objectNames(context, [row])).get(objectOf(row)), linkTo);
       return {
         ...shown,
         sections: [
@@ -198,17 +197,42 @@ function fieldFault(name: string, code: string, message: string): Error {
   return coreErrors.validation_error({ errors: [{ location: ['body', name], code, message }] });
 }
 
-function rowOf(row: GrantRow, name: string | null, linkTo: AdminContext['linkTo']): AdminRow {
+/** The subject, and whoever granted. */
+function subjectsOf({ subject, granted_by }: GrantRow): string[] {
+  return [subject, ...(granted_by === null ? [] : [userSubject(granted_by)])];
+}
+
+function objectOf({ object_type, object_id }: GrantRow): string {
+  return `${object_type}/${object_id}`;
+}
+
+/** What the objects are called today: one question per type. */
+async function objectNames({ titlesOf }: AdminContext, rows: readonly GrantRow[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (const [type, some] of Map.groupBy(rows, ({ object_type }) => object_type)) {
+    const ids = some.map(({ object_id }) => object_id);
+    for (const [id, title] of await titlesOf(type, ids)) names.set(`${type}/${id}`, title);
+  }
+  return names;
+}
+
+function rowOf(
+  row: GrantRow,
+  names: ReadonlyMap<string, string | null>,
+  objectName: string | undefined,
+  linkTo: AdminContext['linkTo'],
+): AdminRow {
   const { set, actions } = shownActions(row.actions);
-  const object = `${row.object_type}/${row.object_id}`;
+  const object = objectName === undefined ? objectOf(row) : `${row.object_type}/${objectName}`;
+  const who = names.get(row.subject) ?? row.subject;
   return {
     id: row.id,
-    title: `${name ?? row.subject} on ${object}`,
+    title: `${who} on ${object}`,
     values: {
-      subject: name ?? row.subject,
+      subject: who,
       object: linkTo(row.object_type, row.object_id, object) ?? object,
       actions: set === null ? (actions ?? []) : [set],
-      granted_by: row.granted_by,
+      granted_by: row.granted_by === null ? null : (names.get(userSubject(row.granted_by)) ?? row.granted_by),
       expires_at: row.expires_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
     },

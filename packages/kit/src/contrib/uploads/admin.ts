@@ -89,12 +89,16 @@ const resource: AdminResource = {
   ],
   async list(context, query) {
     const { rows, ...page } = await listUploads(context.db, query);
-    return { ...page, items: rows.map((upload) => rowOf(context, upload)) };
+    const names = await context.titlesOf(
+      'user',
+      rows.map(({ owner_id }) => owner_id),
+    );
+    return { ...page, items: rows.map((upload) => rowOf(context, upload, names)) };
   },
   async read(context, id) {
     const upload = isUuid(id) ? await findUpload(context.db, id) : null;
     if (upload === null) return null;
-    const row = rowOf(context, upload);
+    const row = rowOf(context, upload, await context.titlesOf('user', [upload.owner_id]));
     return {
       ...row,
       state: STATES[upload.state],
@@ -163,14 +167,16 @@ async function listUploads(db: Db, query: AdminListQuery): Promise<AdminRows<Upl
   return { ...(await adminRows<Upload>(db, select, query)), ...where.searchNote };
 }
 
-function rowOf({ linkTo }: AdminContext, upload: Upload): AdminRow {
+type Names = ReadonlyMap<string, string>;
+
+function rowOf({ linkTo }: AdminContext, upload: Upload, names: Names): AdminRow {
   const { id, filename, owner_id, state, content_type, size, created_at } = upload;
   return {
     id,
     title: filename,
     values: {
       filename,
-      owner: linkTo('user', owner_id) ?? owner_id,
+      owner: linkTo('user', owner_id, names.get(owner_id)) ?? names.get(owner_id) ?? owner_id,
       state: STATES[state],
       content_type,
       size: Number(size),
@@ -197,12 +203,16 @@ interface OwnerUse {
   readonly count: number | bigint;
 }
 
-async function overview({ db, linkTo }: AdminContext): Promise<AdminOverview> {
+async function overview({ db, linkTo, titlesOf }: AdminContext): Promise<AdminOverview> {
   const owners = await db.query<OwnerUse>(
     `select owner_id, cast(sum(size) as bigint) as bytes, count(*) as count
      from (select owner_id, size, state from uploads order by id desc limit ${SEARCHED_ROWS_MAX}) newest
      where state in ('pending', 'quarantined', 'complete') group by owner_id order by 2 desc, 1 limit $1`,
     [OWNERS_SHOWN],
+  );
+  const names = await titlesOf(
+    'user',
+    owners.map(({ owner_id }) => owner_id),
   );
   const [complete, pending, quarantined, waiting] = [
     await countIn(db, 'complete'),
@@ -238,7 +248,11 @@ async function overview({ db, linkTo }: AdminContext): Promise<AdminOverview> {
         rows: owners.map(({ owner_id, bytes, count }) => ({
           id: owner_id,
           title: owner_id,
-          values: { owner: linkTo('user', owner_id) ?? owner_id, bytes: Number(bytes), count: Number(count) },
+          values: {
+            owner: linkTo('user', owner_id, names.get(owner_id)) ?? names.get(owner_id) ?? owner_id,
+            bytes: Number(bytes),
+            count: Number(count),
+          },
         })),
         empty: 'There are no uploads.',
         more: { resource: 'uploads', filters: {} },

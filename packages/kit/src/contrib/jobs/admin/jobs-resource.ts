@@ -2,7 +2,7 @@ import { sortableColumns } from '../../../app/admin/list.ts';
 import { adminDone, adminEach } from '../../../app/admin/each.ts';
 import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource, AdminAction } from '../../../app/admin/declaration.ts';
-import type { AdminRow, AdminSection } from '../../../app/admin/shapes.ts';
+import type { AdminRow, AdminSection, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
 import { cancelJob } from '../cancel.ts';
 import { jobErrors } from '../errors.ts';
@@ -93,7 +93,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
       return {
         ...rowOf(job),
         state: jobState(job),
-        sections: [...factsOf(place, job), attemptsSection(job, attempts), stepsSection(place, job, steps)],
+        sections: [...factsOf(place, job, await linksOf(context, job)), attemptsSection(job, attempts), stepsSection(place, job, steps)],
         actions: job.status === 'failed' || job.status === 'cancelled' ? ['retry'] : job.finished_at === null ? ['cancel'] : [],
         removable: false,
       };
@@ -158,7 +158,24 @@ function rowOf(job: Job): AdminRow {
   };
 }
 
-function factsOf({ catalog }: AdminPlace, job: Job): AdminSection[] {
+type Links = Readonly<Record<'owner_id' | 'unique_key' | 'serial_key', AdminValue>>;
+
+/** The owner by name, and the records that its keys name. */
+async function linksOf({ linkTo, titlesOf }: AdminContext, job: Job): Promise<Links> {
+  const linked = async (type: string, id: string, text: string | undefined) =>
+    linkTo(type, id, (await titlesOf(type, [id])).get(id) ?? text ?? id);
+  const ofKey = async (key: string | null): Promise<AdminValue> => {
+    const [, type, id] = /^([a-z][a-z0-9_]*):(.+)$/.exec(key ?? '') ?? [];
+    return type === undefined || id === undefined ? key : ((await linked(type, id, key ?? undefined)) ?? key);
+  };
+  return {
+    owner_id: job.owner_id === '' ? null : ((await linked('user', job.owner_id, undefined)) ?? job.owner_id),
+    unique_key: await ofKey(job.unique_key),
+    serial_key: await ofKey(job.serial_key),
+  };
+}
+
+function factsOf({ catalog }: AdminPlace, job: Job, links: Links): AdminSection[] {
   const { input, result, error } = jobRecord(job, catalog());
   return [
     {
@@ -169,10 +186,10 @@ function factsOf({ catalog }: AdminPlace, job: Job): AdminSection[] {
         { name: 'started_at', label: 'Last attempt began', kind: 'time' },
         { name: 'finished_at', label: 'Ended', kind: 'time' },
         { name: 'priority', label: 'Priority', kind: 'number' },
-        { name: 'owner_id', label: 'Owner', kind: 'code' },
+        { name: 'owner_id', label: 'Owner', kind: 'link' },
         { name: 'tenant_key', label: 'Tenant', kind: 'code' },
-        { name: 'unique_key', label: 'Unique key', kind: 'code' },
-        { name: 'serial_key', label: 'Serial key', kind: 'code' },
+        { name: 'unique_key', label: 'Unique key', kind: 'link' },
+        { name: 'serial_key', label: 'Serial key', kind: 'link' },
         { name: 'worker', label: 'Worker', kind: 'code' },
         { name: 'id', label: 'Id', kind: 'code' },
       ],
@@ -181,10 +198,8 @@ function factsOf({ catalog }: AdminPlace, job: Job): AdminSection[] {
         started_at: iso(job.started_at),
         finished_at: iso(job.finished_at),
         priority: job.priority,
-        owner_id: job.owner_id,
         tenant_key: job.tenant_key,
-        unique_key: job.unique_key,
-        serial_key: job.serial_key,
+        ...links,
         worker: job.worker,
         id: job.id,
       },

@@ -629,7 +629,7 @@ async function health({ clock }: AdminContext, db: Db, id: string, range: AdminR
   return {
     kind: 'chart',
     chart: {
-      title: `Attempts (of the newest ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries in this time)`,
+      title: `Attempts (of up to ${HEALTH_DELIVERIES_MAX.toLocaleString('en')} deliveries)`,
       kind: 'bars',
       unit: 'count',
       buckets: buckets.starts.map((start) => start.toISOString()),
