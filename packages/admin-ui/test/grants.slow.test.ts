@@ -79,7 +79,7 @@ async function findings(): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }
 
-test('a record’s page says who has access, and why; access is granted and revoked there', { timeout: 240_000 }, async () => {
+test('a record’s page says who has access, and why; access is granted and revoked there', async () => {
   await who().getByText('margaret owns recipes/').waitFor();
   await who().getByText('olivia was granted change, share, view on recipes/').waitFor();
   expect(await findings()).toEqual([]);
@@ -105,7 +105,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   expect(await held('theo')).toEqual([]);
 });
 
-test('a user cannot grant what they do not hold: the form stays and says so', { timeout: 120_000 }, async () => {
+test('a user cannot grant what they do not hold: the form stays and says so', async () => {
   await go(page, shop, `#/recipes/${recipe}`);
   await page.getByRole('button', { name: 'Grant access' }).click();
   await dialog().getByLabel('Who').fill('group:roasters');
@@ -118,7 +118,7 @@ test('a user cannot grant what they do not hold: the form stays and says so', { 
   await who().getByText('the group roasters was granted viewer on recipes/').waitFor();
 });
 
-test('a group’s page has its members, and what it has access to', { timeout: 120_000 }, async () => {
+test('a group’s page has its members, and what it has access to', async () => {
   await go(page, shop, `#/groups/${group}`);
   const has = page.getByRole('region', { name: 'Has access to' });
   await has.getByRole('link', { name: `recipes/${recipe}` }).waitFor();

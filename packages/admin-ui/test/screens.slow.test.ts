@@ -207,7 +207,7 @@ describe('API keys', () => {
     await page.getByRole('searchbox', { name: 'Search' }).fill('bulk 77777');
     await row(page, 'bulk 77777').waitFor();
     // Generous, because the machine is shared; an unpaged list would take minutes.
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(performance.now() - began).toBeLessThan(60_000);
     await page.getByRole('searchbox', { name: 'Search' }).fill('');
     await row(page, 'Old scanner').waitFor();
     await page.getByRole('button', { name: 'Next page' }).click();
@@ -233,10 +233,7 @@ describe('API keys', () => {
     await page.getByRole('button', { name: 'Revoke selected keys' }).click();
     await dialog().getByText('and 445 more').waitFor();
     await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
-    await dialog()
-      .getByRole('status')
-      .filter({ hasText: '300 of 450 API keys done; stopped before the other 150.' })
-      .waitFor({ timeout: 30_000 });
+    await dialog().getByRole('status').filter({ hasText: '300 of 450 API keys done; stopped before the other 150.' }).waitFor();
     await dialog().getByRole('button', { name: 'Close' }).last().click();
     await page.unroute('**/actions/revoke');
     expect((await one<{ n: number }>("select count(*) n from api_keys where name like 'bulk %' and revoked_at is not null"))?.n).toBe(300);
@@ -447,7 +444,7 @@ describe('deliveries', () => {
     const shown = page.getByRole('row').filter({ has: page.locator(`a[href$="${newest?.id ?? ''}"]`) });
     await shown.getByText('succeeded').waitFor();
     await shop.db.query("update webhook_deliveries set status = 'failed', failure_reason = 'timeout' where id = $1", [newest?.id ?? '']);
-    await shown.getByText('failed').waitFor({ timeout: 15_000 });
+    await shown.getByText('failed').waitFor();
   });
 });
 
@@ -638,7 +635,7 @@ describe('getting around', () => {
     const owner = await one<{ owner_id: string }>("select owner_id from webhook_endpoints where description = 'Acme storefront'");
     await shop.db.transaction((tx) => publish(tx, 'order.placed', { order: 'BL-new' }, { owner: owner?.owner_id ?? '' }));
     const show = page.getByRole('button', { name: /^\d+ new, show$/ });
-    await show.waitFor({ timeout: 15_000 });
+    await show.waitFor();
     expect(await first()).toBe(before);
     await show.click();
     await soon(first).not.toBe(before);
