@@ -186,7 +186,7 @@ class RouteBuilder {
   constructor(operations: Operations) {
     this.#operations = operations;
     this.#options = operations.options;
-    this.params = lazySchema(() => {
+    this.params = lazyQuery(() => {
       const { policy, lookup, parent } = operations;
       const settingsOf = (column: { readonly name: string }) =>
         policy.shown.get(column.name)?.settings ?? policy.statements.column(column.name).settings;
@@ -229,7 +229,7 @@ class RouteBuilder {
       { ...parentParams, query, response: page, responses: listing, raises: paged },
       operations.readPage,
     );
-    if (this.#options.queryMethod ?? Object.keys(this.#options.filters ?? {}).length > 0) {
+    if (this.#offersQuery) {
       const body = lazySchema(() => queryBody(operations.list));
       const facts = { ...parentParams, query: paging, body, response: page, responses: { 200: { headers: HEADERS.list } }, raises: paged };
       yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, metadata: { queryAlias: 'query_alias' } }, operations.readQuery);
@@ -450,7 +450,7 @@ class RouteBuilder {
 
   #parentParams(): Schema {
     const operations = this.#operations;
-    return lazySchema(() => {
+    return lazyQuery(() => {
       const { edge, param } = operations.parent as NonNullable<Operations['parent']>;
       return keyParams({ [param]: edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings });
     });
@@ -478,14 +478,14 @@ class RouteBuilder {
       ...facts,
       raises,
       ...this.#scope(access),
-      // A file is read while it arrives: there is nothing to compare two requests by.
-      ...(name === 'import' ? {} : this.#idempotent(method, access, permission)),
+      ...this.#idempotent(method, access, permission),
       ...more,
       permission,
       metadata: {
         ...facts.metadata,
         ...more.metadata,
         crud: { resource: declared.name, operation: settings },
+        ...(name === 'list' && this.#offersQuery ? { longUrlRemedy: LONG_URL_REMEDY } : {}),
         openapi: {
           'x-kit-crud': { resource: declared.name, operation: settings },
           ...this.#preconditions(method, path.startsWith('/:id'), facts),
@@ -505,6 +505,10 @@ class RouteBuilder {
       ...(access === 'write' && isDefault ? { audience: this.#operations.audience, isAtomicWithKey: true } : {}),
     };
     yield [name, route];
+  }
+
+  get #offersQuery(): boolean {
+    return this.#options.queryMethod ?? Object.keys(this.#options.filters ?? {}).length > 0;
   }
 
   /** Besides the controller's, which is a static: an owner's rows are for those who are known. */
@@ -536,8 +540,10 @@ class RouteBuilder {
   /** On where callers are known; who they are is part of a key. */
   #idempotent(method: HttpMethod, access: 'read' | 'write', permission: Permission): Pick<Route['options'], 'idempotent'> {
     const { idempotency } = this.#options;
-    if (method !== 'POST' || access === 'read' || idempotency === false) return {};
-    if (idempotency !== undefined) return { idempotent: idempotency };
+    const takesKeys = method === 'POST' || method === 'DELETE';
+    if (!takesKeys || access === 'read' || idempotency === false) return {};
+    // Deleting twice harms nobody, so a DELETE without a key is never refused.
+    if (idempotency !== undefined) return { idempotent: method === 'POST' ? idempotency : 'optional' };
     const { using = 'default' } = this.#operations.resource.options;
     return using === 'default' && !admitsAnonymous(permission, method) ? { idempotent: 'optional' } : {};
   }
@@ -548,6 +554,8 @@ class RouteBuilder {
     return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
   }
 }
+
+const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';
 
 const TransitionList = jsonSchema<{ items: Item[] }>({
   type: 'object',
@@ -588,6 +596,7 @@ function lazySchema(make: () => Schema): Schema {
   };
 }
 
+/** A schema that reads the text of the address itself. */
 function lazyQuery(make: () => Schema): Schema {
   return Object.assign(lazySchema(make), { isRawQuery: true as const });
 }

@@ -100,7 +100,7 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly export?: readonly FileFormat[] | ExportOptions;
   /** `POST /:id/restore`, for a resource that deletes softly; who may use it may list the deleted rows with `?deleted=only`. */
   readonly restore?: Q;
-  /** Whether POST operations take an `Idempotency-Key`: `optional` unless given, where callers are known. */
+  /** Whether POST and DELETE operations take an `Idempotency-Key`: `optional` unless given, where callers are known. Never required for DELETE. */
   readonly idempotency?: 'optional' | 'required' | false;
   /** `POST /bulk`, `/bulk-update` and `/bulk-delete`: many rows in one transaction. */
   readonly bulk?: B;

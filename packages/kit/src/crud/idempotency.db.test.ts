@@ -10,7 +10,7 @@ class Boards extends CrudController(boardResource, {
   permission: isAuthenticated,
   restore: true,
   bulk,
-  operations: { destroy: { idempotent: true } },
+  import: { formats: ['csv'] },
 }) {}
 class Required extends CrudController(boardResource, { permission: isAuthenticated, idempotency: 'required' }) {}
 class Off extends CrudController(boardResource, { permission: isAuthenticated, idempotency: false }) {}
@@ -52,7 +52,7 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect((await send(key, 'POST', 'boards', { title: key }, 'bob')).headers['idempotent-replayed']).toBeUndefined();
   });
 
-  test('bulk and restore take keys; a DELETE that says so replays its 204, before the row is looked up', async () => {
+  test('bulk and restore take keys; a repeated DELETE replays its 204, before the row is looked up', async () => {
     const key = newKey();
     const items = { items: [{ title: key }, { title: key }] };
     const [first, second] = [await send(key, 'POST', 'boards/bulk', items), await send(key, 'POST', 'boards/bulk', items)];
@@ -80,6 +80,35 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect(await titled(taken)).toEqual([]);
   });
 
+  test('an import takes keys: the same bytes are replayed and written once, other bytes are refused', async () => {
+    const key = newKey();
+    const file = (payload: string, query = '') =>
+      shop.app.inject({
+        method: 'POST',
+        url: `/v1/boards/import${query}`,
+        payload,
+        headers: { 'x-user': 'ann', 'content-type': 'text/csv', 'idempotency-key': key },
+      });
+    const [first, second] = [await file(`title\n${key}\n`), await file(`title\n${key}\n`)];
+    expect([first.statusCode, first.json<{ created: number }>().created]).toEqual([201, 1]);
+    expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true']);
+    expect((await file('title\nother\n')).json()).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+    expect((await file(`title\n${key}\n`, '?dry_run=true')).json()).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+    expect(await titled(key)).toHaveLength(1);
+    const many = newKey();
+    const sent = Array.from({ length: 10 }, () =>
+      shop.app.inject({
+        method: 'POST',
+        url: '/v1/boards/import',
+        payload: `title\n${many}\n`,
+        headers: { 'x-user': 'ann', 'content-type': 'text/csv', 'idempotency-key': many },
+      }),
+    );
+    const statuses = (await Promise.all(sent)).map(({ statusCode }) => statusCode);
+    expect(statuses.every((status) => status === 201 || status === 409)).toBe(true);
+    expect(await titled(many)).toHaveLength(1);
+  });
+
   test('a key is required where the controller says so, ignored where it says no, and not offered to anonymous callers', async () => {
     expect((await shop.call('ann', 'POST', 'required', { title: 'x' })).body.code).toBe('idempotency_key_required');
     const key = newKey();
@@ -88,12 +117,10 @@ describeDatabases('idempotency of generic operations', (database) => {
     await send(key, 'POST', 'off', { title: key });
     expect(await titled(key)).toHaveLength(2);
     const routes = new Map(shop.app.routes.map((route) => [`${route.controller}.${route.field}`, route.idempotency !== undefined]));
-    expect(['Boards.create', 'Boards.update', 'Boards.list', 'Off.create', 'Comments.create'].map((name) => routes.get(name))).toEqual([
-      true,
-      false,
-      false,
-      false,
-      false,
-    ]);
+    expect(
+      ['Boards.create', 'Boards.destroy', 'Boards.import', 'Boards.update', 'Boards.list', 'Off.create', 'Comments.create'].map((name) =>
+        routes.get(name),
+      ),
+    ).toEqual([true, true, true, false, false, false, false]);
   });
 });

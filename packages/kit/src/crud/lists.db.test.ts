@@ -121,6 +121,35 @@ describeDatabases('lists', (database) => {
     expect(ids(second).filter((id) => ids(page).includes(id))).toEqual([]);
   });
 
+  test('16: a cursor of 10 kB is 422 invalid_cursor; another URL as long is 414 and points to QUERY', async () => {
+    const long = await shop.call('ann', 'GET', `orders?cursor=${'x'.repeat(10_000)}`);
+    expect([long.status, long.body.code]).toEqual([422, 'invalid_cursor']);
+    const other = await shop.call('ann', 'GET', `orders?search=${'x'.repeat(10_000)}`);
+    expect([other.status, other.body.code, other.body.detail]).toEqual([414, 'uri_too_long', expect.stringContaining('QUERY')]);
+  });
+
+  test('U+0000 and __proto__ in a parameter are 422 at the parameter, as other values and names that nothing can have', async () => {
+    for (const [query, name] of [
+      ['search=a%00b', 'search'],
+      ['cursor=%00', 'cursor'],
+      ['__proto__=1', '__proto__'],
+      ['constructor=1', 'constructor'],
+    ]) {
+      const { status, body } = await shop.call('ann', 'GET', `orders?${query}`);
+      expect([query, status, body.errors[0].location]).toEqual([query, 422, ['query', name]]);
+    }
+    expect((await shop.call('ann', 'GET', 'orders/%00')).status).toBe(404);
+  });
+
+  test('28: QUERY takes ordering, fields and expand as a list or as the parameters of GET have them', async () => {
+    const [list, text] = await Promise.all([
+      shop.call('ann', 'QUERY', 'orders', { ordering: ['-total', 'created_at'], fields: ['id', 'total'], limit: 5 }),
+      shop.call('ann', 'QUERY', 'orders', { ordering: '-total,created_at', fields: 'id,total', limit: 5 }),
+    ]);
+    expect([text.status, text.body.items]).toEqual([200, list.body.items]);
+    expect((await shop.call('ann', 'QUERY', 'orders', { ordering: [1] })).status).toBe(422);
+  });
+
   test('faults of fields are reported together with those of other parameters', async () => {
     const { status, body } = await shop.call('ann', 'GET', 'orders?fields=id,nope,margin&limit=0&expand=owner&total__gte=many');
     expect(status).toBe(422);
@@ -135,7 +164,8 @@ describeDatabases('lists', (database) => {
 
   test('18: Link has the next and previous page', async () => {
     const { page, headers } = await get('?limit=5');
-    expect(headers['link']).toBe(`<${page.next}>; rel="next"`);
+    expect(headers['link']).toBe(`<?limit=5>; rel="first", <${page.next}>; rel="next"`);
+    expect((await get('?limit=1000')).headers['link']).toBeUndefined();
     const second = await get(page.next!);
     expect(second.headers['link']).toMatch(/^<\?limit=5>; rel="first", /);
     expect(second.headers['link']).toContain(`>; rel="first", <${second.page.next}>; rel="next", <${second.page.previous}>; rel="prev"`);

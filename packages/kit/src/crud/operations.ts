@@ -346,8 +346,7 @@ export class Operations {
             fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
           });
           return andThen(result, ({ page, totalCount }) => {
-            const isFirst = list.cursor === undefined && list.offset === 0;
-            this.answerWith(context, page, BODY_TAG, pageHeaders(page, totalCount, isFirst ? undefined : firstPage(queryString)));
+            this.answerWith(context, page, BODY_TAG, pageHeaders(page, totalCount, queryString));
             return page;
           });
         }),
@@ -896,13 +895,14 @@ function isEmpty(query: object): boolean {
   return true;
 }
 
-function pageHeaders({ next, previous }: ListPage, totalCount: string | undefined, first: string | undefined): Record<string, string> {
+function pageHeaders({ next, previous }: ListPage, totalCount: string | undefined, queryString: string): Record<string, string> {
   const headers: Record<string, string> = {};
   if (totalCount !== undefined) headers['x-total-count'] = totalCount;
-  let link = first === undefined ? '' : `<${first}>; rel="first"`;
-  if (next !== null) link += `${link === '' ? '' : ', '}<${next}>; rel="next"`;
-  if (previous !== null) link += `${link === '' ? '' : ', '}<${previous}>; rel="prev"`;
-  if (link !== '') headers['link'] = link;
+  if (next === null && previous === null) return headers;
+  let link = `<${firstPage(queryString)}>; rel="first"`;
+  if (next !== null) link += `, <${next}>; rel="next"`;
+  if (previous !== null) link += `, <${previous}>; rel="prev"`;
+  headers['link'] = link;
   return headers;
 }
 

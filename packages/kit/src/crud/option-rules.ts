@@ -35,7 +35,7 @@ const aSchema = rule('a Standard Schema', (value) => (isMembers(value) || typeof
 const aCondition = rule('a condition as data, true or false', (value) => typeof value === 'boolean' || isMembers(value));
 
 const transition = objectOf({
-  from: required(listOf(anything, { min: 1 })),
+  from: required(listOf(anything)),
   to: required(anything),
   permission: aPermission,
   input: aSchema,

@@ -1,4 +1,5 @@
 import type { App } from '../app/module.ts';
+import type { ModelColumn } from '../db/model-statements.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { limits } from './limits.ts';
@@ -40,7 +41,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     if (name === undefined) continue;
     const column = statements.byName.get(name);
     if (column === undefined) {
-      unknown(option, name);
+      add('E013', `${option} names no column "${name}".`, didYouMean(name, columns).trim() || undefined);
       continue;
     }
     if (column.nullable)
@@ -114,12 +115,12 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
         `the relation "${name}" names no column "${edge.column}" of "${holder.model.name}".`,
         didYouMean(edge.column, [...holder.statements.byName.keys()]).trim() || undefined,
       );
-    else if (
-      column.settings.reference !== undefined &&
-      holder.referenced(column) !== referred &&
-      typeof column.settings.reference.target === 'function'
-    )
-      add('E017', `the relation "${name}" is through "${edge.column}", which refers to another table.`);
+    else if (!refersTo(holder, column, referred))
+      add(
+        'E017',
+        `the relation "${name}" is through "${edge.column}" of "${holder.model.name}", which does not refer to "${referred.model.name}".`,
+        `Declare it: ${edge.column}: t.ref(() => ${referred.model.name}).`,
+      );
     if (edge.kind === 'many' && column !== undefined && !isIndexed(holder, column.name))
       add(
         'W007',
@@ -153,6 +154,13 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
   return faults;
 }
 
+function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolean {
+  const target = column.settings.reference?.target;
+  // A column without a foreign key is taken at its word.
+  if (target === undefined) return true;
+  return typeof target === 'string' ? target === referred.model.name : holder.referenced(column) === referred;
+}
+
 function inputNames({ options, statements, owner }: Policy): string[] {
   const kept = new Set([options.tenant, options.version, options.state, owner?.column]);
   return statements.columns
@@ -177,15 +185,18 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
   const values = column.definition.values ?? [];
   if (column.definition.kind !== 'enum')
     return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
-  return transitions.flatMap(([name, { from, to }]) =>
-    [...from, to]
+  return transitions.flatMap(([name, { from, to }]) => [
+    ...(from.length > 0
+      ? []
+      : [{ id: 'E018', message: `${place}: the transition "${name}" can never run.`, hint: 'Name a state in from.' }]),
+    ...[...from, to]
       .filter((each) => !values.includes(each as string))
       .map((each) => ({
         id: 'E018',
         message: `${place}: the transition "${name}" has the state "${String(each)}", which "${state}" cannot be.`,
         hint: `Known: ${values.join(', ')}.`,
       })),
-  );
+  ]);
 }
 
 /** A column nobody fills would fail at the first create. `parent`: the column that the address sets. */
@@ -208,8 +219,18 @@ export function createFaults(policy: Policy, parent: string | undefined, input: 
 
 function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
-  return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires }]) =>
-    requires.flatMap((path): Fault[] => {
+  const taken = new Set([...known, ...Object.keys(policy.resource.relations as object)]);
+  return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires }]) => [
+    ...(taken.has(name)
+      ? [
+          {
+            id: 'E018',
+            message: `${place}: the computed field "${name}" has the name of a column or relation.`,
+            hint: 'Give it another name.',
+          },
+        ]
+      : []),
+    ...requires.flatMap((path): Fault[] => {
       const [first = '', second] = path.split('.');
       if (second === undefined)
         return known.includes(first)
@@ -231,7 +252,7 @@ function computedFaults(policy: Policy, place: string): Fault[] {
         },
       ];
     }),
-  );
+  ]);
 }
 
 /** A unique value that clients send tells every caller that some row has it. */

@@ -1,4 +1,5 @@
 import type { Principal, User } from '../auth/principal.ts';
+import type { Clock } from '../db/clock.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../db/rows.ts';
@@ -102,13 +103,20 @@ export interface Transition<C extends Columns, S> {
   readonly summary?: string;
 }
 
+/** What a computed field may use besides its row. `now` is the moment of the request, on every row the same; `clock` stands still at it. */
+export interface ComputedContext {
+  readonly now: Date;
+  readonly clock: Clock;
+  readonly caller: CrudCaller;
+}
+
 /** A field made from others when a row is shown. Exactly what `requires` names is loaded for it. */
 export interface ComputedField<C extends Columns> {
   /** Columns (`due_at`) and columns of to-one relations (`customer.terms`). */
   readonly requires: readonly (Name<C> | `${string}.${string}`)[];
   readonly response: Schema;
   // oxlint-disable-next-line typescript/no-explicit-any -- the row has what `requires` names; related columns are below their relation
-  readonly value: (row: any, context: { readonly now: Date; readonly caller: CrudCaller }) => unknown;
+  readonly value: (row: any, context: ComputedContext) => unknown;
 }
 
 export interface ResourceOptions<

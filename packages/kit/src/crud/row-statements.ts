@@ -1,4 +1,5 @@
 import { resolveReference } from '../db/column.ts';
+import { type ConstraintViolation, constraintViolation, describeViolation } from '../db/constraint-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
 import { queryAtOnce } from '../db/handle.ts';
@@ -57,6 +58,13 @@ interface UpdateStatement {
   readonly first: number;
 }
 
+/** An INSERT of several rows, and the columns it has. */
+interface Insertion {
+  readonly text: string;
+  readonly parameters: unknown[];
+  readonly names: readonly string[];
+}
+
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
 export class RowStatements {
   readonly #policy: Policy;
@@ -113,7 +121,8 @@ export class RowStatements {
     let step = this.#texts.start.to('insert');
     for (const name of names) step = step.to(name);
     const text = step.text ?? this.#texts.keep(step, insertText(statements, names));
-    return andThen(queryAtOnce<Item>(db, text, parameters, form), ([row]) => andThen(this.#written(db), () => row as Item));
+    const inserted = this.#explained(names, () => queryAtOnce<Item>(db, text, parameters, form));
+    return andThen(inserted, ([row]) => andThen(this.#written(db), () => row as Item));
   }
 
   /**
@@ -122,7 +131,8 @@ export class RowStatements {
    */
   async insertMany(db: Db, rows: readonly Item[]): Promise<Item[]> {
     const inserted: Item[] = [];
-    for (const { text, parameters } of this.#insertions(db, rows, true)) inserted.push(...(await db.query<Item>(text, parameters)));
+    for (const { text, parameters, names } of this.#insertions(db, rows, true))
+      inserted.push(...(await this.#explained(names, () => db.query<Item>(text, parameters))));
     await this.#written(db);
     return inserted;
   }
@@ -130,12 +140,13 @@ export class RowStatements {
   /** {@link insertMany} where nobody reads the rows: how many were made. */
   async insertUnread(db: Db, rows: readonly Item[]): Promise<number> {
     let count = 0;
-    for (const { text, parameters } of this.#insertions(db, rows, false)) count += (await db.execute(text, parameters)).count;
+    for (const { text, parameters, names } of this.#insertions(db, rows, false))
+      count += (await this.#explained(names, () => db.execute(text, parameters))).count;
     await this.#written(db);
     return count;
   }
 
-  *#insertions(db: Db, rows: readonly Item[], isRead: boolean): Iterable<{ readonly text: string; readonly parameters: unknown[] }> {
+  *#insertions(db: Db, rows: readonly Item[], isRead: boolean): Iterable<Insertion> {
     const { statements } = this.#policy;
     const size =
       db.dialect === 'postgres'
@@ -151,7 +162,7 @@ export class RowStatements {
       let step = this.#texts.start.to(isRead ? 'insert rows' : 'insert unread rows').to(chunk.length);
       for (const { name } of columns) step = step.to(name);
       const text = step.text ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
-      yield { text, parameters };
+      yield { text, parameters, names: columns.map(({ name }) => name) };
     }
   }
 
@@ -166,9 +177,8 @@ export class RowStatements {
       conditions.onlyFrom === undefined && (conditions.ifMatch === undefined || conditions.ifMatch.any)
         ? this.#knownUpdate(statement)
         : this.#updateText(statement, this.#narrower(conditions, parameters));
-    return andThen(queryAtOnce<Item>(db, text, parameters, form), ([row]) =>
-      row === undefined ? undefined : andThen(this.#written(db), () => row),
-    );
+    const updated = this.#explained(Object.keys(values), () => queryAtOnce<Item>(db, text, parameters, form));
+    return andThen(updated, ([row]) => (row === undefined ? undefined : andThen(this.#written(db), () => row)));
   }
 
   /** The text of an update that only its columns, key and scope decide about. */
@@ -203,7 +213,7 @@ export class RowStatements {
     const assignments = this.#assignments(this.#changed(db, values, parameters));
     const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
     const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
-    const { rows } = await db.execute<Item>(text, parameters, { replanned: true });
+    const { rows } = await this.#explained(Object.keys(values), () => db.execute<Item>(text, parameters, { replanned: true }));
     await this.#written(db);
     return rows;
   }
@@ -224,6 +234,34 @@ export class RowStatements {
     const { count } = await db.execute(`delete from ${statements.table} as t0 where ${where}`, parameters, { replanned: true });
     await this.#written(db);
     return count;
+  }
+
+  /** What the database says of a broken rule is narrowed to what the client sent: not the owner and tenant that an index begins with. */
+  #explained<R>(names: readonly string[], run: () => Maybe<R>): Maybe<R> {
+    try {
+      const result = run();
+      return result instanceof Promise ? result.catch((error: unknown) => this.#explain(names, error)) : result;
+    } catch (error) {
+      return this.#explain(names, error);
+    }
+  }
+
+  #explain(names: readonly string[], error: unknown): never {
+    const violation = constraintViolation(error);
+    const columns = violation === undefined ? [] : this.#blamed(violation, names);
+    if (violation !== undefined && columns.length > 0) describeViolation(error as object, { ...violation, columns });
+    throw error;
+  }
+
+  #blamed({ kind, columns }: ConstraintViolation, names: readonly string[]): readonly string[] {
+    const { statements, options, owner } = this.#policy;
+    const isSent = (name: string) =>
+      name !== options.tenant && name !== owner?.column && statements.byName.get(name)?.settings.readOnly !== true;
+    if (kind === 'unique') return (columns ?? []).filter(isSent);
+    if (kind !== 'foreign_key' || columns !== undefined) return [];
+    // SQLite does not say which reference it was; where only one was written, it was that one.
+    const references = names.filter((name) => statements.byName.get(name)?.settings.reference !== undefined && isSent(name));
+    return references.length === 1 ? references : [];
   }
 
   /** For who keeps responses made of these rows. */

@@ -175,11 +175,17 @@ export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>
   const names = Object.entries(keys);
   const validate = (value: unknown) => {
     for (const [name, settings] of names) {
-      if (readParameter(settings, (value as Record<string, string>)[name] as string).fault !== undefined) throw coreErrors.not_found();
+      const text = (value as Record<string, string>)[name] as string;
+      if (!isCanonical(settings, text) || readParameter(settings, text).fault !== undefined) throw coreErrors.not_found();
     }
     return { value: value as Record<string, string> };
   };
   return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
+}
+
+/** One row has one address: `01` and `1.0` are not the key 1. */
+function isCanonical({ kind }: ShownColumn['settings'], text: string): boolean {
+  return (kind !== 'int' && kind !== 'bigint') || /^(?:0|-?[1-9]\d*)$/.test(text);
 }
 
 function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
@@ -322,7 +328,8 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
     description: `Conditions joined by AND; at most ${limits.whereDepth} levels and ${limits.whereLeaves} conditions.`,
     properties: { ...leaves, and: { type: 'array', items: tree }, or: { type: 'array', items: tree }, not: tree },
   };
-  const strings = { type: 'array', items: { type: 'string' } };
+  // As a list, or as the parameter of GET has them.
+  const strings = { type: ['array', 'string'], items: { type: 'string' } };
   const json = () => ({
     type: 'object',
     properties: {
@@ -355,5 +362,6 @@ function memberIssues(member: string, given: unknown, known: readonly string[]) 
   if (member === 'where') return [];
   if (member === 'search') return typeof given === 'string' ? [] : issue('must be text', 'type');
   if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');
-  return Array.isArray(given) && given.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
+  const names = Array.isArray(given) ? (given as unknown[]) : [given];
+  return names.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
 }

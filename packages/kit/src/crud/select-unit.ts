@@ -6,6 +6,7 @@ import { withoutSensitive } from '../db/sensitive-members.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { CrudRequest, Scope } from './crud-request.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
+import type { ComputedContext } from './resource.ts';
 import type { ComputedPlan, Shape } from './shape.ts';
 
 export type Item = Record<string, unknown>;
@@ -205,7 +206,7 @@ export class SelectUnit {
     }
     for (const field of shape.computed) {
       if (field.columns.some((name) => hidden.has(name))) continue;
-      item[field.name] = await field.value(requiredOf(field, table, row), { now: caller().now, caller: caller() });
+      item[field.name] = await field.value(requiredOf(field, table, row), computedContext(caller()));
     }
     for (const { edge, table: joined } of table.joins) {
       if (joined.shape !== undefined && item[edge.name] !== null)
@@ -288,4 +289,8 @@ async function isVisible({ rule }: ShownColumn, { context }: CrudRequest, row: I
 /** PostgreSQL's name of a key's type, for arrays of keys. */
 export function keyType({ settings }: Pick<ModelColumn, 'settings'>, kind: string = settings.kind): string {
   return kind === 'uuid' ? 'uuid' : kind === 'int' ? 'integer' : kind === 'bigint' ? 'bigint' : 'text';
+}
+
+function computedContext(caller: CrudCaller): ComputedContext {
+  return { now: caller.now, clock: { now: () => caller.now }, caller };
 }

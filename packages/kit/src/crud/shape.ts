@@ -1,17 +1,17 @@
 import type { FieldError } from '../errors/kit-error.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Schema } from '../http/schema.ts';
-import type { CrudCaller } from './crud-caller.ts';
 import type { Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import { limits } from './limits.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
+import type { ComputedContext } from './resource.ts';
 
 /** A computed field with what must be loaded for it. */
 export interface ComputedPlan {
   readonly name: string;
   readonly response: Schema;
-  readonly value: (row: Readonly<Record<string, unknown>>, context: { readonly now: Date; readonly caller: CrudCaller }) => unknown;
+  readonly value: (row: Readonly<Record<string, unknown>>, context: ComputedContext) => unknown;
   readonly columns: readonly string[];
   /** Columns of to-one relations, by relation. */
   readonly related: ReadonlyMap<string, readonly string[]>;

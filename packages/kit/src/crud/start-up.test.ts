@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import { checkDescriptions } from '../app/checks.ts';
 import { StartUpError } from '../app/start-up-error.ts';
@@ -8,7 +9,7 @@ import { isAuthenticated, isOwner, isStaff, Permission } from '../permissions/in
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { testApp } from '../testing/test-app.ts';
-import { CrudController, filter, many, one, resource, visibleTo, writableBy } from './index.ts';
+import { count, CrudController, filter, many, one, resource, visibleTo, writableBy } from './index.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), name: t.text(40) });
 const notes = model('notes', {
@@ -77,6 +78,8 @@ describe('start-up checks of resources', () => {
     ['E012', { page: { default: 50, max: 20 } }, undefined, /page.default is 50, more than page.max 20/],
     ['E012', {}, { owner: 'owner_id', hidden: ['titel'] }, /hidden names no column "titel"/],
     ['E013', {}, {}, /does not say which rows a caller sees/],
+    ['E013', {}, { owner: 'ownr_id' }, /owner names no column "ownr_id". Did you mean "owner_id"\?/],
+    ['E013', {}, { ...base, version: 'versoin' }, /version names no column "versoin"/],
     ['E013', {}, { owner: 'open_id' }, /the owner column "open_id" is accepted from clients/],
     ['E013', {}, { owner: 'maybe_id' }, /the owner column "maybe_id" may be null/],
     ['E013', {}, { tenant: 'owner_id' }, /has a tenant, and the app cannot tell whose/],
@@ -93,6 +96,18 @@ describe('start-up checks of resources', () => {
     ],
     ['E016', { filters: { title: ['eq'] } }, { ...base, fields: { title: visibleTo(isOwner()) } }, /whose visibility depends on the row/],
     ['E016', {}, { ...base, fields: { id: visibleTo(isStaff) } }, /the key "id" is hidden/],
+    [
+      'E016',
+      { stats: { by: ['state'], metrics: { notes: count() } } },
+      { ...base, fields: { state: visibleTo(isOwner()) } },
+      /stats.by has "state", whose visibility depends on the row/,
+    ],
+    [
+      'E017',
+      {},
+      { ...base, relations: { twin: one(() => notes, 'author_id') } },
+      /"author_id" of "notes", which does not refer to "notes"/,
+    ],
     ['E017', {}, { ...base, relations: { items: many(() => links, 'a', { limit: 5 }) } }, /leads to "links", which has no resource/],
     [
       'E018',
@@ -102,6 +117,13 @@ describe('start-up checks of resources', () => {
     ],
     ['E018', {}, { ...base, state: 'state', transitions: { list: { from: ['draft'], to: 'done' } } }, /takes the name of an operation/],
     ['E018', {}, { ...base, state: 'state', transitions: { end: { from: ['draft'], to: 'gone' } } }, /has the state "gone"/],
+    ['E018', {}, { ...base, state: 'state', transitions: { end: { from: [], to: 'done' } } }, /the transition "end" can never run/],
+    [
+      'E018',
+      {},
+      { ...base, computed: { title: { requires: ['number'], response: z.string(), value: () => 'x' } } },
+      /the computed field "title" has the name of a column or relation/,
+    ],
     ['E018', {}, { ...base, relations: { title: one(() => users, 'author_id') } }, /has the name of a column/],
     [
       'E022',
@@ -231,13 +253,17 @@ describe('start-up checks of resources', () => {
       },
     );
     expect(found).toEqual([
-      expect.stringMatching(/^E019 .*is idempotent and not atomic/),
+      expect.stringMatching(/^E019 NoteController.create: is idempotent and not atomic/),
+      expect.stringMatching(/^E019 NoteController.destroy: is idempotent and not atomic/),
       expect.stringMatching(/^E019 .*the record of keys is in "default"/),
     ]);
   });
 
-  test('E018: a transition that starts from no state is refused where it is declared', () => {
-    expect(() => crud({}, { ...base, state: 'state', transitions: { end: { from: [], to: 'done' } } })).toThrow(/E011|from/);
+  test("E018: a route of one's own at the address of a generic operation is refused", () => {
+    class NoteController extends CrudController(notes, { permission, ...base, meta: true }) {
+      mine = route.get('/meta', { permission }, () => undefined);
+    }
+    expect(faults({ '/notes': NoteController })).toEqual([expect.stringMatching(/^E018 .* both answer GET \/v1\/notes\/meta/)]);
   });
 
   test('E022: visibleTo and writableBy need a permission; a factory that was not called is none', () => {

@@ -221,18 +221,18 @@ function valueOf({ kind }: ColumnSettings): (value: unknown) => Comparable {
   return kind === 'bool' ? Number : asIs;
 }
 
-/** E007: what the declaration names and cannot have. */
+/** E007: what the declaration names and cannot have; E016: what not every row shows to a caller. */
 export function statsFaults(place: string, policy: Policy, { by = [], metrics }: StatsOptions): Fault[] {
   const known = [...policy.shown.keys()];
   const faults: Fault[] = [];
-  const add = (message: string, hint?: string) => faults.push({ id: 'E007', message: `${place}: ${message}`, hint });
+  const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
   const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
     const shown = policy.shown.get(name);
     if (shown === undefined) add(`${role} names no column "${name}" that callers may see.`, didYouMean(name, known).trim() || undefined);
     else if (!kinds.includes(shown.settings.kind))
       add(`${role} has "${name}", and a ${shown.settings.kind} column cannot be ${verb}.`, `It must be ${kinds.join(', ')}.`);
     else if (shown.rule?.visibleTo?.mayNeedObject === true)
-      add(`${role} has "${name}", whose visibility depends on the row.`, 'Such a column can neither be grouped nor measured.');
+      add(`${role} has "${name}", whose visibility depends on the row.`, 'Such a column can neither be grouped nor measured.', 'E016');
   };
   for (const name of by) check('stats.by', name, GROUP_KINDS, 'grouped by');
   for (const [name, { kind, column }] of Object.entries(metrics)) {

@@ -129,9 +129,12 @@ export async function authorize<T>(exchange: Exchange, route: CompiledRoute, obj
 /** Longer ones are refused by proxies and browsers on the way; Node itself stops at 16 KiB of headers. */
 const URL_LENGTH_MAX = 8192;
 
-export function refuseLongUrl({ url }: Exchange): undefined {
-  if (url.length > URL_LENGTH_MAX) {
-    throw coreErrors.uri_too_long({ detail: `The URL is longer than ${URL_LENGTH_MAX} characters.` });
+export function refuseLongUrl({ url, route }: Exchange): undefined {
+  // A list refuses a cursor that is too long by itself, and says that it is the cursor.
+  if (url.length > URL_LENGTH_MAX && url.replaceAll(/(?<=[?&]cursor=)[^&]*/g, '').length > URL_LENGTH_MAX) {
+    const remedy = route?.metadata['longUrlRemedy'];
+    const detail = `The URL is longer than ${URL_LENGTH_MAX} characters.`;
+    throw coreErrors.uri_too_long({ detail: typeof remedy === 'string' ? `${detail} ${remedy}` : detail });
   }
   return undefined;
 }

@@ -20,3 +20,15 @@ export function jsonSchema<T>(definition: JsonSchema): Schema<T> {
     }),
   });
 }
+
+/** Parameters of a path that name a row. What cannot be an id is exactly as missing as an id that no row has. */
+export function idParams<T>(properties: Readonly<Record<string, JsonSchema>>, notFound: () => Error): Schema<T> {
+  const schema = jsonSchema<T>({ type: 'object', properties, required: Object.keys(properties) });
+  const standard = schema['~standard'];
+  const validate = (value: unknown) => {
+    const result = standard.validate(value);
+    if (!(result instanceof Promise) && result.issues !== undefined) throw notFound();
+    return result;
+  };
+  return Object.freeze({ '~standard': Object.freeze({ ...standard, validate }) });
+}

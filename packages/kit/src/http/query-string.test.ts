@@ -17,8 +17,13 @@ test('a query string becomes texts, a repeated name a list', () => {
   expect(readQuery('/x?a=b=c')).toEqual({ a: 'b=c' });
 });
 
-test.each(['/x?a=%', '/x?a=%zz', '/x?%ff=1', '/x?a=%ED%A0%80', '/x?__proto__=1', '/x?a=1&__proto__=x'])('%s is refused with 400', (url) => {
+test.each(['/x?a=%', '/x?a=%zz', '/x?%ff=1', '/x?a=%ED%A0%80'])('%s is refused with 400', (url) => {
   expect(() => readQuery(url)).toThrow(expect.objectContaining({ status: 400, code: 'malformed_url' }) as Error);
+});
+
+test.each(['/x?__proto__=1', '/x?a=1&__proto__=x'])('%s has an unknown parameter', (url) => {
+  const errors = [expect.objectContaining({ location: ['query', '__proto__'], code: 'unknown_field' }) as unknown];
+  expect(() => readQuery(url)).toThrow(expect.objectContaining({ status: 422, errors }) as Error);
 });
 
 test('inherited names are ordinary names', () => {

@@ -5,6 +5,7 @@ export type QueryValues = Record<string, string | string[]>;
 const none: QueryValues = Object.freeze({});
 /** More parameters than any honest client sends; each costs an object member and a check. */
 const PARAMETERS_MAX = 1000;
+const UNKNOWN_PROTO = { location: ['query', '__proto__'], code: 'unknown_field', message: 'Unknown parameter.' };
 
 /** The query string of a raw URL. A repeated name becomes a list. Undecodable text is refused, not guessed. */
 export function readQuery(url: string): QueryValues {
@@ -20,7 +21,8 @@ export function readQuery(url: string): QueryValues {
     const equals = pair.indexOf('=');
     const name = decode(equals === -1 ? pair : pair.slice(0, equals));
     const value = equals === -1 ? '' : decode(pair.slice(equals + 1));
-    if (name === '__proto__') throw coreErrors.malformed_url({ detail: 'The query string has a forbidden name.' });
+    // Not a name that an object can have as a member.
+    if (name === '__proto__') throw coreErrors.validation_error({ errors: [UNKNOWN_PROTO] });
     const before = Object.hasOwn(values, name) ? values[name] : undefined;
     if (before === undefined) values[name] = value;
     else if (typeof before === 'string') values[name] = [before, value];

@@ -141,6 +141,8 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
 
 function paramsReader(declared: RouteSchema | undefined): PartReader | null {
   if (declared === undefined) return null;
+  // The schema reads the text itself, and knows what no key can be.
+  if (isRawQuery(declared.schema)) return { part: 'params', read: ({ request }) => request.params, validate: validatorOf(declared) };
   const coercions = compileCoercions(declared.json);
   const isPlain = [...coercions.values()].every((coercion) => coercion === null);
   const read = (exchange: Exchange) => {
@@ -163,7 +165,7 @@ function queryReader(declared: RouteSchema | undefined): PartReader | null {
     for (const name of Object.keys(given)) {
       if (!isLoose && !coercions.has(name) && faults.length < FAULTS_MAX) faults.push(unknownField(['query'], name, names));
     }
-    if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
+    if (exchange.url.includes('%00')) refuseNul(given);
     return coerced(given, coercions);
   };
   if (declared === undefined) return { part: 'query', read, validate: undefined };
@@ -172,8 +174,16 @@ function queryReader(declared: RouteSchema | undefined): PartReader | null {
 
 function rawQuery(exchange: Exchange): QueryValues {
   const given = readQuery(exchange.url);
-  if (exchange.url.includes('%00')) throw coreErrors.malformed_url({ detail: 'The URL contains U+0000.' });
+  if (exchange.url.includes('%00')) refuseNul(given);
   return given;
+}
+
+/** No database can hold U+0000 in a text, so no row has it. */
+function refuseNul(given: QueryValues): void {
+  const errors = Object.entries(given)
+    .filter(([name, value]) => name.includes('\0') || String(value).includes('\0'))
+    .map(([name]) => ({ location: ['query', name.slice(0, 100)], code: 'invalid', message: 'A text cannot contain U+0000.' }));
+  if (errors.length > 0) throw coreErrors.validation_error({ errors: errors.slice(0, FAULTS_MAX) });
 }
 
 /** Header names are case-insensitive: declare them in lower case. Undeclared headers are not passed on and not refused. */
@@ -219,7 +229,8 @@ function bodyReader(route: CompiledRoute): PartReader | null {
 /** Fastify runs no parser for a request without content. */
 function rawBodyReader(rawBody: RawBody): PartReader {
   const read = ({ request }: Exchange) => {
-    if (request.body !== undefined) return request.body;
+    const { body } = request;
+    if (body !== undefined) return rawBody.stream && Buffer.isBuffer(body) ? Readable.from([body]) : body;
     refuseMediaType(rawBody, request.headers['content-type']);
     return rawBody.stream ? Readable.from([]) : Buffer.alloc(0);
   };

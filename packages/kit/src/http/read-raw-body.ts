@@ -48,7 +48,9 @@ export function readRawBody(exchange: Exchange, done: (error: Error | null, body
     return;
   }
   const body = limitedBody(exchange, route.bodyBytesMax);
-  if (rawBody.stream) done(null, body);
+  // Two requests with one key are compared by their bytes, so these must be there before the handler runs.
+  const isCompared = route.idempotency !== undefined && request.headers['idempotency-key'] !== undefined;
+  if (rawBody.stream && !isCompared) done(null, body);
   else collect(body, done);
 }
 

@@ -106,7 +106,8 @@ function atomicFaults(where: string, { kind, atomic, idempotency, rawBody, permi
   if (kind === 'stream') add('a stream cannot be idempotent: its events are not stored.', 'Remove idempotent.');
   else if (atomic === undefined && route.isAtomicWithKey !== true)
     add('is idempotent and not atomic: the change and its record would be saved apart.', 'Add atomic: true and write with tx.');
-  if (rawBody?.stream === true)
+  // An import is limited to a size that fits in memory.
+  if (rawBody?.stream === true && route.isAtomicWithKey !== true)
     add('is idempotent and reads its body as a stream: two requests cannot be compared.', 'Remove idempotent, or take the body as bytes.');
   if (method === 'GET' || method === 'QUERY') add(`${method} is a read and can be repeated anyway.`, 'Remove idempotent.');
   if (admitsAnonymous(permission, method) && idempotency.anonymous === undefined)
@@ -134,8 +135,10 @@ export function collisionFaults(routes: readonly CompiledRoute[]): Fault[] {
     const samePath = byPath.get(key);
     if (samePath !== undefined) {
       const other = `${samePath.controller}.${samePath.field}`;
+      // A route of one's own at the address of a generic operation of the same controller.
+      const isGeneric = samePath.controller === route.controller && (samePath.metadata['crud'] ?? route.metadata['crud']) !== undefined;
       faults.push({
-        id: 'E003',
+        id: isGeneric ? 'E018' : 'E003',
         message: `${other} and ${name} both answer ${route.method} ${route.path}.`,
         hint: 'Mount one of them elsewhere or change its path.',
       });

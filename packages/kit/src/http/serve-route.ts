@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { hasCode } from '../errors/kit-error.ts';
 import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
@@ -12,6 +13,7 @@ import { Exchange } from './exchange.ts';
 import { handlerAtOnce } from './handler-at-once.ts';
 import { Handling } from './handling.ts';
 import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
+import type { IdempotencyPlan } from './idempotency/options.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
 import type { MadeResponse, Middleware } from './middleware.ts';
@@ -179,11 +181,33 @@ function handle(plan: RoutePlan, exchange: Exchange, reply: FastifyReply): void 
   try {
     const input = plan.readInput(exchange);
     if (input instanceof Promise)
-      input.then((settled) => invoke(plan, exchange, settled)).catch((error: unknown) => fail(exchange, plan, error));
+      input.then((settled) => invoke(plan, exchange, settled)).catch((error: unknown) => refuseInput(plan, exchange, error));
     else invoke(plan, exchange, input);
   } catch (error) {
-    fail(exchange, plan, error);
+    refuseInput(plan, exchange, error);
   }
+}
+
+/** With an idempotency key, what the schema refuses is kept like what the handler refuses: a repetition gets the same response. */
+function refuseInput(plan: RoutePlan, exchange: Exchange, error: unknown): void {
+  const { idempotency } = plan.route;
+  if (idempotency === undefined || exchange.headers['idempotency-key'] === undefined || !hasCode(error, 'validation_error'))
+    fail(exchange, plan, error);
+  else refuseOnce(plan, exchange, idempotency, error).catch((failure: unknown) => fail(exchange, plan, failure));
+}
+
+async function refuseOnce(plan: RoutePlan, exchange: Exchange, idempotency: IdempotencyPlan, error: unknown): Promise<void> {
+  const context = new Handling(exchange, { params: exchange.request.params, query: {}, headers: {}, body: undefined });
+  const claimed = await claimRequest(exchange, idempotency, () => plan.route.route.audience?.(context) ?? '');
+  if (claimed instanceof IdempotentRequest) await refuseClaimed(plan, exchange, claimed, error);
+  else if (claimed !== undefined) replay(plan, exchange, claimed);
+}
+
+async function refuseClaimed(plan: RoutePlan, exchange: Exchange, claimed: IdempotentRequest, error: unknown): Promise<void> {
+  const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
+  const rendered = renderFailure(exchange, plan, error);
+  await claimed.failed(rendered, error);
+  if (!isAnswered) sendFailure(exchange, plan, rendered);
 }
 
 function limitTime(exchange: Exchange, plan: RoutePlan): void {
@@ -256,10 +280,7 @@ async function serveAtomic(plan: RoutePlan, exchange: Exchange, context: Handlin
     send(plan, exchange, composed);
   } catch (error) {
     if (claimed === undefined) throw error;
-    const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
-    const rendered = renderFailure(exchange, plan, error);
-    await claimed.failed(rendered, error);
-    if (!isAnswered) sendFailure(exchange, plan, rendered);
+    await refuseClaimed(plan, exchange, claimed, error);
   }
 }
 

@@ -20,7 +20,7 @@ import { startJobWorker } from './work-jobs.ts';
  * Background jobs: the tables, `startJob`, and a worker in this process with `worker: true`. Mount JobController so that users see their own;
  * production runs `kit jobs work` beside the application.
  */
-export function jobs(options: JobsOptions): Module {
+export function jobs(options: JobsOptions = {}): Module {
   let settings = readJobsOptions(options);
   const bound: Database[] = [];
   const workers: JobWorker[] = [];
@@ -35,7 +35,7 @@ export function jobs(options: JobsOptions): Module {
     admin: jobsAdmin(settings.databases, () => settings.catalog),
     provides: (app) => {
       const durable = durableHandlers(app.eventHandlers);
-      settings = Object.freeze({ ...settings, catalog: new JobCatalog([...options.jobs, ...durable.jobs, ...jobsOfModules(app)]) });
+      settings = Object.freeze({ ...settings, catalog: new JobCatalog([...(options.jobs ?? []), ...durable.jobs, ...jobsOfModules(app)]) });
       return { jobs: durable };
     },
     metrics(registry) {

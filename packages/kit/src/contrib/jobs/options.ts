@@ -4,8 +4,8 @@ import { JobCatalog } from './job-catalog.ts';
 import type { TaskQueue } from './queues/task-queue.ts';
 
 export interface JobsOptions {
-  /** Every job of the application. */
-  readonly jobs: readonly JobDefinition[];
+  /** The application's jobs; those of its modules are added. */
+  readonly jobs?: readonly JobDefinition[];
   /** Runs a worker inside the application's process. False unless given: production runs `kit jobs work`. */
   readonly worker?: boolean;
   /** How often a worker looks for due work when nothing wakes it; one second unless given. */
@@ -44,7 +44,7 @@ const BOUNDS: readonly (readonly [keyof typeof DEFAULTS, number, number])[] = [
 
 /** Every fault is reported at once. */
 export function readJobsOptions(options: JobsOptions): JobsSettings {
-  const { jobs, taskQueue, ...rest } = options ?? {};
+  const { jobs = [], taskQueue, ...rest } = options ?? {};
   const faults = Object.keys(options ?? {})
     .filter((name) => !KNOWN.includes(name))
     .map((name) => `${name} is not an option.${didYouMean(name, KNOWN) || ` The options are ${KNOWN.join(', ')}.`}`);
@@ -62,5 +62,5 @@ export function readJobsOptions(options: JobsOptions): JobsSettings {
   if (taskQueue !== undefined && typeof taskQueue?.enqueue !== 'function')
     faults.push('taskQueue must have a method enqueue(tx, jobId, options).');
   if (faults.length > 0) throw new TypeError(`jobs(): ${faults.join(' ')}`);
-  return Object.freeze({ ...settings, catalog: new JobCatalog(jobs ?? []), taskQueue: taskQueue ?? null });
+  return Object.freeze({ ...settings, catalog: new JobCatalog(jobs), taskQueue: taskQueue ?? null });
 }

@@ -1,5 +1,6 @@
-import { jsonSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema } from '../../http/json-schema.ts';
 import { page } from '../../http/page.ts';
+import { jobErrors } from './errors.ts';
 import type { JobRecord } from './job-record.ts';
 import { JOB_NAME_LENGTH_MAX, JOB_STATUSES, QUEUE_NAME_LENGTH_MAX, type JobStatus } from './models.ts';
 
@@ -45,7 +46,7 @@ export const JobOut = jsonSchema<JobRecord>({
   additionalProperties: false,
 });
 export const JobPage = page(JobOut);
-export const JobId = jsonSchema<{ readonly id: string }>({ type: 'object', properties: { id }, required: ['id'] });
+export const JobId = idParams<{ readonly id: string }>({ id }, () => jobErrors.job_not_found());
 
 export interface JobQueryFields {
   readonly limit?: number;

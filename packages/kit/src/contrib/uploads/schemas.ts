@@ -1,4 +1,5 @@
-import { jsonSchema } from '../../http/json-schema.ts';
+import { idParams, jsonSchema } from '../../http/json-schema.ts';
+import { uploadErrors } from './errors.ts';
 import type { Schema } from '../../http/schema.ts';
 import { CHECKSUM_PATTERN } from './checksum.ts';
 import { FIRST_PARTS } from './create.ts';
@@ -154,7 +155,7 @@ export const CompleteBody: Schema<{ readonly parts?: readonly PartFields[] }> = 
   '~standard': { ...completion['~standard'], validate: (body) => completion['~standard'].validate(body ?? {}) },
 };
 
-export const UploadId = jsonSchema<{ readonly id: string }>({ type: 'object', properties: { id: uuid }, required: ['id'] });
+export const UploadId = idParams<{ readonly id: string }>({ id: uuid }, () => uploadErrors.upload_not_found());
 
 export const ReadQuery = jsonSchema<{ readonly url?: boolean }>(
   closed({ url: { type: 'boolean', description: 'Also a short-lived address of the file.' } }, []),

@@ -130,10 +130,16 @@ describeDatabases(
       expect((await pay(undefined, { account: 'none', amount: 1 })).status).toBe(201);
     });
 
-    test('a body that the schema refuses uses no key: it can be corrected', async () => {
+    test('60: the 422 of a body that the schema refuses is replayed; a corrected body needs a new key', async () => {
       const key = newKey();
-      expect((await pay(key, { account: key })).status).toBe(422);
-      expect((await pay(key)).status).toBe(201);
+      const [first, second] = [await pay(key, { account: key }), await pay(key, { account: key })];
+      expect([first.status, first.body.code, first.headers['idempotent-replayed']]).toEqual([422, 'validation_error', undefined]);
+      expect([second.status, second.text, second.headers['idempotent-replayed']]).toEqual([422, first.text, 'true']);
+      expect((await pay(key)).body.code).toBe('idempotency_key_reused');
+      expect(await rows(key)).toEqual([]);
+      const done = newKey();
+      expect((await pay(done)).status).toBe(201);
+      expect((await pay(done, { account: done })).body.code).toBe('idempotency_key_reused');
     });
 
     test('a response that is too large, or has sensitive members, is not kept; the operation is still done once', async () => {

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createTable, insert, migration, model, t } from '../db/index.ts';
+import { isAuthenticated } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { testApp, type TestApp } from '../testing/test-app.ts';
+import { CrudController, resource } from './index.ts';
+
+const ann = { id: '01890000-0000-7000-8000-0000000000a1' };
+const shelves = model('shelves', { id: t.int().pk(), name: t.text(40) });
+const partColumns = {
+  id: t.uuidv7().pk(),
+  owner_id: t.uuid().readOnly(),
+  sku: t.text(40),
+  shelf_id: t.ref<number>('shelves', { type: t.int() }).nullable(),
+};
+const parts = model('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] });
+
+const shelfResource = resource(shelves, { unscoped: true });
+const partResource = resource(parts, {
+  owner: 'owner_id',
+  computed: {
+    read_at: {
+      requires: ['sku'],
+      response: z.string(),
+      value: (_row, { clock, now }) => (clock.now() === now ? 'the same moment' : 'another'),
+    },
+  },
+});
+class ShelfController extends CrudController(shelfResource, { permission: isAuthenticated, operations: { create: false } }) {}
+class PartController extends CrudController(partResource, { permission: isAuthenticated, bulk: { create: true } }) {}
+
+const tables = [
+  createTable('shelves', shelves.columns),
+  createTable('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] }),
+];
+const module = { name: 'storage', models: [shelves, parts], migrations: [migration('0001_initial', tables)] };
+
+describeDatabases('rows with plain keys', (database) => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await testApp({
+      database: database.db,
+      modules: [module],
+      mount: { '/v1': { '/shelves': ShelfController, '/parts': PartController } },
+    });
+    await insert(database.db, shelves, { id: 1, name: 'low' });
+  });
+  afterAll(() => app.close());
+
+  test('a row has one address: other spellings of its number are the 404 of a missing row', async () => {
+    const client = app.as(ann);
+    expect((await client.get('/v1/shelves/1')).statusCode).toBe(200);
+    const missing = (await client.get('/v1/shelves/2')).json<object>();
+    for (const key of ['1.0', '01', '1e0', '+1', '0x1', '%201', '2147483648', '99999999999999999999', 'NaN', '%00', '-0']) {
+      const response = await client.get(`/v1/shelves/${key}`);
+      expect([key, response.statusCode, { ...response.json<object>(), request_id: null }]).toEqual([
+        key,
+        404,
+        { ...missing, request_id: null },
+      ]);
+    }
+  });
+
+  test('43: a conflict is at the columns that the client sent, not at the owner that the index begins with', async () => {
+    const client = app.as(ann);
+    expect((await client.post('/v1/parts', { sku: 'A1' })).statusCode).toBe(201);
+    const errors = (response: { json: () => unknown }) =>
+      (response.json() as { errors: { location: unknown; code: string }[] }).errors.map(({ location, code }) => [location, code]);
+    expect(errors(await client.post('/v1/parts', { sku: 'A1' }))).toEqual([[['body', 'sku'], 'not_unique']]);
+    const other = (await client.post('/v1/parts', { sku: 'B1' })).json<{ id: string }>();
+    expect(errors(await client.patch(`/v1/parts/${other.id}`, { sku: 'A1' }))).toEqual([[['body', 'sku'], 'not_unique']]);
+    const bulk = await client.post('/v1/parts/bulk', { items: [{ sku: 'C1' }, { sku: 'A1' }] });
+    expect([bulk.statusCode, JSON.stringify(errors(bulk)).includes('owner_id')]).toEqual([409, false]);
+    expect(errors(await client.post('/v1/parts', { sku: 'D1', shelf_id: 77 }))).toEqual([[['body', 'shelf_id'], 'unknown_reference']]);
+  });
+
+  test('a computed field gets the moment of the request, as a date and as a clock', async () => {
+    const made = await app.as(ann).post('/v1/parts', { sku: 'E1' });
+    expect(made.json<{ read_at: string }>().read_at).toBe('the same moment');
+  });
+});
