@@ -185,18 +185,15 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
   const values = column.definition.values ?? [];
   if (column.definition.kind !== 'enum')
     return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
-  return transitions.flatMap(([name, { from, to }]) => [
-    ...(from.length > 0
-      ? []
-      : [{ id: 'E018', message: `${place}: the transition "${name}" can never run.`, hint: 'Name a state in from.' }]),
-    ...[...from, to]
-      .filter((each) => !values.includes(each as string))
-      .map((each) => ({
-        id: 'E018',
-        message: `${place}: the transition "${name}" has the state "${String(each)}", which "${state}" cannot be.`,
-        hint: `Known: ${values.join(', ')}.`,
-      })),
-  ]);
+  const faults: Fault[] = [];
+  const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
+  for (const [name, { from, to }] of transitions) {
+    if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
+    for (const each of [...from, to])
+      if (!values.includes(each as string))
+        add(`"${name}" has the state "${String(each)}", which "${state}" cannot be.`, `Known: ${values.join(', ')}.`);
+  }
+  return faults;
 }
 
 /** A column nobody fills would fail at the first create. `parent`: the column that the address sets. */
@@ -220,39 +217,21 @@ export function createFaults(policy: Policy, parent: string | undefined, input: 
 function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
   const taken = new Set([...known, ...Object.keys(policy.resource.relations as object)]);
-  return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires }]) => [
-    ...(taken.has(name)
-      ? [
-          {
-            id: 'E018',
-            message: `${place}: the computed field "${name}" has the name of a column or relation.`,
-            hint: 'Give it another name.',
-          },
-        ]
-      : []),
-    ...requires.flatMap((path): Fault[] => {
+  const faults: Fault[] = [];
+  for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
+    const add = (id: string, message: string, hint?: string) =>
+      void faults.push({ id, message: `${place}: the computed field "${name}" ${message}`, hint });
+    if (taken.has(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
+    for (const path of requires) {
       const [first = '', second] = path.split('.');
-      if (second === undefined)
-        return known.includes(first)
-          ? []
-          : [
-              {
-                id: 'E012',
-                message: `${place}: the computed field "${name}" requires no column "${first}".`,
-                hint: didYouMean(first, known).trim() || undefined,
-              },
-            ];
       const edge = policy.edge(first);
-      if (edge?.kind === 'one' && edge.target.statements.byName.has(second)) return [];
-      return [
-        {
-          id: 'W006',
-          message: `${place}: the computed field "${name}" requires "${path}", which is no column of a to-one relation.`,
-          hint: 'It gets null for it.',
-        },
-      ];
-    }),
-  ]);
+      if (second === undefined) {
+        if (!known.includes(first)) add('E012', `requires no column "${first}".`, didYouMean(first, known).trim() || undefined);
+      } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second))
+        add('W006', `requires "${path}", which is no column of a to-one relation.`, 'It gets null for it.');
+    }
+  }
+  return faults;
 }
 
 /** A unique value that clients send tells every caller that some row has it. */
