@@ -24,16 +24,13 @@ const OWNERS_MAX = 100;
 
 const PLACE = { table: 'api_keys', alias: 'k', key: 'id' } as const;
 
-/** By the names of the columns. `owner` is the owner's name, as the user directory has it. */
-export function keyOrders(ownerName: string): AdminOrders {
-  return {
-    name: { sql: 'k.name', kind: 'text' },
-    prefix: { sql: 'k.prefix', kind: 'text', indexed: true },
-    owner: { sql: ownerName, kind: 'text', nullable: true },
-    last_used_at: { sql: 'k.last_used_at', kind: 'time', nullable: true },
-    expires_at: { sql: 'k.expires_at', kind: 'time', nullable: true },
-  };
-}
+/** By the names of the columns. */
+export const KEY_ORDERS: AdminOrders = {
+  name: { sql: 'k.name', kind: 'text' },
+  prefix: { sql: 'k.prefix', kind: 'text', indexed: true },
+  last_used_at: { sql: 'k.last_used_at', kind: 'time', nullable: true },
+  expires_at: { sql: 'k.expires_at', kind: 'time', nullable: true },
+};
 
 /** Uses are written with every minute of traffic: an index on them would cost more than it finds. States depend on the owner. */
 const UNINDEXED_FILTERS = ['used_since', 'used_before'] as const;
@@ -54,7 +51,7 @@ export async function listKeysForAdmin(
   now: Date,
 ): Promise<AdminRows<ListedKey> & { readonly searched?: number }> {
   const { statements, users } = keyringOf(db);
-  const { ownerIsActive, ownerUsername, from, select } = statements;
+  const { lookedUpOwnerIsActive, ownerUsername, from, select } = statements;
   const where = new AdminConditions(db.dialect);
   const { state, owner } = query.filters;
   if (query.search !== null) {
@@ -67,7 +64,8 @@ export async function listKeysForAdmin(
     await searchRows(db, where, { ...PLACE, columns: ['name', 'prefix'], equals }, query.search);
   }
   if (state !== undefined)
-    for (const condition of stateConditions(ownerIsActive, state as KeyState, now, (value) => where.parameter(value))) where.add(condition);
+    for (const condition of stateConditions(lookedUpOwnerIsActive, state as KeyState, now, (value) => where.parameter(value)))
+      where.add(condition);
   if (owner !== undefined) where.add(`k.owner_id = ${where.parameter((await users.findByLogin(db, owner))?.id ?? owner)}`);
   for (const [filter, condition] of Object.entries(TIME_FILTERS)) {
     const time = query.filters[filter];
@@ -76,9 +74,7 @@ export async function listKeysForAdmin(
   const has = (filter: string) => query.filters[filter] !== undefined;
   const isUnindexed = UNINDEXED_STATES.has(state) || UNINDEXED_FILTERS.some(has);
   if (isUnindexed && !INDEXED_FILTERS.some(has) && where.searched === undefined) await newestRows(db, where, PLACE);
-  const orders = keyOrders(ownerUsername);
-  await boundOrder(db, where, query, orders, PLACE);
-  const needsOwner = state === 'active' || state === 'owner_inactive';
+  await boundOrder(db, where, query, KEY_ORDERS, PLACE);
   const { rows, ...page } = await adminRows<StoredKey>(
     db,
     {
@@ -87,8 +83,8 @@ export async function listKeysForAdmin(
       key: 'k.id',
       conditions: where.conditions,
       parameters: where.parameters,
-      orders,
-      ...(needsOwner ? {} : { countFrom: 'from api_keys k' }),
+      orders: KEY_ORDERS,
+      countFrom: 'from api_keys k',
     },
     query,
   );

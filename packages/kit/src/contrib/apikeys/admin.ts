@@ -9,7 +9,7 @@ import {
   COUNTED_KEYS_MAX,
   countKeysForAdmin,
   findKeyForAdmin,
-  keyOrders,
+  KEY_ORDERS,
   lastUsesByBucket,
   listKeysForAdmin,
   namesOfKeys,
@@ -46,7 +46,7 @@ const columns = sortableColumns(
     { name: 'expires_at', label: 'Expires', kind: 'time', secondary: true },
     { name: 'created_at', label: 'Created', kind: 'time', sortable: true, secondary: true },
   ],
-  keyOrders(''),
+  KEY_ORDERS,
 );
 
 const LABELS: Readonly<Record<KeyState, string>> = {

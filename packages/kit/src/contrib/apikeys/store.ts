@@ -52,6 +52,8 @@ export interface KeyStatements {
   readonly from: string;
   readonly ownerIsActive: string;
   readonly ownerUsername: string;
+  /** The same without the join: one look-up for each key, whatever the number of users. */
+  readonly lookedUpOwnerIsActive: string;
   readonly findByPrefix: string;
   readonly lockOwner: string;
 }
@@ -75,6 +77,7 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
     from,
     ownerIsActive,
     ownerUsername: column(users.username),
+    lookedUpOwnerIsActive: `(select ${ownerIsActive} from ${table} u where ${column(users.id)} = ${userIdSql('k.owner_id', users, dialect)})`,
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
     findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
