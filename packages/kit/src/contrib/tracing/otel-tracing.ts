@@ -14,6 +14,7 @@ import {
 import { isKitError } from '../../errors/kit-error.ts';
 import { formatTraceParent, parseTraceParent } from '../../observe/traceparent.ts';
 import type { Span, SpanAttributes, SpanOptions, Tracing } from '../../observe/tracing.ts';
+import { UnrecordedContext } from './unrecorded-span.ts';
 
 const KINDS: Readonly<Record<NonNullable<SpanOptions['kind']>, SpanKind>> = {
   internal: SpanKind.INTERNAL,
@@ -59,7 +60,9 @@ export class OtelTracing implements Tracing {
 
 /** Whether the running work is inside a span that is recorded. */
 export function isRecordingNow(): boolean {
-  return trace.getSpan(context.active())?.isRecording() === true;
+  const active = context.active();
+  // Without making the span of a request that is not recorded.
+  return !(active instanceof UnrecordedContext) && trace.getSpan(active)?.isRecording() === true;
 }
 
 class StartedSpan implements Span {
