@@ -368,7 +368,7 @@ export class Operations {
     return restore !== undefined && (await isPermitted(exchangeOf(context.request), restore, undefined));
   }
 
-  /** For `X-Query-Plan`, where somebody listens. */
+  /** For `X-Query-Plan`, where it is requested. */
   #notePlan(context: Context, shape: Shape): void {
     if (isObserved()) exchangeOf(context.request).noteQueryPlan(unitFor(shape, []).plan);
   }
@@ -469,7 +469,7 @@ export class Operations {
     return { shape: this.shape(visibilityOf, parameters, rows), isFreeForm: parameters !== WHOLE };
   }
 
-  /** Every column where somebody must look at the whole row: a permission about it. */
+  /** Every column where a permission needs the whole row. */
   #singleUnit(context: Context, shape: Shape): SelectUnit {
     const { version } = this.policy.options;
     const extra =

@@ -45,7 +45,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
       continue;
     }
     if (column.nullable)
-      add('E013', `the ${option} column "${name}" may be null.`, 'Rows without one would belong to nobody: remove .nullable().');
+      add('E013', `the ${option} column "${name}" may be null.`, 'Rows without one would have no owner: remove .nullable().');
     const isAccepted = !column.settings.readOnly && (options.input === undefined || (options.input as readonly string[]).includes(name));
     if (isAccepted && option !== 'version')
       add('E013', `the ${option} column "${name}" is accepted from clients.`, 'Declare it .readOnly(), or leave it out of input.');
@@ -55,7 +55,11 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
   if (options.tenant !== undefined && !app.hasTenants)
     add('E013', 'has a tenant, and the app cannot tell whose.', 'Give createApp a tenant resolver: tenant: ({ user }) => ….');
   if (options.events === true && options.owner === undefined && options.tenant === undefined)
-    add('E013', 'announces events to nobody: it has neither owner nor tenant.', 'Use events: (change) => ({ type, data, audience }).');
+    add(
+      'E013',
+      'announces events without an audience: it has neither owner nor tenant.',
+      'Use events: (change) => ({ type, data, audience }).',
+    );
 
   const { audit, events } = app.registry;
   for (const [module, sink, isOn] of [
@@ -196,7 +200,7 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
   return faults;
 }
 
-/** A column nobody fills would fail at the first create. `parent`: the column that the address sets. */
+/** A required column that is never set would fail at the first create. `parent`: the column that the address sets. */
 export function createFaults(policy: Policy, parent: string | undefined, input: readonly string[] = inputNames(policy)): Fault[] {
   const place = `resource(${policy.model.name})`;
   const { options, statements, owner } = policy;
@@ -281,7 +285,7 @@ function softDeleteFaults(policy: Policy, place: string): Fault[] {
   return faults;
 }
 
-/** Rows that are written with their parent: what may be sent, and that nobody removes what they could not read. */
+/** Rows that are written with their parent: what may be sent, and that callers cannot remove what they could not read. */
 function nestedFaults(policy: Policy, place: string): Fault[] {
   const faults: Fault[] = [];
   const relations = policy.resource.relations as Readonly<Record<string, { readonly kind: string; readonly limit?: number }>>;
@@ -312,7 +316,7 @@ function nestedFaults(policy: Policy, place: string): Fault[] {
       add(
         'E012',
         `deletes what is missing among ${nested.max ?? limits.nested}, and the relation shows ${edge.limit}.`,
-        'Nobody may delete what they could not read: raise the limit of many(…), or lower max.',
+        'Callers must not delete what they could not read: raise the limit of many(…), or lower max.',
       );
     for (const fault of createFaults(target, edge.column, nested.input)) faults.push(fault);
   }

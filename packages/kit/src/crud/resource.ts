@@ -21,7 +21,7 @@ type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
 
 export interface OwnerRule<N extends string = string> {
   readonly column: N;
-  /** Callers for whom it holds see the rows of everyone. */
+  /** Callers that it admits see the rows of everyone. */
   readonly unless?: Permission;
 }
 

@@ -137,7 +137,7 @@ export class RowStatements {
     return inserted;
   }
 
-  /** {@link insertMany} where nobody reads the rows: how many were made. */
+  /** {@link insertMany} where no code reads the rows: how many were made. */
   async insertUnread(db: Db, rows: readonly Item[]): Promise<number> {
     let count = 0;
     for (const { text, parameters, names } of this.#insertions(db, rows, false))

@@ -147,7 +147,7 @@ describeDatabases('search backends', (database) => {
     expect((await shop.call('bob', 'GET', 'pages/stats?search=coffee&metrics=pages')).body.items).toEqual([{ pages: 1 }]);
   });
 
-  test('34: a field that some callers may not see is not searched, whoever asks', async () => {
+  test('34: a field that some callers may not see is not searched, for any caller', async () => {
     for (const person of ['ann', 'sue'] as const) expect(await titles(person, 'everything')).toEqual([]);
     const meta = await shop.call('ann', 'GET', 'pages/meta');
     expect(meta.body.search).toEqual({ columns: ['title', 'body'] });

@@ -42,7 +42,7 @@ export interface Batch {
 const EXTRA = '~';
 
 /**
- * One SELECT over a table and the to-one relations of a shape. Columns nobody asked for, or may see, are not selected. Rows are turned into
+ * One SELECT over a table and the to-one relations of a shape. Columns that were not requested, or are hidden, are not selected. Rows are turned into
  * items by `build`; without anything to turn, the row is the item.
  */
 export class SelectUnit {
@@ -51,7 +51,7 @@ export class SelectUnit {
   readonly batches: readonly Batch[];
   /** A row is an item as it is. */
   readonly isIdentity: boolean;
-  /** Somebody looks at values (a rule about the row, a computed field), so that they must be as code has them. */
+  /** Code reads values (a rule about the row, a computed field), so that they must be in the form that code uses. */
   readonly needsCode: boolean;
   readonly #root: Table;
   readonly #tables: Table[] = [];

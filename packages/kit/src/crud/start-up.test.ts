@@ -85,7 +85,7 @@ describe('start-up checks of resources', () => {
     ['E013', {}, { tenant: 'owner_id' }, /has a tenant, and the app cannot tell whose/],
     ['E013', { etag: 'required' }, undefined, /etag is required, and the resource has no version/],
     ['E013', {}, { ...base, version: 'number' }, /does not count updates/],
-    ['E013', {}, { unscoped: true, events: true }, /announces events to nobody/],
+    ['E013', {}, { unscoped: true, events: true }, /announces events without an audience/],
     ['E015', {}, { ...base, input: ['title', 'open_id'] }, /nothing sets the required column "body"/],
     ['E016', { search: ['title'] }, { ...base, fields: { title: visibleTo(isStaff) } }, /search looks into "title"/],
     [
@@ -266,7 +266,7 @@ describe('start-up checks of resources', () => {
     expect(faults({ '/notes': NoteController })).toEqual([expect.stringMatching(/^E018 .* both answer GET \/v1\/notes\/meta/)]);
   });
 
-  test('E022: visibleTo and writableBy need a permission; a factory that was not called is none', () => {
+  test('E022: visibleTo and writableBy need a permission; a factory that was not called is not one', () => {
     const needed = { faults: [expect.objectContaining({ id: 'E022', message: expect.stringContaining('needs a permission') as unknown })] };
     const thrown = (work: () => unknown) => {
       try {

@@ -32,7 +32,7 @@ export function onRequestStages(middleware: readonly Middleware[]): Stage[] {
   return middleware.flatMap((each) => (each.onRequest === undefined ? [] : [(exchange: Exchange) => each.onRequest?.(exchange)]));
 }
 
-/** Nobody is known yet: by address only. */
+/** The caller is not known yet: by address only. */
 export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
   const ofClients = throttles.filter(({ phase }) => phase === 'client');
   return ofClients.length === 0 ? [] : [(exchange) => throttle(exchange, ofClients, 'client')];
@@ -52,7 +52,7 @@ async function throttle(exchange: Exchange, throttles: readonly Throttle[], phas
   const context: ThrottleContext = {
     clientAddress: exchange.clientAddress,
     principal: exchange.principal,
-    // Finding the tenant may cost a query: not before the client's own budget allows it, and nobody is known yet.
+    // Finding the tenant may cost a query: not before the client's own budget allows it, and the caller is not known yet.
     tenant: phase === 'client' ? null : await exchange.tenant,
     rates: host.throttleRates,
     request: exchange.request,

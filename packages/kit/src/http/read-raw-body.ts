@@ -79,7 +79,7 @@ function limitedBody({ request }: Exchange, bytesMax: number): Transform {
     streaming.delete(socket);
     raw.unpipe(body);
   });
-  // Nobody may listen any more when it fails, which must not end the process.
+  // There may be no listener any more when it fails, which must not end the process.
   body.on('error', () => undefined);
   raw.pipe(body);
   return body;
@@ -106,7 +106,7 @@ function tooLarge(bytesMax: number): KitError {
   return coreErrors.body_too_large({ extensions: { bytes_max: bytesMax } });
 }
 
-/** The rest of a body nobody reads is not worth receiving. */
+/** The rest of a body that is not read need not be received. */
 export function closeUnreadBody(
   { raw }: FastifyRequest,
   reply: FastifyReply,

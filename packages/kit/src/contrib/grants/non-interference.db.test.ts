@@ -324,7 +324,7 @@ describeDatabases('random grants', (database) => {
       7,
       false,
     ]);
-    // Whoever holds grants without rows only finds none.
+    // A caller with grants and without rows finds none.
     const user = drive.user('bob');
     const asker = await knownAsker(db, { user, tenant: 'north', now: drive.clock.now() });
     const question = { db, asker, declaration: actionsOfModel(docs as never) as ObjectActions };

@@ -313,7 +313,7 @@ describeDatabases('sharing objects', (database) => {
   });
 
   describe('grants follow their objects and subjects', () => {
-    test('a deleted object takes its grants with it: a new one of the same id is nobody’s', async () => {
+    test('a deleted object takes its grants with it: a new one of the same id has none', async () => {
       const id = await drive.folder('reused');
       await give('bob', 'manager', onFolder(id));
       expect((await drive.ask('bob', 'DELETE', `folders/${id}`)).status).toBe(204);
@@ -342,7 +342,7 @@ describeDatabases('sharing objects', (database) => {
       expect((await drive.ask('bob', 'PATCH', `docs/${id}`, { size: 9 })).status).toBe(200);
     });
 
-    test('whoever makes an object gets the creator’s set, in the same transaction', async () => {
+    test('the creator of an object gets the creator’s set, in the same transaction', async () => {
       const made = await drive.ask('dan', 'POST', 'folders', { name: 'made' });
       expect(made.status).toBe(201);
       expect(await actionsOf(database.db, drive.user('dan'), onFolder(made.body.id))).toEqual(
@@ -365,7 +365,7 @@ describeDatabases('sharing objects', (database) => {
       expect(await database.db.query('select id from grants where subject = $1', [`group:${group}`])).toEqual([]);
     });
 
-    test('a deleted user’s grants are gone, also for somebody who gets the same id; a deactivated one keeps them', async () => {
+    test('a deleted user’s grants are gone, also for a later user with the same id; a deactivated one keeps them', async () => {
       const id = await drive.doc('left');
       const management = accountsOf(database.db).management(null);
       const leaver = await createUser(database.db, { username: 'leaver' }, management);

@@ -146,7 +146,7 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     expect(ran[0]).toBe(20);
     expect(ran.at(-1)).toBe(30);
     const middle = ran.slice(1, -1);
-    // Everybody's first before anybody's second, whoever began.
+    // The first job of every owner before the second of any, whichever owner began.
     expect(new Set(middle.slice(0, 4))).toEqual(new Set([0, 10, 11, 12]));
     expect(middle.slice(4)).toEqual([1, 2, 3, 4, 5]);
   });

@@ -300,7 +300,7 @@ describeOutbox(
       const stopped = worker.stop();
       const stoppedAgain = worker.stop();
       for (const answer of answers) answer();
-      // Whoever asks second waits as long as the first.
+      // The second caller waits as long as the first.
       await stoppedAgain;
       const rows = await deliveries({ endpoint: target.id });
       await stopped;
@@ -447,7 +447,7 @@ describeOutbox(
       expect(new Set(excerpts)).toEqual(new Set(['', `a${'é'.repeat(2047)}`]));
     });
 
-    test('an endpoint that cannot be disabled holds nobody up, and is disabled as soon as it can be', async () => {
+    test('an endpoint that cannot be disabled delays no other, and is disabled as soon as it can be', async () => {
       const [gone, fine] = [owner(), owner()];
       const target = await endpoint({ owner: gone });
       await endpoint({ owner: fine });

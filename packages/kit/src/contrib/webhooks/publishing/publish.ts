@@ -98,7 +98,7 @@ async function removingUndelivered<R>(tx: SqlExecutor, events: readonly NewEvent
   }
 }
 
-/** The transaction may have been committed between the two statements that SQLite needs: an event that reaches nobody must not stay. */
+/** The transaction may have been committed between the two statements that SQLite needs: an event without deliveries must not stay. */
 async function removeUndelivered(tx: SqlExecutor, events: readonly NewEvent[]): Promise<void> {
   try {
     await (tx.database ?? tx).query(REMOVE_UNDELIVERED, [JSON.stringify(events.map(({ id }) => id))]);
@@ -135,7 +135,7 @@ interface CheckedCall {
   readonly queue: TaskQueue | undefined;
 }
 
-/** Every option, so that a misspelt one (`tenant_key`) cannot quietly send an event to somebody else. */
+/** Every option, so that a misspelt one (`tenant_key`) cannot silently send an event to another audience. */
 const OPTIONS: Readonly<Record<keyof PublishOptions, true>> = {
   owner: true,
   tenantKey: true,
@@ -148,7 +148,7 @@ const OPTIONS: Readonly<Record<keyof PublishOptions, true>> = {
 };
 
 function checkedCall(tx: SqlExecutor, type: string | EventType, data: object, given: PublishOptions | undefined): CheckedCall {
-  // Whoever calls from JavaScript may leave it out: that is an event without an audience.
+  // A call from JavaScript may leave it out: that is an event without an audience.
   const options = given ?? {};
   for (const name of Object.keys(options)) {
     if (!Object.hasOwn(OPTIONS, name))
