@@ -7,6 +7,7 @@ import { hasCode } from '../errors/kit-error.ts';
 import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
+import { answerFactsOf } from './answer-facts.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
@@ -419,6 +420,8 @@ function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: 
     exchange.log.error(facts, 'the handler returned without authorize(object), so its permission was never decided: refused');
     throw coreErrors.permission_denied();
   }
+  const brought = answerFactsOf(value);
+  if (brought !== undefined) reply.code(brought.status).headers(brought.headers);
   const serialize = plan.others.has(reply.statusCode) ? plan.others.get(reply.statusCode) : plan.serialize;
   const { finish: finishAnswer } = route.route;
   const text = finishAnswer === undefined ? undefined : finishAnswer(context, value, serialize?.text ?? noText);

@@ -1,3 +1,4 @@
+import { withAnswerFacts } from '../../http/answer-facts.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import { JobAccepted, type AcceptedJob } from './schemas.ts';
 import type { StartedJob } from './start-job.ts';
@@ -5,8 +6,11 @@ import type { StartedJob } from './start-job.ts';
 /** Of a route that starts a job and answers at once: `route.post('/', { ...acceptsJob, body, permission }, handler)`. */
 export const acceptsJob = { status: 202, response: JobAccepted } as const;
 
-/** The answer 202 with the job's address in `Location` and in the body. */
-export function accepted({ reply }: Pick<HandlerContext, 'reply'>, { id, status, url }: StartedJob): AcceptedJob {
-  if (url !== null) void reply.header('location', url);
-  return { id, status, url };
+/** The answer 202 with the job's address in `Location` and in the body: `return accepted(await startJob(…))`. */
+export function accepted(started: StartedJob): AcceptedJob;
+/** The same, with the context of the handler first. */
+export function accepted(context: Pick<HandlerContext, 'reply'>, started: StartedJob): AcceptedJob;
+export function accepted(first: StartedJob | Pick<HandlerContext, 'reply'>, second?: StartedJob): AcceptedJob {
+  const { id, status, url } = second ?? (first as StartedJob);
+  return withAnswerFacts({ id, status, url }, { status: 202, headers: url === null ? {} : { location: url } });
 }

@@ -46,9 +46,7 @@ const byHeader: Authenticator = {
 
 class WorkController extends Controller {
   create = route.post('/', { ...acceptsJob, permission: isAuthenticated }, (context) =>
-    context.db.transaction(async (tx) =>
-      accepted(context, await startJob(tx, work, { n: 1, token: 'secret' }, { owner: context.user.id })),
-    ),
+    context.db.transaction(async (tx) => accepted(await startJob(tx, work, { n: 1, token: 'secret' }, { owner: context.user.id }))),
   );
 }
 
