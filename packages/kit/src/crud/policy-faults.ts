@@ -220,7 +220,8 @@ export function createFaults(policy: Policy, parent: string | undefined, input: 
 
 function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
-  const taken = new Set([...known, ...Object.keys(policy.resource.relations as object)]);
+  // In the place of a column that is hidden it is the only one of its name.
+  const taken = new Set([...policy.shown.keys(), ...Object.keys(policy.resource.relations as object)]);
   const faults: Fault[] = [];
   for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
     const add = (id: string, message: string, hint?: string) =>
