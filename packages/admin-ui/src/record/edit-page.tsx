@@ -25,9 +25,10 @@ function titlesIn({ values }: AdminRecord): Readonly<Record<string, string>> {
 export function EditPage({ resource, id }: { readonly resource: AdminResourceShape; readonly id: string }) {
   const client = useQueryClient();
   const showSecret = useShowSecret();
-  // Read once and not again by itself: what is being typed must not be pulled away.
+  // Read once and not again by itself: what is being typed must not be pulled away. Nothing is kept: a form never begins with old values.
   const query = useQuery({
-    queryKey: ['record', resource.name, id],
+    queryKey: ['edit', resource.name, id],
+    gcTime: 0,
     queryFn: ({ signal }) => readRecord(resource.name, id, undefined, signal),
     refetchOnMount: 'always',
     refetchOnWindowFocus: false,
