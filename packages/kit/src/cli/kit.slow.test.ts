@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -95,6 +95,16 @@ describe('without an app', () => {
     const { code, stderr } = await program.spawn(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^kit needs Node\.js 22\.19 or later; this is 20\.11\.0 /);
+  });
+
+  test('compiled code is kept in a folder of the user, not in one that all users share', async () => {
+    const place = await project('compiled');
+    const [home, temporary] = [join(place, 'home'), join(place, 'tmp')];
+    await mkdir(temporary);
+    const environment = { HOME: home, TMPDIR: temporary, NODE_COMPILE_CACHE: '' };
+    expect((await program.spawn(['--version'], { environment })).code).toBe(0);
+    expect(await readdir(join(home, '.cache', 'kit'))).toHaveLength(1);
+    expect(await readdir(temporary)).toEqual([]);
   });
 });
 
