@@ -221,29 +221,20 @@ function refuseFaults({ faults }: ReadItem): void {
 }
 
 /** `{ items: […] }`: the rows in the order of the request. */
-export function bulkItemsSchema(item: Schema): Schema {
-  const json = () => {
-    const { $defs, ...items } = jsonSchemaOf(item, 'output') as { readonly $defs?: JsonSchema };
-    return {
-      type: 'object',
-      properties: { items: { type: 'array', items } },
-      required: ['items'],
-      ...($defs === undefined ? {} : { $defs }),
-    };
-  };
-  return { '~standard': { version: 1, vendor: 'kit', validate: (value) => ({ value }), jsonSchema: { input: json, output: json } } };
+export function bulkItemsSchema(policy: Policy, item: Schema): Schema {
+  const { $defs, ...items } = jsonSchemaOf(item, 'output') as ItemSchema;
+  return bulkResult(policy, { type: 'object', properties: { items: { type: 'array', items } }, required: ['items'] }, $defs);
 }
 
 /** `{ results: […] }`: what each item came to. */
-export function bulkResultSchema(policy: Policy, item: Schema | undefined): Schema {
-  const { $defs, ...data } = (item === undefined ? {} : jsonSchemaOf(item, 'output')) as { readonly $defs?: JsonSchema };
-  const name = `${pascal(policy.name)}BulkResult`;
+export function bulkResultsSchema(policy: Policy, item: Schema): Schema {
+  const { $defs, ...data } = jsonSchemaOf(item, 'output') as ItemSchema;
   const result = {
     type: 'object',
     properties: {
       index: { type: 'integer', minimum: 0, description: 'The place of the item in the request.' },
       status: { type: 'integer' },
-      ...(item === undefined ? {} : { data }),
+      data,
       code: { type: 'string', description: 'Of the error.' },
       detail: { type: 'string' },
       errors: {
@@ -261,10 +252,13 @@ export function bulkResultSchema(policy: Policy, item: Schema | undefined): Sche
     },
     required: ['index', 'status'],
   };
-  return jsonSchema({
-    type: 'object',
-    properties: { results: { type: 'array', items: { $ref: `#/$defs/${name}` } } },
-    required: ['results'],
-    $defs: { ...$defs, [name]: result },
-  });
+  return bulkResult(policy, { type: 'object', properties: { results: { type: 'array', items: result } }, required: ['results'] }, $defs);
+}
+
+type ItemSchema = JsonSchema & { readonly $defs?: Readonly<Record<string, JsonSchema>> };
+
+/** One component for the bulk operations of a resource. */
+function bulkResult(policy: Policy, result: JsonSchema, $defs: ItemSchema['$defs']): Schema {
+  const name = `${pascal(policy.name)}BulkResult`;
+  return jsonSchema({ $ref: `#/$defs/${name}`, $defs: { ...$defs, [name]: result } });
 }

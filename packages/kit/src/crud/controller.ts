@@ -17,7 +17,7 @@ import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { hasTenant } from './has-tenant.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
-import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bulkResultSchema } from './bulk.ts';
+import { bulkItemsSchema, type BulkOperations, bulkOptions, type BulkOptions, bulkResultsSchema } from './bulk.ts';
 import type { AnyCrudOptions, CrudClass, CrudOptions, Extra, Offered } from './crud-options.ts';
 import { crudErrors } from './errors.ts';
 import { mediaTypes } from './export.ts';
@@ -385,14 +385,13 @@ class RouteBuilder {
       return { policy, input, lookup, max, isPartial };
     };
     const headers = { 'X-Bulk-Failed': 'How many items failed.' };
-    const partial = (data: Schema | undefined) => ({
+    const partial = {
       status: 207,
-      response: lazySchema(() => bulkResultSchema(operations.policy, data)),
+      response: lazySchema(() => bulkResultsSchema(operations.policy, item)),
       responses: { 207: { description: 'What each item came to, in the order of the request.', headers } },
       raises: [],
-    });
-    const items = lazySchema(() => bulkItemsSchema(item));
-    const rows = isPartial ? partial(item) : { response: items, raises };
+    };
+    const rows = isPartial ? partial : { response: lazySchema(() => bulkItemsSchema(operations.policy, item)), raises };
     // Rows that the caller does not see.
     const named = [...raises, coreErrors.not_found];
     if (offered.create)
@@ -422,7 +421,7 @@ class RouteBuilder {
         {
           ...parentParams,
           body: lazySchema(() => bulkDestroyBody(bodyOptions())),
-          ...(isPartial ? partial(undefined) : { raises: named }),
+          ...(isPartial ? partial : { raises: named }),
         },
         bulk.destroy,
       );

@@ -33,6 +33,15 @@ describe('the OpenAPI document of generic CRUD', () => {
     for (const name of ['Ticket', 'TicketInput', 'TicketPatch', 'TicketPage', 'TicketWhere', 'TicketBulkResult', 'Line', 'Firm'])
       expect(names).toContain(name);
     expect(names.filter((name) => /^Ticket(Input|Patch|Page|Where)?_\d/.test(name))).toEqual([]);
+    // Two controllers of one resource, whose modes differ: one component each, for all their bulk operations.
+    const bulk = (path: string, status: number): string =>
+      operation(path, 'post').responses[status].content['application/json'].schema.$ref;
+    expect(bulk('/tickets/bulk', 201)).toBe(bulk('/tickets/bulk-update', 200));
+    expect(new Set(['/partial/bulk', '/partial/bulk-update', '/partial/bulk-delete'].map((path) => bulk(path, 207))).size).toBe(1);
+    expect([bulk('/tickets/bulk', 201), bulk('/partial/bulk', 207)].toSorted()).toEqual([
+      '#/components/schemas/TicketBulkResult',
+      '#/components/schemas/TicketBulkResult2',
+    ]);
   });
 
   test('88: lists every filter as a typed parameter with its description; lists of values are separated by commas', () => {
