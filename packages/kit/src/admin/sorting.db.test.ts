@@ -53,13 +53,16 @@ describeDatabases(
         ['api-keys', 'prefix'],
         ['users', 'username'],
         ['endpoints', 'tenant_key'],
-        ['events', 'type'],
         ['audit-log', 'action'],
         ['uploads', 'state'],
         ['tasks', 'state'],
       ] as const)
         expect([list, column, note(list, column)]).toEqual([list, column, undefined]);
-      expect(note('tasks', 'due')).toContain('the newest 50,000');
+      for (const [list, column] of [
+        ['tasks', 'due'],
+        ['events', 'type'],
+      ] as const)
+        expect([list, note(list, column)]).toEqual([list, expect.stringContaining('the newest 50,000')]);
     });
 
     test('pages of an order have every record once, values in order, and the other way round the same reversed', async () => {

@@ -54,7 +54,6 @@ export const webhookEvents = model(
       { columns: ['idempotency_key', 'type', 'owner_id', 'tenant_key'], unique: true, where: 'idempotency_key is not null' },
       { columns: ['id'], where: 'audience is null', name: 'webhook_events_without_audience' },
       { columns: ['ordering_key', 'id'], where: 'ordering_key is not null', name: 'webhook_events_of_record' },
-      { columns: ['type', 'id'] },
     ],
   },
 );

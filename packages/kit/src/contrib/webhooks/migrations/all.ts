@@ -8,7 +8,6 @@ import { counters } from './0007_counters.ts';
 import { traceparent } from './0008_traceparent.ts';
 import { deliveryReferences } from './0009_delivery_references.ts';
 import { eventsOfRecord } from './0010_events_of_record.ts';
-import { eventsOfType } from './0011_events_of_type.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -22,5 +21,4 @@ export const webhookMigrations = [
   traceparent,
   deliveryReferences,
   eventsOfRecord,
-  eventsOfType,
 ];
