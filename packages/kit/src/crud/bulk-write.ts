@@ -108,7 +108,8 @@ export class BulkWriter {
   async #culprit(db: Db, items: readonly BulkItem[], all: readonly Item[], error: unknown): Promise<unknown> {
     return db
       .transaction(async (tx) => {
-        for (const [index, { at }] of items.entries()) await atItem(at, async () => this.#writer.rows.insert(tx, all[index] as Item));
+        for (const [index, { at, values }] of items.entries())
+          await atItem(at, async () => this.#writer.rows.insert(tx, all[index] as Item, undefined, values));
         throw error;
       })
       .catch((found: unknown) => found);

@@ -4,7 +4,7 @@ import { createTable, insert, migration, model, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
-import { CrudController, resource } from './index.ts';
+import { CrudController, many, resource } from './index.ts';
 
 const ann = { id: '01890000-0000-7000-8000-0000000000a1' };
 const shelves = model('shelves', { id: t.int().pk(), name: t.text(40) });
@@ -13,10 +13,15 @@ const partColumns = {
   owner_id: t.uuid().readOnly(),
   sku: t.text(40),
   shelf_id: t.ref<number>('shelves', { type: t.int() }).nullable(),
+  spare_shelf_id: t.ref<number>('shelves', { type: t.int() }).nullable(),
 };
 const parts = model('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] });
 
-const shelfResource = resource(shelves, { unscoped: true });
+const shelfResource = resource(shelves, {
+  unscoped: true,
+  relations: { parts: many(() => parts, 'shelf_id', { order: ['sku'], limit: 10 }) },
+  nested: { parts: { input: ['sku', 'spare_shelf_id'] } },
+});
 const partResource = resource(parts, {
   owner: 'owner_id',
   computed: {
@@ -73,6 +78,21 @@ describeDatabases('rows with plain keys', (database) => {
     const bulk = await client.post('/v1/parts/bulk', { items: [{ sku: 'C1' }, { sku: 'A1' }] });
     expect([bulk.statusCode, JSON.stringify(errors(bulk)).includes('owner_id')]).toEqual([409, false]);
     expect(errors(await client.post('/v1/parts', { sku: 'D1', shelf_id: 77 }))).toEqual([[['body', 'shelf_id'], 'unknown_reference']]);
+  });
+
+  test('an unknown reference is at its own column where a row has several, also in a nested row and in one of many', async () => {
+    const client = app.as(ann);
+    const errors = (response: { json: () => unknown }) =>
+      (response.json() as { errors: { location: unknown; code: string }[] }).errors.map(({ location, code }) => [location, code]);
+    const part = { sku: 'F1', shelf_id: 1, spare_shelf_id: 77 };
+    expect(errors(await client.post('/v1/parts', part))).toEqual([[['body', 'spare_shelf_id'], 'unknown_reference']]);
+    const nested = await client.patch('/v1/shelves/1', { parts: [{ sku: 'F2', spare_shelf_id: 77 }] });
+    expect(errors(nested)).toEqual([[['body', 'parts', 0, 'spare_shelf_id'], 'unknown_reference']]);
+    const bulk = await client.post('/v1/parts/bulk', { items: [{ sku: 'F3', shelf_id: 1, spare_shelf_id: 1 }, part] });
+    expect(errors(bulk)).toEqual([[['body', 'items', 1, 'spare_shelf_id'], 'unknown_reference']]);
+    const made = (await client.post('/v1/parts', { ...part, spare_shelf_id: 1 })).json<{ id: string }>();
+    const patched = await client.patch(`/v1/parts/${made.id}`, { shelf_id: 1, spare_shelf_id: 77 });
+    expect(errors(patched)).toEqual([[['body', 'spare_shelf_id'], 'unknown_reference']]);
   });
 
   test('a computed field gets the moment of the request, as a date and as a clock', async () => {

@@ -1,5 +1,6 @@
 import { resolveReference } from '../db/column.ts';
 import { type ConstraintViolation, constraintViolation, describeViolation } from '../db/constraint-violation.ts';
+import { brokenReferences } from '../db/name-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
 import { queryAtOnce } from '../db/handle.ts';
@@ -62,7 +63,8 @@ interface UpdateStatement {
 interface Insertion {
   readonly text: string;
   readonly parameters: unknown[];
-  readonly names: readonly string[];
+  /** The rows that it inserts. */
+  readonly chunk: readonly Item[];
 }
 
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
@@ -114,14 +116,17 @@ export class RowStatements {
     return scope === undefined ? rows : rows.map((row) => allowedRow(scope, row));
   }
 
-  /** `form`: the row comes back as code has it, or in its JSON form. */
-  insert(db: Db, values: Item, form: RowForm = AS_CODE): Maybe<Item> {
+  /**
+   * `form`: the row comes back as code has it, or in its JSON form. `sent`: the values that are the caller's own, where others, such as the key of
+   * a parent, must not be blamed for a broken rule.
+   */
+  insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Maybe<Item> {
     const { statements } = this.#policy;
     const { names, parameters } = insertion(db, statements, values);
     let step = this.#texts.start.to('insert');
     for (const name of names) step = step.to(name);
     const text = step.text ?? this.#texts.keep(step, insertText(statements, names));
-    const inserted = this.#explained(names, () => queryAtOnce<Item>(db, text, parameters, form));
+    const inserted = this.#explained(db, [sent], () => queryAtOnce<Item>(db, text, parameters, form));
     return andThen(inserted, ([row]) => andThen(this.#written(db), () => row as Item));
   }
 
@@ -131,8 +136,8 @@ export class RowStatements {
    */
   async insertMany(db: Db, rows: readonly Item[]): Promise<Item[]> {
     const inserted: Item[] = [];
-    for (const { text, parameters, names } of this.#insertions(db, rows, true))
-      inserted.push(...(await this.#explained(names, () => db.query<Item>(text, parameters))));
+    for (const { text, parameters, chunk } of this.#insertions(db, rows, true))
+      inserted.push(...(await this.#explained(db, chunk, () => db.query<Item>(text, parameters))));
     await this.#written(db);
     return inserted;
   }
@@ -140,8 +145,8 @@ export class RowStatements {
   /** {@link insertMany} where no code reads the rows: how many were made. */
   async insertUnread(db: Db, rows: readonly Item[]): Promise<number> {
     let count = 0;
-    for (const { text, parameters, names } of this.#insertions(db, rows, false))
-      count += (await this.#explained(names, () => db.execute(text, parameters))).count;
+    for (const { text, parameters, chunk } of this.#insertions(db, rows, false))
+      count += (await this.#explained(db, chunk, () => db.execute(text, parameters))).count;
     await this.#written(db);
     return count;
   }
@@ -153,16 +158,17 @@ export class RowStatements {
         ? Math.min(INSERT_ROWS_POSTGRES, Math.floor(INSERT_VALUES_POSTGRES / statements.columns.length))
         : INSERT_ROWS;
     for (let start = 0; start < rows.length; start += size) {
-      const chunk = rows.slice(start, start + size).map((row) => insertion(db, statements, row));
+      const chunk = rows.slice(start, start + size);
+      const prepared = chunk.map((row) => insertion(db, statements, row));
       const given = new Set<string>();
-      for (const { names } of chunk) for (const name of names) given.add(name);
+      for (const { names } of prepared) for (const name of names) given.add(name);
       const columns = statements.columns.filter(({ name }) => given.has(name));
       const parameters: unknown[] = [];
-      for (const row of chunk) appendRow(parameters, columns, row, db);
+      for (const row of prepared) appendRow(parameters, columns, row, db);
       let step = this.#texts.start.to(isRead ? 'insert rows' : 'insert unread rows').to(chunk.length);
       for (const { name } of columns) step = step.to(name);
       const text = step.text ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
-      yield { text, parameters, names: columns.map(({ name }) => name) };
+      yield { text, parameters, chunk };
     }
   }
 
@@ -177,7 +183,7 @@ export class RowStatements {
       conditions.onlyFrom === undefined && (conditions.ifMatch === undefined || conditions.ifMatch.any)
         ? this.#knownUpdate(statement)
         : this.#updateText(statement, this.#narrower(conditions, parameters));
-    const updated = this.#explained(Object.keys(values), () => queryAtOnce<Item>(db, text, parameters, form));
+    const updated = this.#explained(db, [values], () => queryAtOnce<Item>(db, text, parameters, form));
     return andThen(updated, ([row]) => (row === undefined ? undefined : andThen(this.#written(db), () => row)));
   }
 
@@ -213,7 +219,7 @@ export class RowStatements {
     const assignments = this.#assignments(this.#changed(db, values, parameters));
     const where = [inList(db, `t0.${quoteName(column.name)}`, column, keys, parameters), ...(also === undefined ? [] : [also])];
     const text = `update ${statements.table} as t0 set ${assignments} where ${where.join(' and ')} returning ${statements.list}`;
-    const { rows } = await this.#explained(Object.keys(values), () => db.execute<Item>(text, parameters, { replanned: true }));
+    const { rows } = await this.#explained(db, [values], () => db.execute<Item>(text, parameters, { replanned: true }));
     await this.#written(db);
     return rows;
   }
@@ -237,31 +243,32 @@ export class RowStatements {
   }
 
   /** What the database says of a broken rule is narrowed to what the client sent: not the owner and tenant that an index begins with. */
-  #explained<R>(names: readonly string[], run: () => Maybe<R>): Maybe<R> {
+  #explained<R>(db: Db, rows: readonly Item[], run: () => Maybe<R>): Maybe<R> {
     try {
       const result = run();
-      return result instanceof Promise ? result.catch((error: unknown) => this.#explain(names, error)) : result;
+      return result instanceof Promise ? result.catch((error: unknown) => this.#explain(db, rows, error)) : result;
     } catch (error) {
-      return this.#explain(names, error);
+      return this.#explain(db, rows, error);
     }
   }
 
-  #explain(names: readonly string[], error: unknown): never {
+  async #explain(db: Db, rows: readonly Item[], error: unknown): Promise<never> {
     const violation = constraintViolation(error);
-    const columns = violation === undefined ? [] : this.#blamed(violation, names);
+    const columns = violation === undefined ? [] : await this.#blamed(db, rows, violation);
     if (violation !== undefined && columns.length > 0) describeViolation(error as object, { ...violation, columns });
     throw error;
   }
 
-  #blamed({ kind, columns }: ConstraintViolation, names: readonly string[]): readonly string[] {
-    const { statements, options, owner } = this.#policy;
+  async #blamed(db: Db, rows: readonly Item[], { kind, columns }: ConstraintViolation): Promise<readonly string[]> {
+    const { statements, options, owner, model } = this.#policy;
     const isSent = (name: string) =>
       name !== options.tenant && name !== owner?.column && statements.byName.get(name)?.settings.readOnly !== true;
     if (kind === 'unique') return (columns ?? []).filter(isSent);
     if (kind !== 'foreign_key' || columns !== undefined) return [];
-    // SQLite does not say which reference it was; where only one was written, it was that one.
-    const references = names.filter((name) => statements.byName.get(name)?.settings.reference !== undefined && isSent(name));
-    return references.length === 1 ? references : [];
+    // SQLite does not say which reference it was: where only one was written, it was that one, else they are looked up.
+    const names = new Set(rows.flatMap((row) => Object.keys(row)));
+    const references = [...names].filter((name) => statements.byName.get(name)?.settings.reference !== undefined && isSent(name));
+    return references.length < 2 ? references : ((await brokenReferences(db, model, rows, references)) ?? []);
   }
 
   /** For who keeps responses made of these rows. */

@@ -133,7 +133,7 @@ export class Writer {
         options.children === undefined &&
         options.authorize === undefined;
       return isPlain
-        ? andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form), (row) => presented(db, row, options))
+        ? andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form, input), (row) => presented(db, row, options))
         : this.#createChecked({ db, request, scope, options }, input, forced);
     };
     return andThen(this.policy.scope(request), write);
@@ -151,12 +151,12 @@ export class Writer {
       options.children === undefined &&
       options.authorize === undefined
     )
-      return presented(db, await this.rows.insert(db, values, options.present?.form), options);
+      return presented(db, await this.rows.insert(db, values, options.present?.form, input), options);
     return this.run(db, options, async (tx, changes) => {
       await checkReferences(tx, checks);
       const context = this.context(tx, request);
       const hook = hooks?.create;
-      const insertRow = async (given: Item) => this.rows.insert(tx, { ...given, ...forced });
+      const insertRow = async (given: Item) => this.rows.insert(tx, { ...given, ...forced }, undefined, given);
       const { written, returned } =
         hook === undefined
           ? { written: await insertRow(input), returned: undefined }

@@ -11,7 +11,10 @@ import { derivedName, quoteName } from './names.ts';
 export async function nameViolation(db: Db, model: Model, rows: readonly object[], error: unknown): Promise<unknown> {
   const violation = constraintViolation(error);
   if (violation === undefined || violation.kind === 'restrict' || (violation.table ?? model.name) !== model.name) return error;
-  const columns = columnsOfRule(model, violation) ?? violation.columns ?? (await brokenReferences(db, model, violation, rows));
+  const columns =
+    columnsOfRule(model, violation) ??
+    violation.columns ??
+    (violation.kind === 'foreign_key' ? await brokenReferences(db, model, rows) : undefined);
   if (columns !== undefined) describeViolation(error as object, { ...violation, table: model.name, columns });
   return error;
 }
@@ -28,16 +31,17 @@ function columnsOfRule(model: Model, { constraint }: ConstraintViolation): reado
   return column === undefined ? undefined : [column];
 }
 
-async function brokenReferences(
+/** The columns, of those given, whose values lead to no row. Asked where the database says that one does, and not which. */
+export async function brokenReferences(
   db: Db,
   { table }: Model,
-  { kind }: ConstraintViolation,
   rows: readonly object[],
+  among: readonly string[] = Object.keys(table.columns),
 ): Promise<readonly string[] | undefined> {
-  if (kind !== 'foreign_key') return undefined;
   const broken = new Set<string>();
   try {
-    for (const [name, { references }] of Object.entries(table.columns)) {
+    for (const name of among) {
+      const references = table.columns[name]?.references;
       if (references === undefined) continue;
       const text = `select 1 as found from ${quoteName(references.table)} where ${quoteName(references.column)} = $1`;
       const values = new Set(rows.map((row) => (row as Readonly<Record<string, unknown>>)[name]));
