@@ -153,7 +153,7 @@ describeDatabases('lists of the admin site', (database) => {
     ]);
     expect(
       (await send('parcels/import', `code,weight,customer_id\nB-6,1,00000000-0000-7000-8000-000000000000\n`)).body.errors,
-    ).toMatchObject([{ location: database.dialect === 'sqlite' ? ['body', 2] : ['body', 2, 'customer_id'] }]);
+    ).toMatchObject([{ location: ['body', 2, 'customer_id'] }]);
     expect(await count("code like 'B-%'")).toBe(2);
   });
 

@@ -67,7 +67,15 @@ export const listChecks: readonly CrudCheck[] = [
     appliesTo: hasList,
     async run(subject) {
       const { max } = subject.operations.list.page;
-      const attempts = ['limit=0', `limit=${max + 1}`, 'limit=x', 'ordering=no_such_name', 'no_such_name=1', 'constructor=1'];
+      const attempts = [
+        'limit=0',
+        `limit=${max + 1}`,
+        'limit=x',
+        'ordering=no_such_name',
+        'no_such_name=1',
+        'constructor=1',
+        '__proto__=1',
+      ];
       for (const attempt of attempts) {
         const { body, text } = await subject.expect(422, subject.owner, 'GET', `?${attempt}`);
         const name = attempt.split('=', 1)[0];
@@ -76,7 +84,6 @@ export const listChecks: readonly CrudCheck[] = [
         );
         check(named, `?${attempt} is refused without naming the parameter: ${text}`);
       }
-      await subject.expect(400, subject.owner, 'GET', '?__proto__=1');
     },
   },
   {
