@@ -541,7 +541,7 @@ class RouteBuilder {
     const { idempotency } = this.#options;
     const takesKeys = method === 'POST' || method === 'DELETE';
     if (!takesKeys || access === 'read' || idempotency === false) return {};
-    // Deleting twice harms nobody, so a DELETE without a key is never refused.
+    // Deleting twice does no harm, so a DELETE without a key is never refused.
     if (idempotency !== undefined) return { idempotent: method === 'POST' ? idempotency : 'optional' };
     const { using = 'default' } = this.#operations.resource.options;
     return using === 'default' && !admitsAnonymous(permission, method) ? { idempotent: 'optional' } : {};

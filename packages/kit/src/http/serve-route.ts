@@ -134,7 +134,7 @@ function goOn(admitted: Promise<void> | undefined, proceed: () => void, refuse: 
   else void admitted.then(() => proceed(), refuse);
 }
 
-/** Tells the middleware that the answer is over. What one of them throws is nobody's request any more: it is logged. */
+/** Tells the middleware that the answer is over. What one of them throws is logged: the response has left. */
 export function finish(exchange: Exchange, onFinish: readonly Middleware[], enclosure: Enclosure | undefined): void {
   if (enclosure === undefined) finishAll(exchange, onFinish);
   else enclosure(exchange, 'finish', () => finishAll(exchange, onFinish));
@@ -312,7 +312,7 @@ async function inTransaction(
   }
 }
 
-/** The response comes from the handler, or from whoever kept one. */
+/** The response comes from the handler, or from a middleware that kept one. */
 async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exchange, context: Handling): Promise<void> {
   const headers = { ...exchange.reply.getHeaders() };
   let made: { readonly composed: ComposedAnswer | undefined } | undefined;
@@ -359,7 +359,7 @@ function sendMade(plan: RoutePlan, exchange: Exchange, { status, headers, body }
   else reply.send(isChangeable(plan, status, headers) ? changedBody(plan, exchange, Buffer.from(body).toString()) : Buffer.from(body));
 }
 
-/** Kept answers are kept as the handler gave them: another attempt may ask for another form. Errors are nobody's to change. */
+/** Kept answers are kept as the handler gave them: another attempt may ask for another form. Errors are not changed. */
 function isChangeable({ route, onBody }: RoutePlan, status: number, headers: Replay['headers']): boolean {
   return onBody.length > 0 && route.kind === 'json' && status < 400 && String(headers['content-type']).startsWith('application/json');
 }
@@ -460,7 +460,7 @@ function keepAsyncContext(stream: Readable): void {
   stream._read = AsyncResource.bind(stream._read.bind(stream));
 }
 
-/** A stream nobody reads keeps its file or connection open. */
+/** A stream that is not read keeps its file or connection open. */
 function discard(value: unknown): void {
   if (value instanceof Readable) value.on('error', () => undefined).destroy();
 }

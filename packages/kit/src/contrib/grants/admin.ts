@@ -197,7 +197,7 @@ function fieldFault(name: string, code: string, message: string): Error {
   return coreErrors.validation_error({ errors: [{ location: ['body', name], code, message }] });
 }
 
-/** The subject, and whoever granted. */
+/** The subject, and the user who granted. */
 function subjectsOf({ subject, granted_by }: GrantRow): string[] {
   return [subject, ...(granted_by === null ? [] : [userSubject(granted_by)])];
 }

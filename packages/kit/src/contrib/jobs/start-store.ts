@@ -61,7 +61,7 @@ interface Variant {
 const counted = (isOpen: string, payload: string | null): string =>
   `select cast(count(*) as integer) as created, ${isOpen} as open${payload === null ? '' : `, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', ${payload}) as text) end as notified`} from job`;
 
-// One statement and so one round trip: the job and, where nobody can do it after the commit, the notification of workers.
+// One statement and so one round trip: the job and, where it cannot be done after the commit, the notification of workers.
 const startOnPostgres = ({ isOpen, payload }: Variant): string => {
   const insert = `${INSERT} select ${VALUES.postgres}, cast(cast($1 as text) as uuid), cast($16 as text) where ${isOpen} ${ON_TAKEN_KEY}`;
   if (isOpen === 'true' && payload === null) return `${insert} returning 1 as created, true as open`;
