@@ -9,13 +9,13 @@ import type { OutputOf, Schema } from '../http/schema.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { FieldRule } from './field-rule.ts';
+import type { Maybe } from './maybe.ts';
 import { singular } from './names.ts';
 import { checkOptions, resourceRules } from './option-rules.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
 
-type Maybe<T> = T | Promise<T>;
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
 
