@@ -1,4 +1,4 @@
-import { dirname, relative } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import type { DemoApi } from './start-api.ts';
 import type { DemoConfigServer } from './start-config-server.ts';
 import type { DemoReceiver } from './start-receiver.ts';
@@ -14,6 +14,12 @@ export interface PanelFacts {
 /** Where `npm start` was called; npm itself runs the script in the example's folder. */
 function startedIn(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
+}
+
+/** What a command of `kit` needs to find the data of this demo: the paths of two folders are relative to different ones. */
+function dataSetting(): string {
+  const folder = process.env['DATA_FOLDER'];
+  return folder === undefined ? '' : `DATA_FOLDER=${relative(startedIn(), resolve(folder))} `;
 }
 
 /** Nine commands, each copy-paste ready in the folder npm start was called in. */
@@ -47,7 +53,7 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
     { title: 'change a setting; the next order (1.) is refused', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
     {
       title: 'revoke the key; the next request is refused',
-      command: `npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${prefix}`,
+      command: `${dataSetting()}npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${prefix}`,
     },
   ];
 }
