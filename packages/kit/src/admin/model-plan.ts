@@ -1,6 +1,7 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
+import type { Relations } from '../crud/relation.ts';
 import { fullText, type SearchBackend } from '../crud/search.ts';
 import type { Key } from '../db/repository.ts';
 import type { Model } from '../db/model.ts';
@@ -121,7 +122,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   const faults: string[] = [];
   const { hidden = [], input, admin } = resource?.options ?? {};
   if (resource !== null && admin === undefined) faults.push('the resource does not say what staff see: add `admin: { rows: true }` to it.');
-  const shown = shownColumns(model).filter(({ name }) => !hidden.includes(name));
+  const shown = withRelations(shownColumns(model), resource).filter(({ name }) => !hidden.includes(name));
   const named = (list: readonly string[] | undefined, among: readonly ModelColumn[], what: string): readonly ModelColumn[] | undefined =>
     list?.flatMap((name) => {
       const found = among.find((column) => column.name === name);
@@ -137,7 +138,9 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     named(options.columns, shown, 'columns') ??
     shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
   const set = policyColumns(resource);
-  const accepted = writableColumns(model).filter(({ name }) => !set.has(name) && (input === undefined || input.includes(name)));
+  const accepted = withRelations(writableColumns(model), resource).filter(
+    ({ name }) => !set.has(name) && (input === undefined || input.includes(name)),
+  );
   const writable = named(options.edit, accepted, 'edit') ?? accepted;
   const given = shownColumns(model).filter(({ name }) => givenByForm(resource).has(name));
   const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
@@ -194,6 +197,18 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
         : { searches: `${backend === null ? '' : 'words of '}${searched.map(labelOf).join(', ').toLowerCase()}` }),
     },
   };
+}
+
+/** A column that a to-one relation of the resource follows is a reference, with or without a foreign key. */
+function withRelations(columns: readonly ModelColumn[], resource: AnyResource | null): readonly ModelColumn[] {
+  const relations = Object.values((resource?.relations ?? {}) as Relations);
+  return columns.map((column): ModelColumn => {
+    const { name, settings } = column;
+    const relation = settings.reference === undefined ? relations.find((each) => each.kind === 'one' && each.column === name) : undefined;
+    return relation === undefined
+      ? column
+      : { name, settings: { ...settings, reference: { target: relation.model, onDelete: 'restrict' } } };
+  });
 }
 
 /** A search tells what a column contains: it looks into shown ones only. */

@@ -6,12 +6,14 @@ import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
 import { operationsOfController } from '../crud/controller.ts';
+import { expandedRecord } from './expanded-record.ts';
 import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';
 import { databaseOf, modelStore, type RowStore } from './model-store.ts';
 import { referenceTitles } from './reference-titles.ts';
-import { accessOf, resourceStore, transitionActions } from './resource-store.ts';
+import { resourceStore, transitionActions } from './resource-store.ts';
+import { accessOf } from './staff-access.ts';
 
 export type { ModelResourceOptions } from './model-plan.ts';
 
@@ -97,7 +99,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
       const db = databaseOf(plan, context);
       const view = await store.view(context);
       const { rows, ...page } = await listRows(db, plan, view, query);
-      const titles = await referenceTitles(db, plan.shown, rows);
+      const titles = await referenceTitles(context, db, plan.shown, rows);
       return { ...page, items: rows.map((row) => rowOf(context, plan, view, row, titles)) };
     },
     async titles(context, ids) {
@@ -113,14 +115,23 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
       const row = await store.find(context, id);
       if (row === undefined) return null;
       const view = await store.view(context);
-      const titles = await referenceTitles(databaseOf(plan, context), plan.shown, [row]);
+      const titles = await referenceTitles(context, databaseOf(plan, context), plan.shown, [row]);
       const shown = rowOf(context, plan, view, row, titles);
       const deleted = isDeleted(plan, row);
       const columns = plan.shown.filter(({ name }) => isShown(view, name)).map((column) => adminColumn(column, false));
+      const more = await expandedRecord(context, plan, shown.id, deleted);
       return {
         ...shown,
         ...(deleted ? { state: { value: 'deleted', tone: 'neutral' } as const } : {}),
-        sections: [{ kind: 'facts', title: plan.shape.singular, columns, values: shown.values }],
+        sections: [
+          {
+            kind: 'facts',
+            title: plan.shape.singular,
+            columns: [...columns, ...more.columns],
+            values: { ...shown.values, ...more.values },
+          },
+          ...more.sections,
+        ],
         ...(readOnly || deleted ? {} : { form: formOf(plan, row, (name) => isShown(view, name)) }),
         actions: deleted ? restore.map(({ name }) => name) : await possible(context, plan, row, transitions.length > 0, options.actions),
         removable: !readOnly && !deleted,

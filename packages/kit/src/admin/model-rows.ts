@@ -137,7 +137,7 @@ export function rowOf(context: AdminContext, plan: Plan, view: RowView, row: Row
   return { id, title: typeof title === 'string' && title !== '' ? title : id, values };
 }
 
-function cellOf({ linkTo }: AdminContext, { name, settings }: ModelColumn, value: unknown, titles: ReferenceTitles): AdminValue {
+export function cellOf({ linkTo }: AdminContext, { name, settings }: ModelColumn, value: unknown, titles: ReferenceTitles): AdminValue {
   if (value === null || value === undefined) return null;
   if (settings.reference === undefined) return settings.kind === 'enum' ? { value: value as string, tone: 'neutral' } : value;
   const { target } = settings.reference;

@@ -1,8 +1,6 @@
-import type { AdminAction, AdminContext } from '../app/admin/declaration.ts';
+import type { AdminAction } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
-import type { App } from '../app/module.ts';
-import { AdminAccess } from '../crud/admin-access.ts';
 import type { AnyResource } from '../crud/resource.ts';
 import type { TransitionRule } from '../crud/transition-rule.ts';
 import type { Columns } from '../db/rows.ts';
@@ -14,12 +12,7 @@ import { labelOf } from './model-columns.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { checked } from './model-rows.ts';
 import { databaseOf, type RowStore } from './model-store.ts';
-
-/** The resource as this member of staff reaches it. */
-export async function accessOf(resource: AnyResource, context: AdminContext): Promise<AdminAccess> {
-  const { app, principal, requestId } = context;
-  return new AdminAccess(app as App, resource, { user: principal.user, principal, tenant: await context.tenant(), requestId });
-}
+import { accessOf } from './staff-access.ts';
 
 /** A table with a resource: its rules say what is shown, and every change goes through its pipeline. */
 export function resourceStore(plan: Plan, resource: AnyResource): RowStore {

@@ -1,15 +1,18 @@
 import type { App } from '../app/module.ts';
 import type { Db } from '../db/db.ts';
+import type { Model } from '../db/model.ts';
 import type { Where } from '../db/where/where.ts';
-import { asCaller, operationsOf, type ProgramCaller } from './crud-of.ts';
+import { asCaller, expandingOperationsOf, operationsOf, type ProgramCaller } from './crud-of.ts';
 import { limits } from './limits.ts';
-import { narrowWhole } from './list.ts';
+import { narrowWhole, unitFor } from './list.ts';
 import type { AsCaller, Operations } from './operations.ts';
-import type { RowState } from './policy.ts';
+import { policiesOf } from './policies.ts';
+import type { Edge, Policy, RowState } from './policy.ts';
+import { presentRows, selectRows } from './read.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import type { AnyResource } from './resource.ts';
 import type { SearchBackend } from './search.ts';
-import { callerOf } from './crud-request.ts';
+import { callerOf, type CrudRequest } from './crud-request.ts';
 import type { Item } from './select-unit.ts';
 import type { WriteOptions } from './write.ts';
 import type { Readable } from 'node:stream';
@@ -35,15 +38,44 @@ export interface AdminImport {
   readonly isDryRun: boolean;
 }
 
+/** What the declaration of a resource adds to a row. */
+export interface AdminExpansion {
+  /** Computed fields, by name. */
+  readonly computed: Item;
+  readonly related: readonly RelatedRows[];
+}
+
+/** Rows of a relation to many, as the declaration orders and limits them. */
+export interface RelatedRows {
+  readonly name: string;
+  readonly model: Model;
+  /** The column that refers to the row. */
+  readonly column: string;
+  /** The columns that this member of staff sees. */
+  readonly columns: ReadonlySet<string>;
+  readonly items: readonly Item[];
+  /** There are more than the limit of the relation. */
+  readonly hasMore: boolean;
+}
+
+const NOTHING_MORE: AdminExpansion = Object.freeze({ computed: {}, related: [] });
+
+/** The resource that declares a model in this app. */
+export function resourceOfModel(app: App, model: Model): AnyResource | undefined {
+  return policiesOf(app).find(model)?.resource;
+}
+
 /**
  * A resource as the admin site reaches it: the rows that `resource({ admin })` says, the columns its rules show to this member of staff, and
  * the write pipeline with `via: 'admin'`. The values of a new row include its owner, and its tenant where the site shows all of them.
  */
 export class AdminAccess {
+  readonly #app: App;
   readonly #operations: Operations;
   readonly #as: AsCaller;
 
   constructor(app: App, resource: AnyResource, caller: ProgramCaller) {
+    this.#app = app;
     this.#operations = operationsOf(app, resource);
     this.#as = asCaller(app, caller, true);
   }
@@ -85,6 +117,38 @@ export class AdminAccess {
       const { policy } = this.#operations;
       const visibility = await policy.visibility(request);
       return new Set([...policy.shown.values()].filter((column) => policy.sees(visibility, column) === true).map(({ name }) => name));
+    });
+  }
+
+  /**
+   * Computed fields of a row, and rows of its relations to many: those whose resource is in the site too, by its own rules. Relations that
+   * `isShownElsewhere` are left out.
+   */
+  expanded(key: string, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminExpansion> {
+    const operations = expandingOperationsOf(this.#app, this.#operations.resource);
+    return this.#as('retrieve', async (request) => {
+      const { policy } = operations;
+      const edges = relationsInSite(policy, request).filter(({ target, column }) => !isShownElsewhere(target.model, column));
+      const expand = edges.map(({ name }) => name);
+      const shape = operations.shape(await operations.visibilityOf(request), { fields: undefined, expand }, 1);
+      if (shape.computed.length === 0 && edges.length === 0) return NOTHING_MORE;
+      const unit = unitFor(shape, []);
+      const { column, value } = operations.rowKey(key);
+      const db = policy.database(request);
+      const where = [policy.compile(request, { [column.name]: value } as Where)];
+      const [item] = await presentRows(db, request, unit, await selectRows(db, request, { unit, where, limit: 1, isFreeForm: true }));
+      if (item === undefined) return NOTHING_MORE;
+      return {
+        computed: Object.fromEntries(shape.computed.filter(({ name }) => name in item).map(({ name }) => [name, item[name]])),
+        related: shape.edges.map(({ edge, shape: below }) => ({
+          name: edge.name,
+          model: edge.target.model,
+          column: edge.column,
+          columns: new Set([...below.columns, ...below.perRow].map(({ name }) => name)),
+          items: (item[edge.name] ?? []) as readonly Item[],
+          hasMore: item[`${edge.name}_more`] === true,
+        })),
+      };
     });
   }
 
@@ -171,6 +235,24 @@ export class AdminAccess {
     if (found === undefined) throw new Error(`The resource "${this.#operations.resource.name}" has no transition "${name}".`);
     return found;
   }
+}
+
+/** Relations to many that lead to rows which staff see: of a resource that is in the site, with its tenant known. */
+function relationsInSite(policy: Policy, { tenant }: CrudRequest): Edge[] {
+  return Object.keys(policy.resource.relations as object)
+    .flatMap((name) => policy.edge(name) ?? [])
+    .filter(
+      ({
+        kind,
+        target: {
+          options: { admin, tenant: column },
+        },
+      }) => {
+        if (kind !== 'many' || admin === undefined) return false;
+        return column === undefined || admin.tenant === 'all' || tenant !== null;
+      },
+    )
+    .slice(0, limits.expandPaths);
 }
 
 const NOTHING_SENT: AdminWrite = Object.freeze({ sent: [] });

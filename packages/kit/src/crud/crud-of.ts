@@ -70,15 +70,30 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
   };
 }
 
-const known = new WeakMap<App, Map<AnyResource, Operations>>();
+type KnownOperations = WeakMap<App, Map<AnyResource, Operations>>;
+
+const known: KnownOperations = new WeakMap();
+const knownExpanding: KnownOperations = new WeakMap();
 
 /** The operations of a resource in an app, whether a controller offers them or not. */
 export function operationsOf(app: App, resource: AnyResource): Operations {
-  let byResource = known.get(app);
-  if (byResource === undefined) known.set(app, (byResource = new Map()));
+  return madeOnce(known, app, resource, () => []);
+}
+
+/** As {@link operationsOf}, and every relation to many can be expanded. */
+export function expandingOperationsOf(app: App, resource: AnyResource): Operations {
+  return madeOnce(knownExpanding, app, resource, () => {
+    const relations = Object.entries(resource.relations as Relations);
+    return relations.filter(([, { kind }]) => kind === 'many').map(([name]) => name);
+  });
+}
+
+function madeOnce(all: KnownOperations, app: App, resource: AnyResource, expand: () => readonly string[]): Operations {
+  let byResource = all.get(app);
+  if (byResource === undefined) all.set(app, (byResource = new Map()));
   let operations = byResource.get(resource);
   if (operations === undefined) {
-    operations = new Operations(resource, { permission: allowAny });
+    operations = new Operations(resource, { permission: allowAny, expand: expand() });
     operations.prepare(app);
     operations.install(app);
     byResource.set(resource, operations);

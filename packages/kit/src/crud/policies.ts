@@ -44,6 +44,10 @@ export class Policies {
     return this.#byModel.values();
   }
 
+  find(model: Model): Policy | undefined {
+    return this.#byModel.get(model);
+  }
+
   of(resource: AnyResource): Policy {
     const policy = this.#byModel.get(resource.model);
     if (policy !== undefined) return policy;
