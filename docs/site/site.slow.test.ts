@@ -88,7 +88,7 @@ async function serve(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('the home page has the menu on a phone, a picture for each theme, and no code that is cut off', { timeout: 120_000 }, async () => {
+test('the home page has the menu on a phone, and a picture for each theme', { timeout: 120_000 }, async () => {
   const address = await serve();
   const browser = await launchChromium();
   onTestFinished(() => browser.close());
@@ -100,41 +100,49 @@ test('the home page has the menu on a phone, a picture for each theme, and no co
     await page.getByRole('button', { name: 'Menu' }).click();
     const shown = await page.locator('img[alt="What npm start shows"]:visible').getAttribute('src');
     expect(shown).toContain(`admin-overview-${colorScheme}.png`);
-    await page.setViewportSize({ width: 1280, height: 900 });
-    await page.goto(`${address}/guide/first-api/`);
-    const cut = 'Math.max(...[...document.querySelectorAll(".expressive-code pre")].map((block) => block.scrollWidth - block.clientWidth))';
-    expect(await page.evaluate<number>(cut)).toBeLessThanOrEqual(0);
     await page.close();
   }
 });
 
-test('in a browser no page is wider than a phone, and search finds a page by its words', { timeout: 600_000 }, async () => {
-  const address = await serve();
-  const browser = await launchChromium();
-  onTestFinished(() => browser.close());
-  const context = await browser.newContext({ viewport: { width: 375, height: 800 } });
-  const faults: string[] = [];
-  const waiting = pages().filter((path) => path !== '404.html');
-  const look = async (): Promise<Page> => {
-    const page = await context.newPage();
-    page.on('pageerror', (error) => faults.push(error.message));
-    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-      await page.goto(`${address}/${path.replace(/index\.html$/, '')}`, { waitUntil: 'load' });
-      const wider = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-      if (wider > 0) faults.push(`${path} is ${wider} px too wide`);
-    }
-    return page;
-  };
-  // Three tabs: each waits most of the time.
-  const [page] = await Promise.all([look(), look(), look()]);
-  expect(faults).toEqual([]);
+const PHONE = { width: 375, height: 800 };
+const CUT_CODE =
+  'Math.max(0, ...[...document.querySelectorAll(".expressive-code pre")].map((block) => block.scrollWidth - block.clientWidth))';
 
-  await page.bringToFront();
+test(
+  'in a browser no page is wider than a phone, no code is cut off at 1280 px, and search finds a page by its words',
+  { timeout: 600_000 },
+  async () => {
+    const address = await serve();
+    const browser = await launchChromium();
+    onTestFinished(() => browser.close());
+    const context = await browser.newContext({ viewport: PHONE });
+    const faults: string[] = [];
+    const waiting = pages().filter((path) => path !== '404.html');
+    const look = async (): Promise<Page> => {
+      const page = await context.newPage();
+      page.on('pageerror', (error) => faults.push(error.message));
+      for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+        await page.goto(`${address}/${path.replace(/index\.html$/, '')}`, { waitUntil: 'load' });
+        const wider = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+        if (wider > 0) faults.push(`${path} is ${wider} px too wide`);
+        await page.setViewportSize({ width: 1280, height: 800 });
+        const cut = await page.evaluate<number>(CUT_CODE);
+        if (cut > 0) faults.push(`${path}: ${cut} px of code are cut off`);
+        await page.setViewportSize(PHONE);
+      }
+      return page;
+    };
+    // Three tabs: each waits most of the time.
+    const [page] = await Promise.all([look(), look(), look()]);
+    expect(faults).toEqual([]);
 
-  await page.getByRole('button', { name: 'Search' }).click();
-  await page.locator('.pagefind-ui__search-input').fill('LoadCredential');
-  await page.locator('.pagefind-ui__result-link', { hasText: 'Deployment' }).first().click();
-  await page.waitForURL('**/guide/deployment/**');
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Deployment');
-  expect(await page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
-});
+    await page.bringToFront();
+
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.locator('.pagefind-ui__search-input').fill('LoadCredential');
+    await page.locator('.pagefind-ui__result-link', { hasText: 'Deployment' }).first().click();
+    await page.waitForURL('**/guide/deployment/**');
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Deployment');
+    expect(await page.getByRole('button', { name: 'Copy to clipboard' }).count()).toBeGreaterThan(0);
+  },
+);

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { receiverPage } from './receiver-page.ts';
+import { startReceiver } from './start-receiver.ts';
 
 const message = {
   verified: true,
@@ -19,4 +20,17 @@ test('the page shows what arrived, newest first, marked as verified, and follows
 
 test('what a sender writes is text on the page, never markup', () => {
   expect(receiverPage([message])).not.toContain('<script>');
+});
+
+test('a browser gets the page and every other client JSON; what is not signed is refused and not shown', async () => {
+  const receiver = await startReceiver();
+  onTestFinished(() => receiver.stop());
+  const unsigned = await fetch(`${receiver.url}hooks`, { method: 'POST', body: '{"type":"order.paid"}' });
+  expect(unsigned.status).toBe(401);
+  const page = await fetch(`${receiver.url}hooks`, { headers: { accept: 'text/html,*/*' } });
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await page.text()).toContain('Nothing has arrived yet');
+  const json = await fetch(`${receiver.url}hooks`);
+  expect(json.headers.get('content-type')).toBe('application/json');
+  expect(await json.json()).toEqual([]);
 });

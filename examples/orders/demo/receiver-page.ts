@@ -26,15 +26,15 @@ export function receiverPage(messages: readonly ReceivedMessage[]): string {
     <meta http-equiv="refresh" content="${REFRESH_SECONDS}" />
     <title>Webhook receiver (${messages.length})</title>
     <style>
-      :root { color-scheme: light dark; --line: #dde1e6; --good: #1f7a4d; --dim: #545d69; --accent: #3f56c4 }
-      @media (prefers-color-scheme: dark) { :root { --line: #323840; --good: #5fc590; --dim: #a3abb6; --accent: #9fb0f7 } }
-      body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+      :root { color-scheme: light dark; --ground: #f6f7f9; --panel: #ffffff; --text: #1d2229; --quiet: #545d69; --line: #dde1e6; --accent: #3f56c4; --good: #1f7a4d; --good-soft: #e6f4ec }
+      @media (prefers-color-scheme: dark) { :root { --ground: #121519; --panel: #181b20; --text: #e3e6ea; --quiet: #a3abb6; --line: #323840; --accent: #9fb0f7; --good: #5fc590; --good-soft: #17301f } }
+      body { background: var(--ground); color: var(--text); font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
       ul { list-style: none; padding: 0 }
-      li { border: 1px solid var(--line); border-radius: 8px; padding: 0.75rem 1rem; margin: 0 0 1rem }
+      li { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 0.75rem 1rem; margin: 0 0 1rem }
       h1 { color: var(--accent) }
       header { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: baseline }
-      .badge { color: var(--good); font-weight: 600 }
-      p, time { margin: 0; color: var(--dim); font-size: 0.875rem }
+      .badge { color: var(--good); background: var(--good-soft); border-radius: 999px; padding: 0 0.6rem; font-size: 0.875rem; font-weight: 600 }
+      p, time { margin: 0; color: var(--quiet); font-size: 0.875rem }
       pre { overflow-x: auto; margin: 0.5rem 0 0; font-size: 0.875rem }
     </style>
   </head>

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { launchChromium } from '../../../test/provision/chromium.ts';
+import { AccountController, accounts, accountsOf, createUser } from '../src/contrib/accounts/index.ts';
+import { apiKeys, createApiKey } from '../src/contrib/apikeys/index.ts';
 import { Controller } from '../src/http/controller.ts';
 import { route } from '../src/http/route.ts';
-import { allowAny } from '../src/permissions/built-ins.ts';
+import { allowAny, isAuthenticated } from '../src/permissions/built-ins.ts';
 import { testApp, type TestApp } from '../src/testing/test-app.ts';
 import { OrderController } from './sample-app/order-controller.ts';
 import { sampleOptions } from './sample-app/app.ts';
@@ -24,6 +28,28 @@ class HostileController extends Controller {
     },
     () => ({ name: '' }),
   );
+}
+
+class NoteController extends Controller {
+  create = route.post(
+    '/',
+    {
+      body: z.strictObject({ text: z.string() }),
+      response: z.strictObject({ text: z.string() }),
+      status: 201,
+      permission: isAuthenticated,
+    },
+    ({ body }) => body,
+  );
+}
+
+const PASSWORD = 'correct horse battery';
+
+/** What a shell gets when a command is pasted into it: the status of the answer. */
+async function pastedInto(env: Readonly<Record<string, string>>, command: string): Promise<string> {
+  const script = `${command} --silent --output /dev/null --write-out '%{http_code}'`;
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env: { PATH: process.env['PATH'] ?? '', ...env } });
+  return stdout;
 }
 
 let browser: Browser;
@@ -124,6 +150,41 @@ test('samples carry the chosen credential: as a variable, or as it was pasted; r
   const success = operation.locator('details.answer[open]');
   expect(await success.locator('summary').textContent()).toMatch(/^2\d\d/);
   expect(await success.locator('pre').count()).toBeGreaterThan(0);
+});
+
+test('the command of a change works as it is copied: with an API key first, and with a session and its CSRF token', async () => {
+  await using shop = await testApp({
+    modules: [accounts({ secureCookies: false, passwordCost: { logN: 4, r: 8, p: 1 } }), apiKeys()],
+    mount: { '/v1': { '/notes': NoteController, '/account': AccountController } },
+  });
+  const { db } = shop.app;
+  const user = await createUser(db, { username: 'ada', password: PASSWORD }, accountsOf(db).management('setup'));
+  const { raw } = await createApiKey(db, { user: user.id, name: 'Shell', scopes: [] });
+  const usual = address;
+  onTestFinished(() => void (address = usual));
+  address = await shop.listen();
+  await open('#op-note_create');
+  const operation = page.locator('#op-note_create');
+  const command = async () => String(await operation.locator('.sample code').filter({ hasText: 'curl' }).textContent());
+  const schemes = page.getByLabel('Credentials');
+  expect(await schemes.inputValue()).toBe('api_key');
+  expect(await command()).toContain('-H "X-API-Key: $CREDENTIAL"');
+  expect(await pastedInto({ CREDENTIAL: raw }, await command())).toBe('201');
+  await page.getByPlaceholder('Paste a key to fill the samples').fill(raw);
+  expect(await pastedInto({}, await command())).toBe('201');
+
+  const login = await fetch(`${address}/v1/account/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ login: 'ada', password: PASSWORD }),
+  });
+  const { csrf_token: token } = (await login.json()) as { csrf_token: string };
+  const session = /=([^;]+)/.exec(login.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  await page.getByPlaceholder('Paste a key to fill the samples').fill('');
+  await schemes.selectOption('session');
+  expect(await command()).toContain('-H "X-CSRF-Token: $CSRF_TOKEN"');
+  await operation.getByText('CSRF_TOKEN (the csrf_token that the login answers)').waitFor();
+  expect(await pastedInto({ CREDENTIAL: session, CSRF_TOKEN: token }, await command())).toBe('201');
 });
 
 test('a link to an operation or a schema opens it', async () => {
