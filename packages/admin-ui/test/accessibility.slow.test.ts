@@ -173,6 +173,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await settled(inside);
         found[name] = await findings(inside);
       }
+      expect(await storedIn(inside)).toEqual({ local: [], elsewhere: [] });
       await inside.context().close();
       expect(Object.fromEntries(Object.entries(found).filter(([, faults]) => faults.length > 0))).toEqual({});
       admin.expectQuiet();
@@ -180,6 +181,42 @@ for (const colorScheme of ['light', 'dark'] as const) {
     BUSY_MS,
   );
 }
+
+/** What a page has stored in the browser; the session cookie is not for scripts. */
+function storedIn(page: Page): Promise<{ local: string[]; elsewhere: unknown[] }> {
+  return page.evaluate(`(async () => ({
+    local: Object.keys(localStorage).sort(),
+    elsewhere: [
+      ...Object.keys(sessionStorage),
+      ...(await indexedDB.databases()).map(({ name }) => name),
+      ...(await caches.keys()),
+      ...(await navigator.serviceWorker.getRegistrations()).map(({ scope }) => scope),
+      ...document.cookie.split('; ').filter((cookie) => cookie !== ''),
+    ],
+  }))()`);
+}
+
+test('nothing but preferences is stored in the browser: columns, exact times, and the colour scheme', async () => {
+  const page = await admin.at('#/users');
+  await page.getByRole('button', { name: 'Choose the columns' }).click();
+  await page.getByRole('checkbox', { name: 'E-mail' }).uncheck();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: STAFF }).click();
+  await page.getByRole('menuitem', { name: 'Show exact times' }).click();
+  await page.getByRole('button', { name: /^Colours:/ }).click();
+  await soon(() => storedIn(page)).toEqual({
+    local: ['kit-admin-colours', 'kit-admin-exact-times', 'kit-admin-hidden-columns'],
+    elsewhere: [],
+  });
+  const kept = (await page.evaluate('JSON.stringify({ ...localStorage })')) as string;
+  expect(JSON.parse(kept)).toEqual({
+    'kit-admin-colours': expect.stringMatching(/^(?:dark|light|auto)$/),
+    'kit-admin-exact-times': 'yes',
+    'kit-admin-hidden-columns': '{"users":["email"]}',
+  });
+  await page.context().close();
+  admin.expectQuiet();
+});
 
 test('a phone shows every screen without moving the page sideways', { timeout: BUSY_MS }, async () => {
   const page = await admin.page({ viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true });

@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { modelResource } from '../../kit/src/admin/index.ts';
@@ -9,10 +6,9 @@ import { actionsOf, grant, grants, objectActions, objectGrants } from '../../kit
 import { resource } from '../../kit/src/crud/index.ts';
 import { createTable, insert, migration, model, t } from '../../kit/src/db/index.ts';
 import { AdminBrowser, go } from './admin-browser.ts';
+import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
 import { Shop, STAFF } from './shop/shop.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const recipes = model('recipes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), name: t.text(80) });
 const recipeActions = objectActions(recipes, {
@@ -70,24 +66,15 @@ const held = async (username: string) => {
   return user === null || user === undefined ? null : [...(await actionsOf(shop.db, user, { type: recipes, id: recipe }))].toSorted();
 };
 
-/** Serious and critical findings of axe. */
-async function findings(): Promise<string[]> {
-  await page.evaluate(`${axe}; 0`);
-  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-}
-
 test('a record’s page says who has access, and why; access is granted and revoked there', async () => {
   await who().getByText('margaret owns recipes/').waitFor();
   await who().getByText('olivia was granted change, share, view on recipes/').waitFor();
-  expect(await findings()).toEqual([]);
+  expect(await findings(page)).toEqual([]);
 
   await page.getByRole('button', { name: 'Grant access' }).click();
   await dialog().getByLabel('Who').fill('user:nobody');
   await dialog().getByLabel('Set').selectOption('editor');
-  expect(await findings()).toEqual([]);
+  expect(await findings(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Grant access' }).click();
   await dialog().getByText('There is no user "nobody".').waitFor();
   await dialog().getByLabel('Who').fill('user:theo');
@@ -97,10 +84,10 @@ test('a record’s page says who has access, and why; access is granted and revo
   expect(await held('theo')).toEqual(['change', 'view']);
 
   await page.getByRole('button', { name: 'Revoke theo' }).click();
-  await dialog().getByText('They lose what it gives from the next request on.').waitFor();
-  expect(await findings()).toEqual([]);
+  await dialog().getByText('They lose this access from the next request on.').waitFor();
+  expect(await findings(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Revoke', exact: true }).click();
-  await said('The grant is gone.');
+  await said('The grant is revoked.');
   await who().getByText('theo was granted').waitFor({ state: 'detached' });
   expect(await held('theo')).toEqual([]);
 });
@@ -128,7 +115,7 @@ test('a group’s page has its members, and what it has access to', async () => 
   await dialog().getByRole('button', { name: 'Add member' }).click();
   await said('theo is a member now.');
   expect(await held('theo')).toEqual(['view']);
-  expect(await findings()).toEqual([]);
+  expect(await findings(page)).toEqual([]);
   await page.getByRole('region', { name: 'Members' }).getByRole('link', { name: 'theo' }).click();
   await page.getByRole('heading', { name: 'theo', level: 1 }).waitFor();
   await page.getByRole('region', { name: 'Has access to' }).getByText('the group roasters').waitFor();

@@ -7,13 +7,14 @@ import { keyringOf } from '../../kit/src/contrib/apikeys/keyring.ts';
 import { job, jobs, startJob } from '../../kit/src/contrib/jobs/index.ts';
 import { createEndpoint, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { insert, insertMany } from '../../kit/src/db/index.ts';
-import { AdminBrowser, go, pick, row, soon } from './admin-browser.ts';
+import { AdminBrowser, go, logIn, pick, row, settled, soon } from './admin-browser.ts';
 import { findings } from './axe.ts';
 import { NOW } from './shop/fill.ts';
-import { customers, orders, ordersModule } from './shop/orders.ts';
+import { customers, orderLines, orders, ordersModule } from './shop/orders.ts';
 import { Shop } from './shop/shop.ts';
 
 const report = job('report', { input: z.object({}), run: () => Promise.resolve() });
+const OPERATOR = 'omar';
 
 let shop: Shop;
 let admin: AdminBrowser;
@@ -21,7 +22,11 @@ let page: Page;
 let ada: string;
 
 beforeAll(async () => {
-  shop = await Shop.open({ now: NOW, modules: [ordersModule(), jobs({ jobs: [report] })] });
+  shop = await Shop.open({
+    now: NOW,
+    modules: [ordersModule(), jobs({ jobs: [report] })],
+    roles: { of: ({ username }) => (username === OPERATOR ? 'operator' : 'administrator') },
+  });
   ada = (await insert(shop.db, customers, { name: 'Ada Lovelace' })).id;
   await insert(shop.db, customers, { name: 'Grace Hopper' });
   await insertMany(
@@ -161,6 +166,70 @@ test('what was deleted softly comes back by the button beside the message', asyn
   await said('1 order restored.');
   await page.getByRole('heading', { name: 'BL-6', level: 1 }).waitFor();
   expect(await one("select deleted_at from orders where reference = 'BL-6'")).toEqual({ deleted_at: null });
+});
+
+test('the page of a record shows what the declaration adds: computed fields and the rows of relations', async () => {
+  const [order] = await shop.db.query<{ id: string }>("select id from orders where reference = 'BL-5'");
+  await insertMany(
+    shop.db,
+    orderLines,
+    ['Filter paper', 'Huila'].map((sku, index) => ({ sku, amount: index + 1, order_id: order?.id ?? '' })),
+  );
+  await at(`#/orders/${order?.id ?? ''}`);
+  const lines = page.getByRole('region', { name: 'Lines' });
+  await lines.waitFor();
+  expect(await lines.locator('tbody').getByRole('row').allInnerTexts()).toEqual([
+    expect.stringMatching(/^Filter paper\s+1/),
+    expect.stringMatching(/^Huila\s+2/),
+  ]);
+  await page.getByText('large', { exact: true }).waitFor();
+});
+
+test('a transition is a button while its state allows it, and moves the record', async () => {
+  await at('#/orders?search=BL-3');
+  await page.getByRole('link', { name: 'BL-3' }).click();
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('dialog').getByText('The state becomes approved.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+  await said('1 order approved.');
+  await page.getByText('approved', { exact: true }).first().waitFor();
+  await soon(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  expect(await one("select approval from orders where reference = 'BL-3'")).toEqual({ approval: 'approved' });
+});
+
+test('an operator sees what the role may not do disabled, with the reason; reading and reasons are in the audit log', async () => {
+  await shop.newUser({ username: OPERATOR, is_staff: true });
+  const [owner] = await shop.db.query<{ id: string }>('select id from users limit 1');
+  const { endpoint } = await shop.db.transaction((tx) =>
+    createEndpoint(tx, { owner: owner?.id ?? '', url: 'https://hooks.acme.example/roles', events: ['*'] }),
+  );
+  const operator = await admin.page({ anonymous: true });
+  await operator.goto(`${shop.address}#/endpoints/${endpoint.id}`);
+  await logIn(operator, OPERATOR);
+  const disable = operator.getByRole('button', { name: 'Disable', exact: true });
+  await disable.waitFor();
+  expect(await disable.getAttribute('aria-disabled')).toBe('true');
+  expect(await disable.getAttribute('aria-description')).toBe('This needs the role administrator; yours is operator.');
+  await disable.hover();
+  await operator.getByRole('tooltip').filter({ hasText: 'This needs the role administrator; yours is operator.' }).waitFor();
+  await disable.click({ force: true });
+  expect(await operator.getByRole('dialog').count()).toBe(0);
+  expect(await operator.getByRole('link', { name: 'Edit' }).count()).toBe(0);
+  expect(await operator.getByRole('button', { name: 'Send a ping' }).getAttribute('aria-disabled')).toBeNull();
+  await go(operator, shop, `#/customers/${ada}`);
+  await settled(operator);
+  await operator.context().close();
+
+  await at(`#/endpoints/${endpoint.id}`);
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('The receiver leaks tokens');
+  await page.getByRole('dialog').getByRole('button', { name: 'Disable', exact: true }).click();
+  await said('1 endpoint disabled.');
+  await at('#/audit-log?filter.action=webhook_endpoint.reason_given');
+  await page.locator('tbody').getByRole('link').first().click();
+  await page.getByText('The receiver leaks tokens').first().waitFor();
+  await at('#/audit-log?filter.action=customer.read');
+  await page.locator('tbody').getByRole('link', { name: OPERATOR, exact: true }).first().waitFor();
 });
 
 test('the page of a record shows its events and the jobs that run for it', async () => {

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { addGroupMember, createGroup } from '../../kit/src/contrib/accounts/index.ts';
 import { deliverDue, publish } from '../../kit/src/contrib/webhooks/index.ts';
 import { AdminBrowser, go, pick, row, settled, soon } from './admin-browser.ts';
 import { fill, OPENED, receivers } from './shop/fill.ts';
@@ -193,6 +194,22 @@ describe('API keys', () => {
     expect(entry?.actor_name).toBe(STAFF);
   });
 
+  test('are rotated: the new value is shown once and then gone, and the page says how long the old one works', async () => {
+    await at('#/api-keys?search=GitHub+Actions');
+    await page.locator('tbody').getByRole('link').first().click();
+    const before = await one<{ digest: string }>("select digest from api_keys where name = 'GitHub Actions'");
+    await page.getByRole('button', { name: 'Rotate the key' }).click();
+    await dialog().getByText('The old one stops working when the grace period ends.').waitFor();
+    await dialog().getByLabel('Grace period in minutes').fill('30');
+    await dialog().getByRole('button', { name: 'Rotate', exact: true }).click();
+    await expectForgotten(await readSecret(/^[a-z]+_[A-Za-z0-9]+_\S{20,}$/));
+    const after = await one<{ digest: string }>("select digest from api_keys where name = 'GitHub Actions'");
+    expect(after?.digest).not.toBe(before?.digest);
+    await at('#/api-keys?search=GitHub+Actions');
+    await page.locator('tbody').getByRole('link').first().click();
+    await page.getByText('still works beside the new one').waitFor();
+  });
+
   test('one hundred thousand of them stay quick to page, search and select', async () => {
     await shop.db.query(
       `insert into api_keys (id, owner_id, name, prefix, digest, scopes, created_at)
@@ -312,8 +329,15 @@ describe('endpoints', () => {
     await page.getByRole('button', { name: 'Enable and clear failures' }).click();
     await dialog().getByRole('button', { name: 'Enable and clear failures' }).click();
     await said('1 endpoint enabled.');
-    // One message at a time, the newest.
-    expect(await page.getByRole('alert').count()).toBe(1);
+    // One message at a time, the newest, and below what is asked next.
+    const message = page.getByRole('alert');
+    expect(await message.count()).toBe(1);
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await dialog().waitFor();
+    const { x, y, width, height } = (await message.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const top = `document.elementFromPoint(${x + width / 2}, ${y + height / 2}).closest('[role=alert]') === null`;
+    expect(await page.evaluate(top)).toBe(true);
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
   });
 
   test('show their health over time and are edited', async () => {
@@ -330,11 +354,11 @@ describe('endpoints', () => {
 });
 
 /** Reads the secret off its dialog, copies it, and closes the dialog. */
-async function readSecret(): Promise<string> {
+async function readSecret(looks = /^whsec_/): Promise<string> {
   const box = dialog().getByRole('textbox');
   await box.waitFor();
   const secret = await box.inputValue();
-  expect(secret).toMatch(/^whsec_/);
+  expect(secret).toMatch(looks);
   await page.keyboard.press('Escape');
   await dialog().getByRole('button', { name: 'Copy' }).click();
   await dialog().getByText('Copied.').waitFor();
@@ -356,7 +380,8 @@ async function expectForgotten(secret: string): Promise<void> {
   expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, history.state])')).not.toContain(
     secret,
   );
-  for (const view of ['#/endpoints', record, `${record}/edit`, '#/audit-log', '#/']) {
+  const list = record.split('/').slice(0, 2).join('/');
+  for (const view of [list, record, `${record}/edit`, '#/audit-log', '#/']) {
     await at(view);
     // A view that is left before its answers are there has none to look at.
     await settled(page);
@@ -366,6 +391,21 @@ async function expectForgotten(secret: string): Promise<void> {
 }
 
 describe('deliveries', () => {
+  test('are filtered by an endpoint that is picked by name, and by a type of event that is offered', async () => {
+    await at('#/deliveries');
+    await page.getByRole('button', { name: 'More filters' }).click();
+    await pick(page.getByRole('search'), 'Endpoint', 'crm.north', 'crm.northwind.example');
+    const endpoint = await one<{ id: string }>("select id from webhook_endpoints where description = 'CRM sync'");
+    await soon(() => page.evaluate('location.hash')).toBe(`#/deliveries?filter.endpoint=${endpoint?.id ?? ''}`);
+    const type = page.getByRole('search').getByLabel('Event type');
+    const offered = 'document.getElementById(document.activeElement.getAttribute("list")).innerHTML';
+    await type.focus();
+    expect(await page.evaluate(offered)).toContain('order.cancelled');
+    await type.fill('order.paid');
+    const types = async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).map((text) => text.split('\n')[0]);
+    await soon(async () => [...new Set(await types())]).toEqual(['order.paid']);
+  });
+
   test('are filtered, and an attempt shows its request, the answer and how long it took', async () => {
     await at('#/deliveries');
     await page.getByLabel('Status').selectOption('failed');
@@ -424,6 +464,11 @@ describe('deliveries', () => {
     await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByRole('note').getByText('Nothing is sent yet').waitFor();
+    // No time that has passed as the next attempt, and not only that nothing was sent.
+    const facts = page.getByRole('main');
+    await facts.getByText('held', { exact: true }).first().waitFor();
+    await facts.getByText('Waits for', { exact: true }).waitFor();
+    await page.getByText('Nothing was sent yet: it waits for an earlier delivery.').waitFor();
     expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Send the earlier one now' }).click();
     await dialog().getByRole('button', { name: 'Send the earlier one' }).click();
@@ -454,6 +499,11 @@ describe('events', () => {
       "select id, data from webhook_events where type = 'order.paid' order by id desc limit 1",
     );
     await at('#/events');
+    await page
+      .locator('tbody')
+      .getByText(/^\d of \d$/)
+      .first()
+      .waitFor();
     await page.getByRole('searchbox', { name: 'Search' }).fill(event?.id ?? '');
     await soon(() => page.locator('tbody').getByRole('row').count()).toBe(1);
     await page.locator('tbody').getByRole('link').first().click();
@@ -498,6 +548,22 @@ describe('users', () => {
     }
   });
 
+  test('the page of one has their keys, endpoints, sessions and groups, and leads to them', async () => {
+    const grace = await one<{ id: string }>("select id from users where username = 'grace'");
+    const roasters = await createGroup(shop.db, { name: 'roasters' });
+    await addGroupMember(shop.db, roasters.id, grace?.id ?? '');
+    await at(`#/users/${grace?.id ?? ''}`);
+    const part = (name: string) => page.getByRole('region', { name, exact: true });
+    await page.getByText('Not logged in anywhere.').waitFor();
+    await part('Groups').getByRole('link', { name: 'roasters' }).waitFor();
+    await part('Endpoints')
+      .getByRole('link', { name: /crm\.northwind/ })
+      .first()
+      .waitFor();
+    await part('API keys').getByRole('link', { name: 'Spreadsheet add-on' }).click();
+    await heading('Spreadsheet add-on');
+  });
+
   test('users cannot deactivate themselves: the others are done, and the refused one is named', async () => {
     await at('#/users?filter.staff=yes');
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
@@ -512,6 +578,11 @@ describe('users', () => {
 describe('the audit log', () => {
   test('says who did what to which record, and leads there', async () => {
     await at('#/audit-log?filter.action=api_key.updated');
+    const entry = page.locator('tbody').getByRole('row').first();
+    await entry.getByRole('link', { name: STAFF, exact: true }).waitFor();
+    await entry.getByRole('link', { name: 'Loyalty app v2', exact: true }).click();
+    await heading('Loyalty app v2');
+    await page.goBack();
     await page.locator('tbody').getByRole('link').first().click();
     await page.getByText('rate_limit').first().waitFor();
     await page.getByRole('region', { name: 'Changes' }).getByRole('row').filter({ hasText: 'rate_limit' }).getByText('30/min').waitFor();
@@ -561,6 +632,9 @@ describe('forms and lists', () => {
       await dialog().getByRole('button', { name: 'Stay on this page' }).click();
       expect(await stock.inputValue()).toBe('31');
     }
+    // Closing the tab, or another address: the browser asks.
+    const asks = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))";
+    expect(await page.evaluate(asks)).toBe(true);
     await page.getByRole('link', { name: 'Users' }).click();
     await dialog().getByRole('button', { name: 'Discard' }).click();
     await heading('Users');
@@ -571,6 +645,7 @@ describe('forms and lists', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await heading('Huila');
     expect(await dialog().count()).toBe(0);
+    expect(await page.evaluate(asks)).toBe(false);
   });
 
   test('the title of a row shows where the focus is', async () => {

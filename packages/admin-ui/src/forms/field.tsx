@@ -1,5 +1,5 @@
-import { Checkbox, NativeSelect, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Checkbox, NativeSelect, PasswordInput, TagsInput, Textarea, TextInput, type TextInputProps } from '@mantine/core';
+import { useId, type ReactNode } from 'react';
 import type { AdminField } from '../api/shapes.ts';
 import { Prose } from '../values/prose.tsx';
 import { FileField } from './file-field.tsx';
@@ -142,7 +142,29 @@ export function Field({ field, value, error, onChange, title, onBusy = () => {} 
       return <TextInput {...base} inputMode="decimal" value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
     default:
   }
-  return <TextInput {...base} {...limited} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+  return <SuggestingInput {...base} {...limited} suggestions={field.suggestions ?? []} value={text} onText={onChange} />;
+}
+
+interface SuggestingInputProps extends TextInputProps {
+  readonly suggestions: readonly string[];
+  readonly onText: (text: string) => void;
+}
+
+/** A text, with what to offer while it is typed. */
+function SuggestingInput({ suggestions, onText, ...input }: SuggestingInputProps) {
+  const listId = useId();
+  return (
+    <>
+      <TextInput {...input} list={suggestions.length === 0 ? undefined : listId} onChange={(event) => onText(event.currentTarget.value)} />
+      {suggestions.length > 0 && (
+        <datalist id={listId}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
 }
 
 /** One form at a time is open, so the name is enough. */

@@ -10,7 +10,7 @@ export function Tile({ tile }: { readonly tile: AdminTile }) {
       <span className={css['tileLabel']}>{tile.label}</span>
       <span className={css['tileValue']}>{tileValue(tile)}</span>
       {tile.hint !== undefined && (
-        <span className={css['tileHint']} title={tile.hint}>
+        <span className={css['tileHint']}>
           <Prose text={tile.hint} />
         </span>
       )}

@@ -72,7 +72,7 @@ export function ImportPage({ resource }: { readonly resource: AdminResourceShape
             {imports.by !== undefined && (
               <Checkbox
                 label={`Change records that have the same ${imports.by}`}
-                description="Else every row is a new record, and one that is there already is a fault."
+                description="Otherwise every row creates a record, and a row whose record exists is an error."
                 checked={upsert}
                 onChange={(event) => {
                   setUpsert(event.currentTarget.checked);

@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { modelResource } from '../../../kit/src/admin/index.ts';
 import type { Module } from '../../../kit/src/app/index.ts';
-import { CrudController, resource } from '../../../kit/src/crud/index.ts';
+import { CrudController, many, resource } from '../../../kit/src/crud/index.ts';
 import { createTable, migration, model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../../../kit/src/db/index.ts';
 import { isStaff } from '../../../kit/src/permissions/index.ts';
 
@@ -11,19 +12,35 @@ const orderColumns = {
   quantity: t.int({ min: 1 }),
   status: t.enum(['open', 'paid', 'shipped']).dbDefault('open'),
   remark: t.text(200).nullable(),
+  approval: t.enum(['asked', 'approved']).dbDefault('asked').readOnly(),
   ...versioned(),
   ...softDelete(),
   ...timestamps(),
 };
 
+const lineColumns = { id: t.uuidv7().pk(), sku: t.text(20), amount: t.int({ min: 1 }) };
+
 export const customers = model('customers', customerColumns);
+const lineIndexes = [{ columns: ['order_id'] }];
 const indexes = [{ columns: ['customer_id'] }, softDeleteUnique('reference')];
 export const orders = model('orders', { ...orderColumns, customer_id: t.ref(() => customers) }, { indexes });
+export const orderLines = model('order_lines', { ...lineColumns, order_id: t.ref(() => orders) }, { indexes: lineIndexes });
 
 const customerResource = resource(customers, { unscoped: true, admin: { rows: true } });
+const lineResource = resource(orderLines, { unscoped: true, admin: { rows: true } });
 export const orderResource = resource(orders, {
   unscoped: true,
   version: 'version',
+  relations: { lines: many(() => orderLines, 'order_id', { order: ['sku'] }) },
+  computed: {
+    size: {
+      requires: ['quantity'],
+      response: z.string(),
+      value: ({ quantity }: { quantity: number }) => (quantity > 3 ? 'large' : 'small'),
+    },
+  },
+  state: 'approval',
+  transitions: { approve: { from: ['asked'], to: 'approved' } },
   events: ({ after, before }) => ({
     type: 'order.changed',
     data: { reference: (after ?? before)?.reference },
@@ -38,18 +55,19 @@ class OrderController extends CrudController(orderResource, { permission: isStaf
 export function ordersModule(): Module {
   return {
     name: 'orders',
-    models: [customers, orders],
-    resources: [customerResource],
+    models: [customers, orders, orderLines],
+    resources: [customerResource, lineResource],
     migrations: [
       migration('0001_initial', [
         createTable('customers', customerColumns),
         createTable('orders', { ...orderColumns, customer_id: t.ref('customers') }, { indexes }),
+        createTable('order_lines', { ...lineColumns, order_id: t.ref('orders') }, { indexes: lineIndexes }),
       ]),
     ],
     mount: { '/v1/orders': new OrderController() },
     admin: {
       resources: [
-        modelResource(customerResource, { singular: 'Customer', group: 'Shop' }),
+        modelResource(customerResource, { singular: 'Customer', group: 'Shop', auditReading: true }),
         modelResource(orderResource, { singular: 'Order', group: 'Shop', title: 'reference' }),
       ],
     },

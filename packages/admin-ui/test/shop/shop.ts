@@ -1,6 +1,6 @@
 import type { Module } from '../../../kit/src/app/index.ts';
 import { accounts, accountsOf, createUser, type NewUser } from '../../../kit/src/contrib/accounts/index.ts';
-import { admin } from '../../../kit/src/admin/index.ts';
+import { admin, type AdminRoles } from '../../../kit/src/admin/index.ts';
 import { apiKeys } from '../../../kit/src/contrib/apikeys/index.ts';
 import { audit } from '../../../kit/src/contrib/audit/index.ts';
 import { URLPolicy, webhooks, type Transport } from '../../../kit/src/contrib/webhooks/index.ts';
@@ -33,6 +33,7 @@ export class Shop implements AsyncDisposable {
     readonly transport?: Transport;
     readonly database?: NonNullable<TestAppOptions['database']>;
     readonly prefix?: `/${string}`;
+    readonly roles?: AdminRoles;
     /** Besides those of every shop. */
     readonly modules?: readonly Module[];
     readonly mount?: NonNullable<TestAppOptions['mount']>;
@@ -41,7 +42,7 @@ export class Shop implements AsyncDisposable {
     readonly asked?: readonly string[];
   }): Promise<Shop> {
     const clock = fakeClock(options.now);
-    const { prefix = '/admin', transport, database, modules = [], mount = {}, resources = [], asked = [] } = options;
+    const { prefix = '/admin', roles, transport, database, modules = [], mount = {}, resources = [], asked = [] } = options;
     const test = await testApp({
       ...(database === undefined ? {} : { database }),
       title: 'Bean & Leaf',
@@ -61,7 +62,7 @@ export class Shop implements AsyncDisposable {
         apiKeys(),
         products(),
         ...modules,
-        admin({ prefix }),
+        admin({ prefix, ...(roles === undefined ? {} : { roles }) }),
       ],
     });
     const origin = await test.listen();

@@ -168,6 +168,12 @@ describeDatabases('who gets into the admin site', (database) => {
       expect(second.text).not.toContain(nonce);
     });
 
+    test('is linked from the address of the application itself, as JSON and as a page', async () => {
+      const [json, page] = [await site.call('GET', '/'), await site.call('GET', '/', { accept: 'text/html' })];
+      expect(json.body.links).toEqual({ docs: '/docs', openapi: '/openapi.json', admin: '/admin/' });
+      expect(page.text).toContain('<a href="/admin/">');
+    });
+
     test('without the slash redirects relatively, so that a prefix of a proxy stays; the query and no host is part of it', async () => {
       const answer = await site.call('GET', '/admin?x=1&y=//evil.example', { host: 'evil.example', 'x-forwarded-host': 'evil.example' });
       expect(answer).toMatchObject({ status: 308, headers: { location: './admin/?x=1&y=//evil.example' } });

@@ -160,8 +160,27 @@ export function titleColumn(columns: readonly ModelColumn[]): string | undefined
   return (named ?? texts.find(({ settings }) => settings.unique) ?? texts[0])?.name;
 }
 
-/** `owner_id` → `Owner`. */
+const ABBREVIATIONS: ReadonlySet<string> = new Set([
+  'api',
+  'csv',
+  'html',
+  'http',
+  'https',
+  'iban',
+  'ip',
+  'json',
+  'pdf',
+  'sku',
+  'tls',
+  'uri',
+  'url',
+  'uuid',
+  'vat',
+]);
+
+/** `owner_id` → `Owner`, `callback_url` → `Callback URL`. */
 export function labelOf(name: string): string {
-  const words = name.replace(/(?<=.)_id$/, '').replaceAll('_', ' ');
-  return words === 'id' ? 'Id' : `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  const words = name.replace(/(?<=.)_id$/, '').split('_');
+  const label = words.map((word) => (ABBREVIATIONS.has(word) ? word.toUpperCase() : word)).join(' ');
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }

@@ -43,6 +43,18 @@ describeDatabases(
       expect(lists).toEqual(expect.arrayContaining(['jobs', 'uploads', 'grants', 'tasks']));
     });
 
+    test('no list, column, filter, field or action is labelled as a variable or a misspelled abbreviation', () => {
+      const labels = resources.flatMap(({ label, singular, columns, filters, creation, actions }) => [
+        label,
+        singular,
+        ...[...columns, ...filters, ...('refused' in creation ? [] : creation.fields)].map((each) => each.label),
+        ...filters.flatMap(({ choices = [] }) => choices.map((choice) => choice.label)),
+        ...actions.flatMap(({ label: words, fields = [] }) => [JSON.stringify(words), ...fields.map((field) => field.label)]),
+      ]);
+      expect(labels.filter((label) => /_|\b(?:Api|Csrf|Http|Ip|Json|Tls|Url|Uuid)\b/.test(label))).toEqual([]);
+      expect(labels.length).toBeGreaterThan(100);
+    });
+
     test('a heading says that of a large list the newest are sorted, unless an index has them all in order', () => {
       const note = (list: string, column: string) =>
         resources.find(({ name }) => name === list)?.columns.find(({ name }) => name === column)?.sortNote;

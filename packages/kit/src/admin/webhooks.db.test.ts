@@ -163,7 +163,7 @@ const define = (database: TestDatabase): void => {
         rate_limit: '',
       });
       expect(await storedHeaders()).toEqual({ 'x-api-key': 'first-value', 'x-new': 'second-value' });
-      expect(await facts()).toMatchObject({ schedule: null, header_names: ['x-api-key', 'x-new'], rate_limit: null });
+      expect(await facts()).toMatchObject({ schedule: 'those of the application', header_names: ['x-api-key', 'x-new'], rate_limit: null });
       const rotated = await site.act(staff, 'endpoints', 'rotate-secret', [body.id]);
       expect(rotated.body.secret).toMatchObject({ label: 'Public key', value: expect.stringMatching(/^whpk_/) });
       expect(rotated.body.secret.value).not.toBe(body.secret.value);
@@ -599,7 +599,7 @@ const define = (database: TestDatabase): void => {
       const { body } = await site.get(staff, `overview?range=${range}`);
       const part = body.parts.find((each: { title: string }) => each.title === 'Webhooks');
       const tiles = Object.fromEntries(part.tiles.map((tile: { label: string; value: unknown }) => [tile.label, tile.value]));
-      expect(tiles).toMatchObject({ Events: 4, Deliveries: 4, 'Success rate': 75, Failed: 1, 'Latency p95': 900 });
+      expect(tiles).toMatchObject({ Events: 4, Deliveries: 4, 'Success rate': 75, 'Failed for good': 1, 'Latency p95': 900 });
       expect(tiles['Oldest waiting']).toBeGreaterThan(39 * 24 * 3_600_000);
       expect(tiles['Disabled endpoints']).toBeGreaterThan(0);
       const { hint } = part.tiles.find((tile: { label: string }) => tile.label === 'Latency p95');
@@ -628,6 +628,7 @@ const define = (database: TestDatabase): void => {
     const tile = (label: string) => tiles.find((each: { label: string }) => each.label === label);
     expect(tile('Success rate')).toMatchObject({ value: 0, tone: 'bad', hint: '0 of 6 attempts.' });
     expect(tile('Retrying').tone).toBe('warning');
+    expect(tile('Oldest waiting').tone).toBe('bad');
     const tones = tiles.map((each: { tone: string }) => each.tone);
     expect(tones.slice(0, tones.lastIndexOf('bad') + 1).every((tone: string) => tone === 'bad')).toBe(true);
     expect(tables[0].urgent).toBe(true);

@@ -106,7 +106,7 @@ export interface AdminField {
   readonly help?: string;
   readonly placeholder?: string;
   readonly choices?: readonly AdminChoice[];
-  /** Of `strings`: what to offer while typing; anything else may be typed too. */
+  /** Of `strings` and `text`: what to offer while typing; anything else may be typed too. */
   readonly suggestions?: readonly string[];
   readonly maxLength?: number;
   /** Of `file`: where the page sends it. The value is the id of the upload. */

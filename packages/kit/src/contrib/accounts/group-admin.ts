@@ -123,7 +123,7 @@ export function groupsResource(): AdminResource {
     },
     async update({ db, principal, requestId }, id, fields) {
       const group = await named(() => renameGroup(db, id, String(fields['name']), { by: principal, requestId }));
-      return { message: `The group is called ${group.name}.`, id: group.id };
+      return { message: `The group is now named ${group.name}.`, id: group.id };
     },
     async remove({ db, principal, requestId }, id) {
       await deleteGroup(db, id, { by: principal, requestId });

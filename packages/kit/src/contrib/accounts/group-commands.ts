@@ -29,7 +29,7 @@ export const groupCommand: Command<App> = {
       .action(async (idOrName: string, name: string, options: { tenant?: string }) => {
         const { db } = await context.app();
         const group = await renameGroup(db, (await requireGroup(db, idOrName, options.tenant)).id, name, CHANGE);
-        show(context, group, `The group is called ${group.name}.`);
+        show(context, group, `The group is now named ${group.name}.`);
       });
     command
       .command('delete <group>')

@@ -70,7 +70,7 @@ describeDatabases('groups', (database) => {
     await site.send(staff, 'POST', 'resources/groups/actions/remove-member', { ids: [id], fields: { user: 'desk-clerk' } });
     expect((await site.get(staff, `resources/groups/${id}`)).body.sections[1].rows).toEqual([]);
     expect((await site.send(staff, 'PATCH', `resources/groups/${id}`, { name: 'Front desk' })).body.message).toBe(
-      'The group is called Front desk.',
+      'The group is now named Front desk.',
     );
     expect((await site.send(staff, 'DELETE', `resources/groups/${id}`)).status).toBe(200);
     expect((await site.get(staff, `resources/groups/${id}`)).status).toBe(404);

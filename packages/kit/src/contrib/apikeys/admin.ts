@@ -59,8 +59,8 @@ const LABELS: Readonly<Record<KeyState, string>> = {
 const STATES: Readonly<Record<KeyState, AdminState>> = {
   active: { value: 'active', tone: 'good' },
   expired: { value: 'expired', tone: 'neutral', hint: 'Its expiry has passed. A later one makes it work again.' },
-  revoked: { value: 'revoked', tone: 'bad', hint: 'Revoking is for good.' },
-  owner_inactive: { value: 'owner_inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
+  revoked: { value: 'revoked', tone: 'bad', hint: 'A revoked key never works again.' },
+  owner_inactive: { value: 'owner inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
 };
 
 /** Like the command `kit apikey rotate`: the row stays, its secret is new and shown once. */
@@ -176,20 +176,7 @@ const resource: AdminResource = {
             revoked_reason: key.revoked_reason,
           },
         },
-        {
-          kind: 'facts',
-          title: 'Secret from before the last rotation',
-          columns: [
-            { name: 'previous', label: 'Old secret', kind: 'text' },
-            { name: 'previous_expires_at', label: 'Works until', kind: 'time' },
-            { name: 'previous_last_used_at', label: 'Last used', kind: 'time' },
-          ],
-          values: {
-            previous: previousState(key, now),
-            previous_expires_at: iso(key.previous_expires_at),
-            previous_last_used_at: iso(key.previous_last_used_at),
-          },
-        },
+        ...oldSecret(key, now),
         await usageChart(context, key.id, range),
       ],
       ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
@@ -247,9 +234,17 @@ async function isBeyond({ db, principal }: AdminContext, { owner_id }: ListedKey
   return (await keyringOf(db).users.findById(db, owner_id))?.is_superuser === true;
 }
 
-function previousState({ previous_expires_at }: ListedKey, now: Date): string {
-  if (previous_expires_at === null) return 'none: the last rotation, if any, ended it at once';
-  return previous_expires_at > now ? 'still works beside the new one' : 'has ended';
+/** Of a key that was rotated with a grace period. */
+function oldSecret({ previous_expires_at: until, previous_last_used_at: used }: ListedKey, now: Date): AdminSection[] {
+  if (until === null) return [];
+  const columns: readonly AdminColumn[] = [
+    { name: 'previous', label: 'Old secret', kind: 'text' },
+    { name: 'previous_expires_at', label: 'Works until', kind: 'time' },
+    { name: 'previous_last_used_at', label: 'Last used', kind: 'time' },
+  ];
+  const previous = until > now ? 'still works beside the new one' : 'no longer works';
+  const values = { previous, previous_expires_at: iso(until), previous_last_used_at: iso(used) };
+  return [{ kind: 'facts', title: 'Secret from before the last rotation', columns, values }];
 }
 
 function formFields({ db }: AdminContext): readonly AdminField[] {

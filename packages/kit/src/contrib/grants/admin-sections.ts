@@ -22,7 +22,7 @@ const removes: AdminSectionRemoves = {
   resource: 'grants',
   singular: 'grant',
   label: 'Revoke',
-  removal: 'They lose what it gives from the next request on.',
+  removal: 'They lose this access from the next request on.',
 };
 
 export const subjectField: AdminField = {

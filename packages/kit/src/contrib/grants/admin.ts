@@ -38,7 +38,7 @@ const columns = sortableColumns(
 /** Grants in the admin site: a list of them, and a section on the pages of objects, users and groups. */
 export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): AdminDeclaration {
   return {
-    resources: [grantsResource()],
+    resources: [grantsResource(objects)],
     sections: async (context, target) => {
       const declaration = objects().get(target.type);
       // Another backend decides without stored grants: there is nothing to show.
@@ -49,7 +49,7 @@ export function grantsAdmin(objects: () => ReadonlyMap<string, ObjectActions>): 
   };
 }
 
-function grantsResource(): AdminResource {
+function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): AdminResource {
   return {
     name: 'grants',
     label: 'Grants',
@@ -60,23 +60,32 @@ function grantsResource(): AdminResource {
     description: 'What users and groups may do to single objects. Callers can grant and revoke only what they hold.',
     columns,
     filters: [
-      { name: 'subject', label: 'Subject, such as user:<id> (without deleted objects)', kind: 'text' },
+      { name: 'subject', label: 'Who, as user:<id>', kind: 'text' },
       { name: 'type', label: 'Type', kind: 'text' },
       { name: 'object', label: 'Object id', kind: 'text' },
     ],
+    suggestions: () => {
+      // Another backend decides without stored grants.
+      const types = [...declared().values()].filter(({ backend }) => backend === undefined);
+      return Promise.resolve({
+        type: types.map(({ type }) => type),
+        set: [...new Set(types.flatMap(({ sets }) => Array.from(sets.keys())))],
+        actions: [...new Set(types.flatMap(({ actions }) => Array.from(actions)))],
+      });
+    },
     creation: {
       fields: [
         subjectField,
         { name: 'type', label: 'Type', kind: 'text', required: true, help: 'The table of the object.' },
         { name: 'object', label: 'Object id', kind: 'text', required: true },
-        { name: 'set', label: 'Set', kind: 'text', nullable: true },
+        { name: 'set', label: 'Set', kind: 'text', nullable: true, help: 'A named set of actions of this type, such as `viewer`.' },
         { name: 'actions', label: 'Actions', kind: 'strings', nullable: true, help: 'Single actions, where no set fits.' },
         expiryField,
       ],
     },
     editable: false,
     removable: true,
-    removal: 'They lose what it gives from the next request on.',
+    removal: 'They lose this access from the next request on.',
     actions: [],
     async list(context, query) {
       const { db, principal, linkTo } = context;
@@ -170,7 +179,7 @@ function grantsResource(): AdminResource {
       await db.transaction(async (tx) =>
         unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId }),
       );
-      return { message: 'The grant is gone.' };
+      return { message: 'The grant is revoked.' };
     },
   };
 }

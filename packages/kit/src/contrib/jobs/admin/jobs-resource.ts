@@ -76,7 +76,7 @@ export function jobsResource(place: AdminPlace): AdminResource {
       action(place, 'cancel', {
         label: 'Cancel',
         tone: 'bad',
-        confirm: 'A running job can save nothing from here on. Jobs that have ended stay as they are.',
+        confirm: 'A running job can no longer save anything. Jobs that have ended stay as they are.',
         words: 'cancelled or had ended',
         work: cancelJob,
       }),

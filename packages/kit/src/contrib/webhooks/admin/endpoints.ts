@@ -128,7 +128,7 @@ const signatureField: AdminField = {
     { value: 'v1', label: 'v1: HMAC with a shared secret' },
     { value: 'v1a', label: 'v1a: ed25519, verified with a public key' },
   ],
-  help: 'Rotation keeps the kind.',
+  help: 'v1 unless chosen. Rotating the secret keeps the kind.',
 };
 
 const creationFields = (place: AdminPlace): readonly AdminField[] => [
@@ -612,7 +612,7 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow, { waiting, next }: Wait
       previous_secret_expires_at: iso(endpoint.previous_secret_expires_at),
       signature: endpoint.signature,
       public_key: endpoint.public_key,
-      schedule: endpoint.schedule === null ? null : endpoint.schedule.map((seconds) => `${seconds} s`).join(', '),
+      schedule: endpoint.schedule === null ? 'those of the application' : endpoint.schedule.map((seconds) => `${seconds} s`).join(', '),
       header_names: endpoint.header_names ?? [],
       rate_limit: endpoint.rate_limit,
       updated_at: endpoint.updated_at.toISOString(),

@@ -128,7 +128,7 @@ function trafficTiles(place: AdminPlace, { events, deliveries, attempts, estimat
           : `${succeeded.toLocaleString('en')} of ${adminCount(made, ['attempt', 'attempts'])}.${sample}`,
     },
     {
-      label: 'Failed',
+      label: 'Failed for good',
       value: failedForGood,
       unit: 'count',
       tone: failedForGood > 0 ? 'bad' : 'good',
