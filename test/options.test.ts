@@ -505,6 +505,26 @@ function parametersOf(value: Function): string {
   return source.slice(start + 1);
 }
 
+test('a factory without its options says what it needs', async () => {
+  const without = undefined as never;
+  const calls: readonly (readonly [() => unknown, RegExp])[] = [
+    [() => kit.createApp(without), /^.*createApp\(\): the options object is missing; use \{ mount:/s],
+    [() => kit.createApp('sqlite::memory:' as never), /createApp\(\): the options object is "sqlite::memory:"/],
+    [() => kit.defineErrors('options_test', without), /^defineErrors\(\): the catalog is missing/],
+    [() => metrics.metrics(without), /^metrics\(\): neither a port nor a path is given/],
+    [() => uploads.clamav(without), /^clamav\(\): give either socket or address/],
+    [() => crud.resource(aModel, without), /^resource\(options_test_rows\): takes an options object/],
+    [() => crud.CrudController(aModel, without), /^CrudController\(\): takes an options object/],
+    [() => apiKeys.createApiKey(nothing, without), /^createApiKey\(\): the options object is missing; use \{ /],
+    [() => grants.grant(nothing, without), /^grant\(\): the options object is missing; use \{ /],
+    [() => webhooks.createEndpoint(nothing, without), /^createEndpoint\(\): the options object is missing; use \{ /],
+    [() => accounts.createUser(nothing, without, nothing), /^createUser\(\): the options object is missing; use \{ username/],
+    [() => accounts.createUser(nothing, { username: 'ann' }, nothing), /createUser\(\): clock is missing; .* accountsOf\(db\)\.management/],
+    [() => accounts.logIn(nothing, without, nothing, nothing), /^logIn\(\): the options object is missing; use \{ login/],
+  ];
+  for (const [call, sentence] of calls) await expect((async () => call())()).rejects.toThrow(sentence);
+});
+
 test('every public subpath is in the table', () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'packages/kit/package.json'), 'utf8')) as { exports: Record<string, unknown> };
   const subpaths = Object.keys(exports).filter((path) => path !== './package.json');

@@ -33,7 +33,10 @@ export interface ModuleState<S> {
 export function moduleState<S>(names: ModuleStateNames): ModuleState<S> {
   const { name, setUp } = readOptions('moduleState()', names, { name: required(filledText), setUp: required(filledText) });
   const bound = new Map<Database, S>();
-  const find = (db: Db) => bound.get(db.database);
+  const find = (db: Db) => {
+    if (typeof db !== 'object' || db === null) throw new TypeError(`${name}: the first argument is the database, or a transaction on it.`);
+    return bound.get(db.database);
+  };
   return {
     bind(database, state) {
       if (bound.has(database)) throw new Error(`${name} are already set up for the database "${database.using}". Do it once: ${setUp}.`);

@@ -1,6 +1,6 @@
 import { KitError, type FieldError } from './kit-error.ts';
-import { type OptionRules, readOptions, refuseUnknownNames } from '../options/read-options.ts';
-import { filledText, required, text, wholeNumber } from '../options/value-rule.ts';
+import { InvalidOptions, type OptionRules, readOptions, refuseUnknownNames } from '../options/read-options.ts';
+import { filledText, isMembers, required, text, wholeNumber, wrongValue } from '../options/value-rule.ts';
 
 export interface ErrorEntry {
   readonly status: number;
@@ -63,6 +63,8 @@ export function defineErrors<const C extends Record<string, ErrorEntry>>(
   catalog: C,
 ): { readonly [K in keyof C]: ErrorDefinition } {
   const definitions: Record<string, ErrorDefinition> = {};
+  if (!isMembers(catalog))
+    throw new InvalidOptions([wrongValue('defineErrors()', 'the catalog', catalog, '{ out_of_stock: { status: 409, detail: "…" } }')]);
   for (const [code, entry] of Object.entries(catalog)) definitions[code] = define(module, code, entry);
   catalogs.set(module, Object.freeze(definitions));
   return definitions as { readonly [K in keyof C]: ErrorDefinition };

@@ -49,6 +49,8 @@ export function unknownNames(place: string, given: object, known: readonly strin
 
 /** For functions that run with every request: names only, and nothing is built unless one is wrong. */
 export function refuseUnknownNames(place: string, given: object, known: ReadonlySet<string>): void {
+  if (typeof given !== 'object' || given === null)
+    throw new InvalidOptions([wrongValue(place, 'the options object', given, `{ ${[...known].join(', ')} }`)]);
   for (const name of Object.keys(given)) if (!known.has(name)) throw new InvalidOptions(unknownNames(place, given, [...known]));
 }
 

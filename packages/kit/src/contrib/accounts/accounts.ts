@@ -7,7 +7,7 @@ import type { Db } from '../../db/db.ts';
 import type { Log } from '../../http/log.ts';
 import type { Counter } from '../../observe/metric-registry.ts';
 import type { ThrottleStorage } from '../../throttle/storage.ts';
-import type { UserManagement } from './manage-users.ts';
+import type { UserManagement } from './user-management.ts';
 import type { AccountsSettings } from './options.ts';
 
 /** The module at run time: its settings, and what it uses of the app. */

@@ -101,6 +101,13 @@ describeDatabases(
         expect((await me(answer.cookie)).body).toEqual(answer.body);
       });
 
+      test('a user that code makes with the settings of the installed module logs in', async () => {
+        const { id } = await createUser(database.db, { username: 'by-code', password: PASSWORD });
+        expect((await logIn('by-code')).status).toBe(200);
+        await deactivateUser(database.db, id);
+        expect((await logIn('by-code')).status).toBe(401);
+      });
+
       test('takes the user name or the address, in any case', async () => {
         const user = await newUser({ email: 'grace@example.com' });
         expect((await logIn(user.username.toUpperCase())).status).toBe(200);

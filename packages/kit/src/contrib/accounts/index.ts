@@ -11,16 +11,8 @@ export {
   removeGroupMember,
   renameGroup,
 } from './groups.ts';
-export {
-  activateUser,
-  changePassword,
-  changeStaff,
-  createUser,
-  deactivateUser,
-  deleteUser,
-  type NewUser,
-  type UserManagement,
-} from './manage-users.ts';
+export { activateUser, changePassword, changeStaff, createUser, deactivateUser, deleteUser, type NewUser } from './manage-users.ts';
+export type { UserManagement } from './user-management.ts';
 export { groupMembers, groups, sessions, users } from './models.ts';
 export { accounts } from './module.ts';
 export type { AccountsOptions } from './options.ts';

@@ -3,7 +3,8 @@ import type { AuditEntry, AuditSink } from '../../auth/index.ts';
 import { migrate } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { activateUser, changePassword, createUser, deactivateUser, requireUser, type UserManagement } from './manage-users.ts';
+import { activateUser, changePassword, createUser, deactivateUser, requireUser } from './manage-users.ts';
+import type { UserManagement } from './user-management.ts';
 import { initial } from './migrations/0001_initial.ts';
 import { accountsDirectory } from './user-directory.ts';
 
@@ -20,6 +21,14 @@ describeDatabases(
       );
       expect(user).toMatchObject({ username: 'ada', email: 'ada@example.com', is_active: true, is_staff: false, is_superuser: false });
       expect(user.created_at).toEqual(management.clock.now());
+    });
+
+    test('without the module, a call that leaves the third argument out says what to do', async () => {
+      await expect(createUser(database.db, { username: 'nobody' })).rejects.toThrow(
+        /Accounts are not set up .*: add accounts\(\) to the modules/,
+      );
+      await expect(createUser(undefined as never, { username: 'nobody' })).rejects.toThrow('the first argument is the database');
+      await expect(createUser(database.db, {} as never, management)).rejects.toMatchObject({ code: 'invalid_user', status: 422 });
     });
 
     test('a name or an address is taken once, whatever its case', async () => {

@@ -1,9 +1,8 @@
-import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { User } from '../../auth/principal.ts';
-import type { UserChangeListener } from '../../app/registry.ts';
-import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
+import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
 import { passwordFault } from './password-policy.ts';
@@ -24,19 +23,8 @@ import {
 import { refuseUnknownNames } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { constraintViolation } from '../../db/constraint-violation.ts';
+import { checkManagement, type UserManagement } from './user-management.ts';
 import { rowsThatKeep } from './user-references.ts';
-
-/** What changing users takes besides a database: the time, the wanted hash cost, and where to record it. */
-export interface UserManagement {
-  readonly clock: Clock;
-  readonly passwordCost: PasswordCost;
-  readonly audit: AuditSink | null;
-  /** Called in the transaction when a user is activated, deactivated, deleted, or made staff. */
-  readonly userChanges?: readonly UserChangeListener[];
-  readonly actor?: AuditEntry['actor'];
-  /** The request that asked for the change, for the audit entry. */
-  readonly requestId?: string | null;
-}
 
 export interface NewUser {
   readonly username: string;
@@ -47,12 +35,6 @@ export interface NewUser {
   readonly is_superuser?: boolean;
 }
 
-const MANAGEMENT: ReadonlySet<string> = new Set(
-  Object.keys({ clock: true, passwordCost: true, audit: true, userChanges: true, actor: true, requestId: true } satisfies Record<
-    keyof UserManagement,
-    true
-  >),
-);
 const NEW_USER: ReadonlySet<string> = new Set(
   Object.keys({ username: true, email: true, password: true, is_staff: true, is_superuser: true } satisfies Record<keyof NewUser, true>),
 );
@@ -65,9 +47,10 @@ export async function requireUser(db: Db, login: string): Promise<UserRow> {
   return user;
 }
 
-export async function createUser(db: Db, input: NewUser, management: UserManagement): Promise<UserRow> {
+export async function createUser(db: Db, input: NewUser, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   refuseUnknownNames('createUser()', input, NEW_USER);
-  refuseUnknownNames('createUser()', management, MANAGEMENT);
+  checkManagement('createUser()', management);
+  if (typeof input.username !== 'string') throw accountErrors.invalid_user({ detail: 'A user needs a username.' });
   const username = normalizeUsername(input.username);
   const email = input.email === undefined || input.email === null || input.email === '' ? null : normalizeEmail(input.email);
   const fault = usernameFault(username) ?? (email === null ? null : emailFault(email));
@@ -98,18 +81,23 @@ export async function createUser(db: Db, input: NewUser, management: UserManagem
 }
 
 /** Ends every session of the user in the same transaction; the next request with one is anonymous. */
-export async function deactivateUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
+export async function deactivateUser(db: Db, id: string, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   return changeActive(db, id, false, management);
 }
 
 /** Sessions from before stay ended, also one that a login in flight created while the user was being deactivated. */
-export async function activateUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
+export async function activateUser(db: Db, id: string, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   return changeActive(db, id, true, management);
 }
 
 /** Whether `isStaff` admits the user, from the next request on. */
-export async function changeStaff(db: Db, id: string, staff: boolean, management: UserManagement): Promise<UserRow> {
-  refuseUnknownNames('changeStaff()', management, MANAGEMENT);
+export async function changeStaff(
+  db: Db,
+  id: string,
+  staff: boolean,
+  management: UserManagement = accountsOf(db).management(null),
+): Promise<UserRow> {
+  checkManagement('changeStaff()', management);
   return db.transaction(async (tx) => {
     const before = await lockUser(tx, id);
     const user = await setStaff(tx, id, staff, management.clock.now());
@@ -128,8 +116,8 @@ export async function changeStaff(db: Db, id: string, staff: boolean, management
  * key: `onDelete: 'cascade'` deletes them, `'set null'` keeps them without the user, and any other refuses the deletion with 409
  * `user_in_use`. `deactivateUser` shuts a user out and keeps everything.
  */
-export async function deleteUser(db: Db, id: string, management: UserManagement): Promise<UserRow> {
-  refuseUnknownNames('deleteUser()', management, MANAGEMENT);
+export async function deleteUser(db: Db, id: string, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
+  checkManagement('deleteUser()', management);
   return db.transaction(async (tx) => {
     const user = isUuid(id) ? await lockUserToDelete(tx, id) : null;
     if (user === null) throw accountErrors.user_not_found();
@@ -162,9 +150,9 @@ export async function changePassword(
   db: Db,
   user: Pick<UserRow, 'id' | 'username' | 'email'>,
   password: string,
-  management: UserManagement,
+  management: UserManagement = accountsOf(db).management(null),
 ): Promise<UserRow> {
-  refuseUnknownNames('changePassword()', management, MANAGEMENT);
+  checkManagement('changePassword()', management);
   const hash = await hashNewPassword(password, user, management.passwordCost);
   return db.transaction((tx) => replacePassword(tx, user.id, hash, management));
 }
@@ -184,7 +172,7 @@ export function publicUser({ id, username, email, is_active, is_staff, is_superu
 }
 
 async function changeActive(db: Db, id: string, active: boolean, management: UserManagement): Promise<UserRow> {
-  refuseUnknownNames(active ? 'activateUser()' : 'deactivateUser()', management, MANAGEMENT);
+  checkManagement(active ? 'activateUser()' : 'deactivateUser()', management);
   return db.transaction(async (tx) => {
     const before = await lockUser(tx, id);
     const user = await setActive(tx, id, active, management.clock.now());

@@ -1,6 +1,7 @@
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
+import { accountsOf } from './accounts.ts';
 import { loginFailed } from './errors.ts';
 import { normalizeLogin } from './login-name.ts';
 import type { AccountsSettings } from './options.ts';
@@ -36,7 +37,12 @@ type SessionSettings = Pick<AccountsSettings, 'passwordCost' | 'sessionLifetimeM
  * Checks a password and opens a session. Unknown, deactivated and password-less users cost the same hash as a wrong
  * password and get the same error.
  */
-export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSettings, clock: Clock): Promise<NewSession> {
+export async function logIn(
+  db: Db,
+  attempt: LoginAttempt,
+  settings: SessionSettings = accountsOf(db).settings,
+  clock: Clock = accountsOf(db).clock,
+): Promise<NewSession> {
   refuseUnknownNames('logIn()', attempt, ATTEMPT);
   const user = await verifiedUser(db, attempt.login, attempt.password, settings);
   const verifiedHash = user.password_hash ?? '';
@@ -47,7 +53,8 @@ export async function logIn(db: Db, attempt: LoginAttempt, settings: SessionSett
   return db.transaction(async (tx) => {
     if (!(await lockForLogin(tx, user.id, verifiedHash, newHash))) throw loginFailed();
     await attempt.admit?.(tx, user);
-    if (attempt.previousToken !== null) await deleteSession(tx, sessionDigest(attempt.previousToken));
+    if (attempt.previousToken !== null && attempt.previousToken !== undefined)
+      await deleteSession(tx, sessionDigest(attempt.previousToken));
     await deleteExpiredSessions(tx, clock.now());
     return openSession(tx, user, settings, clock);
   });

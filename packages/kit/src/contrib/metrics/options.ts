@@ -34,15 +34,15 @@ const rules: OptionRules<MetricsOptions> = {
 
 const PLACES = 'Write metrics({ port: 9464 }) or metrics({ path: "/metrics", permission: isStaff }).';
 
-export function readMetricsOptions(options: MetricsOptions): MetricsSettings {
+export function readMetricsOptions(options: MetricsOptions | undefined): MetricsSettings {
   const faults = optionFaults('metrics()', options, rules);
   const fault = (message: string) => faults.push({ id: 'E011', message: `metrics(): ${message}`, hint: PLACES });
-  const { port, host = '127.0.0.1', path, permission, scope, process = true } = options;
+  const { port, host = '127.0.0.1', path, permission, scope, process = true } = options ?? {};
   if (port === undefined && path === undefined) fault('neither a port nor a path is given, so the metrics could not be read.');
   if (path !== undefined && permission === undefined) fault('a path needs a permission: metrics tell how the application is used.');
   if (path === undefined && (permission !== undefined || scope !== undefined))
     fault('a permission or scope without a path protects nothing.');
-  if (port === undefined && options.host !== undefined) fault('a host without a port does nothing.');
+  if (port === undefined && options?.host !== undefined) fault('a host without a port does nothing.');
   if (faults.length > 0) throw new InvalidOptions(faults);
   return {
     listen: port === undefined ? undefined : { port, host },

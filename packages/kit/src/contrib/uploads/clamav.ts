@@ -23,7 +23,7 @@ const rules: OptionRules<ClamAvOptions> = {
 /** Scans with ClamAV: the file goes to clamd over its socket, chunk by chunk. clamd's `StreamMaxLength` must not be below `bytesMax`. */
 export function clamav(options: ClamAvOptions): Scan {
   const faults = optionFaults('clamav()', options, rules);
-  const { socket, address, timeoutMs = 120_000 } = options;
+  const { socket, address, timeoutMs = 120_000 } = (options as ClamAvOptions | undefined) ?? {};
   if (faults.length === 0 && (socket === undefined) === (address === undefined))
     faults.push({ id: 'E011', message: 'clamav(): give either socket or address.', hint: "clamav({ socket: '/run/clamav/clamd.ctl' })." });
   if (faults.length > 0) throw new InvalidOptions(faults);
