@@ -66,9 +66,37 @@ export function modelDriftFaults(app: App): readonly Fault[] {
 
 /** What `kit migrate` would apply, over all databases: `accounts/0001_initial`. Needs open databases. */
 export async function pendingOf(app: App): Promise<string[]> {
-  const pending: string[] = [];
-  for (const { alias, database, modules } of targetsOf(app)) pending.push(...labelled(alias, await pendingMigrations(database, modules)));
-  return pending;
+  const outdated = await outdatedDatabases(app);
+  return outdated.flatMap(({ alias, pending }) => labelled(alias, pending));
+}
+
+/** A database that migrations are pending for. */
+export interface OutdatedDatabase {
+  readonly alias: string;
+  /** Without a password. */
+  readonly url: string;
+  readonly pending: readonly string[];
+}
+
+/** The databases that are not up to date. Needs open databases. */
+export async function outdatedDatabases(app: App): Promise<OutdatedDatabase[]> {
+  const outdated: OutdatedDatabase[] = [];
+  for (const { alias, database, modules } of targetsOf(app)) {
+    const pending = await pendingMigrations(database, modules);
+    if (pending.length > 0) outdated.push({ alias, url: database.url, pending });
+  }
+  return outdated;
+}
+
+/** Migrations that a message lists by name. */
+const NAMED_MAX = 3;
+
+/** The sentence that names a database, how many migrations are pending for it, the first of them, and the command. */
+export function describeOutdated({ alias, url, pending }: OutdatedDatabase): string {
+  const named = pending.slice(0, NAMED_MAX).join(', ');
+  const more = pending.length > NAMED_MAX ? ` and ${pending.length - NAMED_MAX} more` : '';
+  const count = `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} pending`;
+  return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${named}${more}). Run: kit migrate`;
 }
 
 /** Where models, migrations and tables disagree, over all databases. */

@@ -1,4 +1,4 @@
-import { pendingOf } from '../app/migration-modules.ts';
+import { describeOutdated, outdatedDatabases } from '../app/migration-modules.ts';
 import type { App } from '../app/module.ts';
 import type { CommandContext } from '../app/command.ts';
 import { CliFailure } from './cli-failure.ts';
@@ -30,8 +30,8 @@ export interface ContextOptions {
 /** Open, up to date and checked: a command that reads a table must not find it missing. */
 async function openMigrated(app: App): Promise<App> {
   await app.openDatabases();
-  const pending = await pendingOf(app);
-  if (pending.length > 0) throw new CliFailure(`The database is not up to date: ${pending.join(', ')} pending. Run: kit migrate`);
+  const outdated = await outdatedDatabases(app);
+  if (outdated.length > 0) throw new CliFailure(outdated.map(describeOutdated).join('\n'));
   return app.ready();
 }
 

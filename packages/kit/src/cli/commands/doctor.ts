@@ -1,4 +1,4 @@
-import { pendingOf } from '../../app/migration-modules.ts';
+import { describeOutdated, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/list-warnings.ts';
@@ -73,13 +73,12 @@ async function databases(app: App): Promise<Finding[]> {
       detail: `${database.url} answers in ${Math.ceil(performance.now() - started)} ms`,
     });
   }
-  const pending = await attempt('migrations', () => pendingOf(app));
-  if ('finding' in pending) return [...findings, pending.finding];
-  const count = pending.value.length;
-  if (count === 0) return [...findings, { subject: 'migrations', state: 'ok', detail: 'all applied' }];
+  const outdated = await attempt('migrations', () => outdatedDatabases(app));
+  if ('finding' in outdated) return [...findings, outdated.finding];
+  if (outdated.value.length === 0) return [...findings, { subject: 'migrations', state: 'ok', detail: 'all applied' }];
   return [
     ...findings,
-    { subject: 'migrations', state: 'fault', detail: `${count} pending (${pending.value.join(', ')}). Run: kit migrate` },
+    ...outdated.value.map((each): Finding => ({ subject: 'migrations', state: 'fault', detail: describeOutdated(each) })),
   ];
 }
 
