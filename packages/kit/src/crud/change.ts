@@ -16,7 +16,8 @@ function isBookkeeping({ settings }: ModelColumn): boolean {
   return settings.touch !== undefined || settings.increment === true || settings.stamp !== undefined;
 }
 
-function isSame({ settings: { kind } }: ModelColumn, before: unknown, after: unknown): boolean {
+/** Whether a column has the same value twice. */
+export function isSame({ settings: { kind } }: ModelColumn, before: unknown, after: unknown): boolean {
   if (before === after) return true;
   if (before === null || after === null || before === undefined || after === undefined) return false;
   if (kind === 'timestamp') return (before as Date).getTime() === (after as Date).getTime();

@@ -49,7 +49,7 @@ const makerResource = resource(makers, { tenant: 'org' });
 const thingResource = resource(things, {
   owner: 'owner_id',
   relations: { maker: one(() => makers, 'maker_id') },
-  fields: { rank: writableBy(isStaff), hidden: visibleTo(isStaff) },
+  fields: { rank: writableBy(isStaff), hidden: visibleTo(isStaff, { hidden: 'null' }) },
   events: true,
 });
 const options = {
@@ -198,6 +198,51 @@ describeDatabases('import', (database) => {
       const withoutKeys = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'key');
       expect(withoutKeys(await exported('ann', query))).toBe(withoutKeys(first));
     }
+  });
+
+  test('75: the whole export of a caller is imported again, columns included that it may not write: they stay as they are', async () => {
+    for (const [format, type] of [
+      ['csv', 'text/csv'],
+      ['jsonl', 'application/x-ndjson'],
+    ] as const) {
+      await clear();
+      await insertMany(database.db, things, [
+        { owner_id: people.ann.id, sku: 'a', title: 'one', rank: 3, hidden: 'x' },
+        { owner_id: people.ann.id, sku: 'b', title: 'two' },
+      ]);
+      const file = await exported('ann', `?format=${format}`);
+      expect(file).toMatch(/rank/);
+      const again = await send('ann', 'things/import?mode=upsert', file.replace('one', 'new'), type);
+      expect([format, again.status, again.body.updated, again.body.ignored]).toEqual([
+        format,
+        201,
+        2,
+        expect.arrayContaining(['id', 'rank']),
+      ]);
+      const kept = [
+        ['new', 3, 'x'],
+        ['two', 0, null],
+      ];
+      const stored = async () => (await rows('ann')).map(({ title, rank, hidden }) => [title, rank, hidden]);
+      expect(await stored()).toEqual(kept);
+      // A new row has the default: any other value would be written.
+      await database.db.query(`delete from things where sku = 'a'`);
+      const made = await send('ann', 'things/import?mode=upsert', file, type);
+      expect([made.status, made.body.fields]).toEqual([403, ['rank']]);
+      expect(await stored()).toEqual([kept[1]]);
+      await database.db.query(`delete from things`);
+      const plain = await send('ann', 'things/import', format === 'csv' ? 'sku,rank\nc,0\n' : '{"sku":"c","rank":0}', type);
+      expect([plain.status, plain.body.ignored]).toEqual([201, ['rank']]);
+    }
+  });
+
+  test('75: a column that the caller gets as null is not compared: a guess and a miss have one answer', async () => {
+    await clear();
+    await insertMany(database.db, things, [{ owner_id: people.ann.id, sku: 'a', hidden: 'x' }]);
+    const guess = (text: string) => send('ann', 'things/import?mode=upsert', `sku,hidden\na,${text}\n`);
+    const [hit, miss, empty] = [await guess('x'), await guess('y'), await guess('')];
+    expect([hit.status, { ...hit.body, request_id: null }]).toEqual([403, { ...miss.body, request_id: null }]);
+    expect([empty.status, (await rows('ann'))[0]?.['hidden']]).toEqual([201, 'x']);
   });
 
   test('77: faults name row and column, all at once up to 50, and nothing is written', async () => {

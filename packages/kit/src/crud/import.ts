@@ -9,7 +9,9 @@ import { filePart, type MultipartFile, readMultipart } from '../http/multipart.t
 import type { QueryValues } from '../http/query-string.ts';
 import type { JsonSchema, Schema } from '../http/schema.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
+import { absentValue } from './absent-value.ts';
 import { type BulkItem, BulkWriter, type KeyedItem } from './bulk-write.ts';
+import { isSame } from './change.ts';
 import { type CrudRequest, forAction, type Visibility } from './crud-request.ts';
 import { type FileFormat, mediaTypes } from './export.ts';
 import { cellValue, NO_JSON } from './import-row.ts';
@@ -172,13 +174,14 @@ export class RowImport {
     const db = policy.database(request);
     await policy.scope(request);
     const reader = new RowReader(this.#access, visibility, request, this.#options.rowsMax);
-    let items: readonly BulkItem[];
+    let items: readonly ImportItem[];
     try {
       items = await reader.read(body, format);
     } finally {
       body.destroy();
     }
     const keys = isUpsert ? reader.keys(items, this.#by) : undefined;
+    if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
     reader.finish();
     await this.#checkReferences(db, request, items);
     const written = await this.#write(db, request, items, keys, fixed, isDryRun);
@@ -207,11 +210,12 @@ export class RowImport {
   async #write(
     db: Db,
     request: CrudRequest,
-    items: readonly BulkItem[],
+    items: readonly ImportItem[],
     keys: ReadonlyMap<BulkItem, unknown> | undefined,
     given: Pick<WriteOptions, 'fixed' | 'authorize'>,
     isDryRun: boolean,
   ): Promise<Pick<ImportResult, 'created' | 'updated'>> {
+    const now = request.clock.now();
     const bulk = new BulkWriter(this.#access.writer);
     const options = { ...given, via: 'import' as const };
     const count = async (_tx: Db, rows: readonly Item[]) => rows.length;
@@ -229,8 +233,10 @@ export class RowImport {
             const row = found(item);
             if (row === undefined) return [];
             const { key } = this.#access.policy;
+            this.#refuseChanged(item, row, now);
             return [{ ...item, values: item.values, key: { column: key, value: row[key.name] } }];
           });
+          if (keys !== undefined) for (const item of fresh) this.#refuseChanged(item, undefined, now);
           if (fresh.length > 0) created += await bulk.createAndCount(tx, request, fresh, options);
           if (known.length > 0) updated += await bulk.update(tx, request, known, false, options, count);
           // Statements on SQLite run on this thread: others get their turn between batches.
@@ -242,6 +248,16 @@ export class RowImport {
       if (!(error instanceof Undone)) throw error;
     }
     return { created, updated };
+  }
+
+  /** 403 where a row would get another value of a column that the caller may not write. Without a row: another one than a new row gets. */
+  #refuseChanged({ kept }: ImportItem, row: Item | undefined, now: Date): void {
+    const { statements } = this.#access.policy;
+    const changed = Object.keys(kept).filter((name) => {
+      const column = statements.column(name);
+      return !isSameValue(column, row === undefined ? absentValue(column.settings, now) : row[name], kept[name]);
+    });
+    if (changed.length > 0) throw unwritable(changed);
   }
 
   /** Rows of the batch that are there already, among those the caller sees. */
@@ -266,6 +282,12 @@ export class RowImport {
   }
 }
 
+/** A row of a file. */
+interface ImportItem extends BulkItem {
+  /** Values of columns that the caller may not write: an export has them. They must be what the row has without them. */
+  readonly kept: Item;
+}
+
 /** What the schema of a row says about it. */
 interface RowResult {
   readonly value?: Item;
@@ -279,30 +301,49 @@ class Undone extends Error {}
 class RowReader {
   readonly #access: ImportTarget;
   readonly #request: CrudRequest;
+  readonly #visibility: Visibility;
   readonly #rowsMax: number;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
   readonly #input: ReadonlySet<string>;
   readonly #known: ReadonlySet<string>;
+  /** Input columns that this request may not write, whatever the row is. */
+  readonly #unwritable = new Set<string>();
+  /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
+  readonly #shownAsNull = new Set<string>();
 
   constructor(access: ImportTarget, visibility: Visibility, request: CrudRequest, rowsMax: number) {
     this.#access = access;
     this.#request = request;
+    this.#visibility = visibility;
     this.#rowsMax = rowsMax;
     this.#input = new Set(access.input);
     this.#known = new Set(knownColumns(access.policy, visibility));
+  }
+
+  /** Rules about rows are decided on each row. */
+  async #decideUnwritable(): Promise<void> {
+    const { policy, input } = this.#access;
+    for (const name of input) {
+      const permission = policy.options.fields?.[name]?.writableBy;
+      if (permission === undefined || permission.mayNeedObject || (await isWritableByRequest(policy, this.#request, [name]))) continue;
+      this.#unwritable.add(name);
+      const shown = policy.shown.get(name);
+      if (shown !== undefined && policy.sees(this.#visibility, shown) !== true) this.#shownAsNull.add(name);
+    }
   }
 
   get ignored(): string[] {
     return [...this.#ignored];
   }
 
-  async read(body: Readable, format: FileFormat): Promise<BulkItem[]> {
+  async read(body: Readable, format: FileFormat): Promise<ImportItem[]> {
     const { policy } = this.#access;
+    await this.#decideUnwritable();
     const file = await readFile(body, format);
-    if (file.header !== undefined) await this.#header(file.header);
+    if (file.header !== undefined) this.#header(file.header);
     const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
-    const items: BulkItem[] = [];
+    const items: ImportItem[] = [];
     let count = 0;
     const isCsv = file.header !== undefined;
     for await (const rows of file.rows) {
@@ -324,33 +365,24 @@ class RowReader {
       }
       if (this.#faults.length >= limits.importFaults) break;
     }
-    if (file.header === undefined) await this.#refuseUnwritable([...new Set(items.flatMap(({ sent }) => sent))]);
     return items;
   }
 
-  async #header(header: readonly string[]): Promise<void> {
+  #header(header: readonly string[]): void {
     for (const [index, name] of header.entries()) {
       if (header.indexOf(name) !== index) this.#refuse(['body', 1, name], 'duplicate', 'The header has this column twice.');
       else this.#takes(name, 1);
     }
-    await this.#refuseUnwritable(header.filter((name) => this.#input.has(name)));
-  }
-
-  /** Columns that this request may not write are refused before any row is looked at. Rules about rows are decided on each. */
-  async #refuseUnwritable(names: readonly string[]): Promise<void> {
-    const { policy } = this.#access;
-    const refused: string[] = [];
-    for (const name of names) {
-      const permission = policy.options.fields?.[name]?.writableBy;
-      if (permission !== undefined && !permission.mayNeedObject && !(await isWritableByRequest(policy, this.#request, [name])))
-        refused.push(name);
-    }
-    if (refused.length > 0)
-      throw coreErrors.permission_denied({ detail: `You may not write ${refused.join(', ')}.`, extensions: { fields: refused } });
   }
 
   /** Whether the column is taken. Known ones that are not are listed, unknown ones are faults. */
   #takes(name: string, row: number): boolean {
+    if (this.#unwritable.has(name)) {
+      // What the caller does not see cannot come from its export.
+      if (!this.#known.has(name)) throw unwritable([name]);
+      this.#ignored.add(name);
+      return true;
+    }
     if (this.#input.has(name)) return true;
     if (this.#known.has(name) || this.#isRelated(name)) this.#ignored.add(name);
     else this.#refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
@@ -369,7 +401,7 @@ class RowReader {
     return undefined;
   }
 
-  #item(number: number, given: Record<string, unknown>, result: RowResult): BulkItem | undefined {
+  #item(number: number, given: Record<string, unknown>, result: RowResult): ImportItem | undefined {
     if (result.issues !== undefined) {
       for (const { message, code = 'invalid', path = [] } of result.issues) {
         const isMissing = path.length > 0 && given[String(path[0])] === undefined;
@@ -389,7 +421,15 @@ class RowReader {
       const { nullable, settings } = this.#column(name);
       if (nullable || settings.kind === 'json') values[name] = null;
     }
-    return { values, sent, at: ['body', number] };
+    const kept: Item = {};
+    for (const name of this.#unwritable) {
+      const value = values[name];
+      delete values[name];
+      if (this.#shownAsNull.has(name)) {
+        if (value !== null && value !== undefined) throw unwritable([name]);
+      } else if (value !== undefined) kept[name] = value;
+    }
+    return { values, sent: sent.filter((name) => !this.#unwritable.has(name)), kept, at: ['body', number] };
   }
 
   #column(name: string): ModelColumn {
@@ -446,6 +486,19 @@ class RowReader {
   finish(): void {
     if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
   }
+}
+
+/** Whether two values of a column are one, however they are spelled: `5.0` is `5.00`. */
+function isSameValue(column: ModelColumn, stored: unknown, given: unknown): boolean {
+  if (isSame(column, stored, given)) return true;
+  return stored !== null && stored !== undefined && given !== null && Object.is(column.encode(stored), column.encode(given));
+}
+
+function unwritable(fields: readonly string[]): Error {
+  return coreErrors.permission_denied({
+    detail: `You may not write ${fields.join(', ')}. Leave the column out, or as it is.`,
+    extensions: { fields },
+  });
 }
 
 /** What the caller may see: columns and computed fields. An export has them. */
