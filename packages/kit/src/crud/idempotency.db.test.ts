@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { board as boardModule, boardResource, cardResource, commentResource } from '../../test/crud/board.ts';
 import { startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
-import { allowAny, isAuthenticated } from '../permissions/index.ts';
+import { createTable, migration, model, t } from '../db/index.ts';
+import { allowAny, isAuthenticated, Permission } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { CrudController } from './index.ts';
+import { CrudController, resource, visibleTo } from './index.ts';
 
 const bulk = { create: true } as const;
 class Boards extends CrudController(boardResource, {
@@ -15,6 +16,14 @@ class Boards extends CrudController(boardResource, {
 class Required extends CrudController(boardResource, { permission: isAuthenticated, idempotency: 'required' }) {}
 class Off extends CrudController(boardResource, { permission: isAuthenticated, idempotency: false }) {}
 class Cards extends CrudController(cardResource, { permission: isAuthenticated }) {}
+const notes = model('notes', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(80), color: t.text(20).nullable() });
+const noteModule = { name: 'notes', models: [notes], migrations: [migration('0001_notes', [createTable('notes', notes.columns)])] };
+const gate = { isOpen: true, showsColor: true };
+const isOpen = new Permission({ name: 'isOpen', evaluate: () => gate.isOpen });
+const seesColor = new Permission({ name: 'seesColor', evaluate: () => gate.showsColor });
+class Gated extends CrudController(resource(notes, { owner: 'owner_id', fields: { color: visibleTo(seesColor) } }), {
+  permission: isAuthenticated.and(isOpen),
+}) {}
 class Comments extends CrudController(commentResource, { permission: allowAny }) {}
 
 let made = 0;
@@ -23,8 +32,10 @@ const newKey = () => `crud-${(made += 1)}-${Math.random()}`;
 describeDatabases('idempotency of generic operations', (database) => {
   let shop: ShopApp;
   beforeAll(async () => {
-    const mount = { '/v1': { '/boards': Boards, '/required': Required, '/off': Off, '/cards': Cards, '/comments': Comments } };
-    shop = await startShop({ database: database.db, mount, modules: [boardModule] });
+    const mount = {
+      '/v1': { '/boards': Boards, '/required': Required, '/off': Off, '/cards': Cards, '/comments': Comments, '/gated': Gated },
+    };
+    shop = await startShop({ database: database.db, mount, modules: [boardModule, noteModule] });
   });
   afterAll(() => shop.close());
   const send = (key: string, method: string, path: string, body?: object, person: Person = 'ann') =>
@@ -107,6 +118,30 @@ describeDatabases('idempotency of generic operations', (database) => {
     const statuses = (await Promise.all(sent)).map(({ statusCode }) => statusCode);
     expect(statuses.every((status) => status === 201 || status === 409)).toBe(true);
     expect(await titled(many)).toHaveLength(1);
+  });
+
+  test('412 and 403 are not kept: the same key works once the tag is right, and permissions are asked at every attempt', async () => {
+    const { id, version } = (await shop.call('ann', 'POST', 'boards', { title: 'gone' })).body as { id: string; version: number };
+    await shop.call('ann', 'DELETE', `boards/${id}`);
+    const key = newKey();
+    const restore = (tag: number) =>
+      shop.call('ann', 'POST', `boards/${id}/restore`, undefined, { 'idempotency-key': key, 'if-match': `"${tag}"` });
+    expect((await restore(version + 7)).status).toBe(412);
+    expect((await restore(version + 1)).status).toBe(200);
+    expect((await restore(version + 1)).headers['idempotent-replayed']).toBe('true');
+
+    const closing = newKey();
+    const make = () => send(closing, 'POST', 'gated', { title: closing, color: 'red' });
+    expect((await make()).status).toBe(201);
+    gate.isOpen = false;
+    expect((await make()).status).toBe(403);
+    gate.isOpen = true;
+    expect((await make()).headers['idempotent-replayed']).toBe('true');
+    // Who sees more or less than at the first attempt does not get its response.
+    gate.showsColor = false;
+    expect((await make()).body.code).toBe('response_not_kept');
+    gate.showsColor = true;
+    expect(await database.db.query('select 1 from notes where title = $1', [closing])).toHaveLength(1);
   });
 
   test('a key is required where the controller says so, ignored where it says no, and not offered to anonymous callers', async () => {

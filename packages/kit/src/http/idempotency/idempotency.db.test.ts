@@ -49,6 +49,8 @@ describeDatabases(
         .filter((each) => each !== fresh[0])
         .map(({ status, body, text }) => (status === 201 ? text : `${status} ${body.code}`));
       expect([fresh[0]?.text, '409 request_in_progress']).toEqual(expect.arrayContaining([...new Set(others)]));
+      const waiting = answers.filter(({ status }) => status === 409).map(({ headers }) => String(headers['retry-after']));
+      expect(waiting.filter((seconds) => !/^[1-5]$/.test(seconds))).toEqual([]);
       expect((await pay(key)).text).toBe(fresh[0]?.text);
     });
 
