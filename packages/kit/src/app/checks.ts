@@ -72,13 +72,13 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E012: {
     title: 'Unknown name in a resource',
     explanation:
-      'An option of `resource()` or `CrudController()` names a column, relation, operation, operator or state that does not exist, or that does not fit the column.',
+      'An option of `resource()` or `CrudController()` names a column, relation, operation, operator, state or full text that the model does not have, or that does not fit the column.',
     remedy: 'Correct the name; the message says the nearest known one.',
   },
   E013: {
     title: 'Rows without a rule',
     explanation:
-      'A resource does not say which rows a caller sees, or the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there.',
+      'A resource does not say which rows a caller sees, or the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there; or callers without credentials are admitted to the rows of an owner.',
     remedy: 'Say `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message says.',
   },
   E014: {
@@ -93,13 +93,15 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   E016: {
     title: 'A hidden column tells itself',
-    explanation: 'A filter, ordering, search or key uses a column that some callers may not see.',
+    explanation: 'A filter, ordering, search, statistic, key or lookup uses a column that some callers may not see.',
     remedy: 'Leave the column out, or show it to every caller.',
   },
   E017: {
     title: 'A relation without a policy',
-    explanation: 'A relation or reference leads to a model without a resource, or a model has two.',
-    remedy: 'Mount a controller of the model, or give its resource to `createApp({ resources })`.',
+    explanation:
+      'A relation or reference leads to a model without a resource, a model has two, or the column of a relation does not refer to its model.',
+    remedy:
+      'Mount a controller of the model, or give its resource to `createApp({ resources })`; declare the column with `t.ref(() => model)`.',
   },
   E018: {
     title: 'Names collide',
@@ -168,8 +170,9 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   W008: {
     title: 'A list reads a whole table',
     explanation:
-      'A column that lists are filtered or ordered by, or that a to-many relation goes by, is served by no index. `kit doctor` and `kit inspect <resource>` find it; on PostgreSQL small tables are left out by their statistics.',
-    remedy: 'Add an index that begins with the column, or with the tenant and owner columns before it.',
+      'A column that lists are filtered or ordered by, or that a to-many relation goes by, is served by no index. The start warns by the declaration alone; `kit doctor` names each table and, on PostgreSQL, leaves small ones out by their statistics.',
+    remedy:
+      'Add an index that begins with the column, or with the tenant and owner columns before it. A table that stays small needs none.',
   },
   W009: {
     title: 'A search reads every row',

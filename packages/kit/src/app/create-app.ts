@@ -13,6 +13,8 @@ import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
+import { isMembers, wrongValue } from '../options/value-rule.ts';
+import type { Fault } from '../options/fault.ts';
 import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import { collectRegistry } from './collect-registry.ts';
@@ -36,6 +38,10 @@ const LAST_GRACE_MS = 250;
 
 /** Checks everything and throws every fault at once; no I/O. Databases open in `ready()`. */
 export function createApp(options: AppOptions): App {
+  if (!isMembers(options))
+    throw new StartUpError([
+      wrongValue('createApp()', 'the options object', options, "{ mount: { '/v1': { '/orders': OrderController } } }"),
+    ]);
   return new Application(options);
 }
 
@@ -55,6 +61,7 @@ class Application implements App {
   readonly eventHandlers: readonly EventHandler[];
   readonly rules: Readonly<Record<string, Rule>>;
   readonly hasTenants: boolean;
+  readonly warnings: readonly Fault[];
   readonly #plan: AppPlan;
   readonly #cors: CorsOptions | undefined;
   readonly #host: Host;
@@ -86,6 +93,7 @@ class Application implements App {
     const found = [...this.#plan.faults, ...conflicts, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
+    this.warnings = found;
     const undurable = registry.jobs === null ? this.eventHandlers.filter(({ durable }) => durable) : [];
     if (undurable.length > 0)
       throw new StartUpError(

@@ -128,6 +128,8 @@ export interface App {
   /** Whether `createApp` was given a tenant resolver. */
   readonly hasTenants: boolean;
   readonly authenticators: readonly Authenticator[];
+  /** What the checks of the declaration warn of (`W…`); they are logged, too. Modules' own checks run with `ready()`. */
+  readonly warnings: readonly Fault[];
   readonly users: UserDirectory | null;
   readonly registry: Registry;
   readonly services: Container;

@@ -10,7 +10,10 @@ import { reservedParameters } from './list-query.ts';
 import type { Operations } from './operations.ts';
 import type { Policy } from './policy.ts';
 import { orderTerm } from './ordering.ts';
+import { surelyAdmitsAnonymous } from '../permissions/admits-anonymous.ts';
+import type { Permission } from '../permissions/permission.ts';
 import { statsFaults } from './stats.ts';
+import { unindexedColumns } from './unindexed.ts';
 import { createFaults, policyFaults } from './policy-faults.ts';
 
 const REPORTED = new WeakSet<object>();
@@ -52,6 +55,8 @@ class ControllerFaults {
     this.#idempotency();
     this.#actions();
     this.#responses();
+    this.#indexes();
+    this.#callers();
     const { policy, options } = this.#operations;
     this.#import();
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
@@ -80,6 +85,12 @@ class ControllerFaults {
     } else if (!policy.statements.byName.has(lookup))
       this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
     else if (!isUnique(policy, lookup)) this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
+    else if (policy.shown.get(lookup)?.rule?.visibleTo !== undefined || !policy.shown.has(lookup))
+      this.#add(
+        'E016',
+        `the lookup column "${lookup}" is hidden from some callers.`,
+        'An address tells its value: show it to every caller.',
+      );
     if (parent !== undefined) {
       const edge = policy.edge(parent.relation);
       if (edge === undefined || edge.kind !== 'one')
@@ -131,6 +142,8 @@ class ControllerFaults {
           'Such a column cannot be filtered, ordered or searched.',
         );
     }
+    for (const name of this.#operations.list.filters.collisions)
+      this.#add('E018', `two filters take the parameter "${name}".`, 'Give one of them another name.');
     if (Object.keys(options.filters ?? {}).length > 200) this.#add('E012', 'has more than 200 filters.');
   }
 
@@ -287,6 +300,30 @@ class ControllerFaults {
             "Make it optional in the schema, or show it as null: visibleTo(permission, { hidden: 'null' }).",
           );
     }
+  }
+
+  /** W008 by the declaration alone. The column of a relation is W007. */
+  #indexes(): void {
+    const columns = unindexedColumns(this.#operations).filter(({ isRelation }) => !isRelation);
+    if (columns.length > 0)
+      this.#add(
+        'W008',
+        `no index of "${this.#operations.policy.model.name}" serves ${columns.map(({ column, usedBy }) => `${column} (${usedBy})`).join(', ')}.`,
+        'Add one that begins with the column, or with tenant and owner before it, unless the table stays small: `kit doctor` knows its size.',
+      );
+  }
+
+  /** The rows of an owner are for users: a permission that admits everyone promises what no caller without credentials gets. */
+  #callers(): void {
+    const { owner, options } = this.#operations.policy;
+    if (owner === undefined || options.anonymous !== undefined || options.access?.admitsAnonymous === true) return;
+    const permission = this.#operations.options.permission as Permission;
+    if (['GET', 'POST'].some((method) => surelyAdmitsAnonymous(permission, method)))
+      this.#add(
+        'E013',
+        `the permission ${permission.name} admits callers without credentials, and the resource shows the rows of an owner only.`,
+        'Use isAuthenticated, or say what they see: anonymous: { … } in the resource.',
+      );
   }
 
   #idempotency(): void {

@@ -450,7 +450,10 @@ class RouteBuilder {
   #parentParams(): Schema {
     const operations = this.#operations;
     return lazyQuery(() => {
-      const { edge, param } = operations.parent as NonNullable<Operations['parent']>;
+      const { parent } = operations;
+      // A parent that is no relation is reported at start-up.
+      if (parent === undefined) return keyParams({});
+      const { edge, param } = parent;
       return keyParams({ [param]: edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings });
     });
   }

@@ -33,13 +33,15 @@ export class FilterParameters {
   readonly parameters = new Map<string, FilterParameter>();
   readonly columns = new Map<string, FilteredColumn>();
   readonly custom = new Map<string, CustomFilter>();
+  /** Parameters that two filters take. */
+  readonly collisions: string[] = [];
 
   constructor(policy: Policy, declared: Readonly<Record<string, unknown>>) {
     this.policy = policy;
     for (const [name, given] of Object.entries(declared)) {
       if (isCustomFilter(given)) {
         this.custom.set(name, given);
-        this.parameters.set(name, { kind: 'custom', name, filter: given });
+        this.#add({ kind: 'custom', name, filter: given });
       } else this.#addColumn(name, given as readonly WhereOperator[]);
     }
   }
@@ -51,8 +53,13 @@ export class FilterParameters {
     const base = path.replace('.', '__');
     for (const operator of operators) {
       const name = operator === 'eq' ? base : `${base}__${operator}`;
-      this.parameters.set(name, { kind: 'column', name, column, operator });
+      this.#add({ kind: 'column', name, column, operator });
     }
+  }
+
+  #add(parameter: FilterParameter): void {
+    if (this.parameters.has(parameter.name)) this.collisions.push(parameter.name);
+    this.parameters.set(parameter.name, parameter);
   }
 
   /** The parameters this caller may use. What it may not see, it may not filter by. */
@@ -73,11 +80,13 @@ export class FilterParameters {
 }
 
 export function filteredColumn(policy: Policy, path: string, operators: readonly WhereOperator[]): FilteredColumn | undefined {
-  const [first = '', second] = path.split('.');
+  const [first = '', second, ...deeper] = path.split('.');
   const relation = second === undefined ? undefined : first;
-  const target = relation === undefined ? policy : policy.edge(relation)?.target;
+  const edge = relation === undefined ? undefined : policy.edge(relation);
+  const target = relation === undefined ? policy : edge?.target;
   const shown = target?.shown.get(second ?? first);
-  if (target === undefined || shown === undefined) return undefined;
+  // One level, to one row: of several, none would be meant.
+  if (target === undefined || shown === undefined || edge?.kind === 'many' || deeper.length > 0) return undefined;
   return { relation, policy: target, shown, settings: shown.settings, operators };
 }
 

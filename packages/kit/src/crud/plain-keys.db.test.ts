@@ -4,9 +4,10 @@ import { createTable, insert, migration, model, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { testApp, type TestApp } from '../testing/test-app.ts';
-import { CrudController, many, resource } from './index.ts';
+import { CrudController, many, one, resource } from './index.ts';
 
 const ann = { id: '01890000-0000-7000-8000-0000000000a1' };
+const bob = { id: '01890000-0000-7000-8000-0000000000b2' };
 const shelves = model('shelves', { id: t.int().pk(), name: t.text(40) });
 const partColumns = {
   id: t.uuidv7().pk(),
@@ -16,6 +17,25 @@ const partColumns = {
   spare_shelf_id: t.ref<number>('shelves', { type: t.int() }).nullable(),
 };
 const parts = model('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] });
+
+const boxColumns = {
+  id: t.uuidv7().pk(),
+  owner_id: t.uuid().readOnly(),
+  name: t.text(40),
+  // A table that refers to itself does so by name.
+  box_id: t.ref('boxes').nullable(),
+};
+const boxes = model('boxes', boxColumns, { indexes: [{ columns: ['box_id'] }] });
+const boxResource = resource(boxes, {
+  owner: 'owner_id',
+  relations: { box: one(() => boxes, 'box_id'), boxes: many(() => boxes, 'box_id', { limit: 10 }) },
+});
+class BoxController extends CrudController(boxResource, {
+  permission: isAuthenticated,
+  bulk: { create: true, update: true },
+  import: { formats: ['jsonl'] },
+  expand: ['box', 'boxes'],
+}) {}
 
 const shelfResource = resource(shelves, {
   unscoped: true,
@@ -37,9 +57,10 @@ class PartController extends CrudController(partResource, { permission: isAuthen
 
 const tables = [
   createTable('shelves', shelves.columns),
+  createTable('boxes', boxColumns, { indexes: [{ columns: ['box_id'] }] }),
   createTable('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] }),
 ];
-const module = { name: 'storage', models: [shelves, parts], migrations: [migration('0001_initial', tables)] };
+const module = { name: 'storage', models: [shelves, parts, boxes], migrations: [migration('0001_initial', tables)] };
 
 describeDatabases('rows with plain keys', (database) => {
   let app: TestApp;
@@ -47,7 +68,7 @@ describeDatabases('rows with plain keys', (database) => {
     app = await testApp({
       database: database.db,
       modules: [module],
-      mount: { '/v1': { '/shelves': ShelfController, '/parts': PartController } },
+      mount: { '/v1': { '/shelves': ShelfController, '/parts': PartController, '/boxes': BoxController } },
     });
     await insert(database.db, shelves, { id: 1, name: 'low' });
   });
@@ -65,6 +86,17 @@ describeDatabases('rows with plain keys', (database) => {
         { ...missing, request_id: null },
       ]);
     }
+  });
+
+  test('without an ordering lists are newest first where the key is time-ordered, and by ascending key otherwise', async () => {
+    const client = app.as(ann);
+    await insert(database.db, shelves, { id: 30, name: 'high' });
+    await insert(database.db, shelves, { id: 7, name: 'middle' });
+    const keys = async (url: string) => (await client.get(url)).json<{ items: { id: string | number }[] }>().items.map(({ id }) => id);
+    expect(await keys('/v1/shelves')).toEqual([1, 7, 30]);
+    const made: string[] = [];
+    for (const name of ['first', 'second', 'third']) made.push((await client.post('/v1/boxes', { name })).json<{ id: string }>().id);
+    expect(await keys('/v1/boxes?limit=3')).toEqual(made.toReversed());
   });
 
   test('43: a conflict is at the columns that the client sent, not at the owner that the index begins with', async () => {
@@ -93,6 +125,28 @@ describeDatabases('rows with plain keys', (database) => {
     const made = (await client.post('/v1/parts', { ...part, spare_shelf_id: 1 })).json<{ id: string }>();
     const patched = await client.patch(`/v1/parts/${made.id}`, { shelf_id: 1, spare_shelf_id: 77 });
     expect(errors(patched)).toEqual([[['body', 'spare_shelf_id'], 'unknown_reference']]);
+  });
+
+  test('5: a reference by the name of the table is checked like any other: a row of another owner is unknown, on every path', async () => {
+    const [own, foreign] = await Promise.all(
+      [ann, bob].map(async (user) => (await app.as(user).post('/v1/boxes', { name: 'outer' })).json<{ id: string }>().id),
+    );
+    const client = app.as(ann);
+    const inner = (await client.post('/v1/boxes?expand=box', { name: 'inner', box_id: own })).json<{ id: string; box: { id: string } }>();
+    expect(inner.box.id).toBe(own);
+    const lines = JSON.stringify({ name: 'x', box_id: foreign });
+    const answers = await Promise.all([
+      client.post('/v1/boxes', { name: 'x', box_id: foreign }),
+      client.put(`/v1/boxes/${inner.id}`, { name: 'x', box_id: foreign }),
+      client.patch(`/v1/boxes/${inner.id}`, { box_id: foreign }),
+      client.post('/v1/boxes/bulk', { items: [{ name: 'x', box_id: foreign }] }),
+      client.post('/v1/boxes/bulk-update', { ids: [inner.id], changes: { box_id: foreign } }),
+      client.inject({ method: 'POST', url: '/v1/boxes/import', headers: { 'content-type': 'application/x-ndjson' }, payload: lines }),
+    ]);
+    for (const response of answers) {
+      const { errors } = response.json<{ errors?: { location: string[]; code: string }[] }>();
+      expect([response.statusCode, errors?.[0]?.code, errors?.[0]?.location.at(-1)]).toEqual([422, 'unknown_reference', 'box_id']);
+    }
   });
 
   test('a computed field gets the moment of the request, as a date and as a clock', async () => {

@@ -100,6 +100,10 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     >,
   )) {
     if (statements.byName.has(name)) add('E018', `the relation "${name}" has the name of a column.`, 'Give it another name.');
+    // "<relation>_more" says that there are more rows than are shown.
+    const more = `${name}_more`;
+    if (relation.kind === 'many' && (statements.byName.has(more) || more in (options.computed ?? {}) || more in policy.resource.relations))
+      add('E018', `the relation "${name}" shows "${more}" beside it, which is the name of a field.`, 'Give one of them another name.');
     const edge = policy.edge(name);
     if (edge === undefined) {
       const target = (relation.model() as { readonly name: string }).name;
@@ -137,10 +141,10 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
   for (const name of inputNames(policy)) {
     const column = statements.byName.get(name);
     const target = column?.settings.reference?.target;
-    if (column !== undefined && typeof target === 'function' && policy.referenced(column) === undefined)
+    if (column !== undefined && target !== undefined && policy.referenced(column) === undefined)
       add(
         'E017',
-        `clients may send "${name}", which refers to "${(target() as { readonly name: string }).name}", and that has no resource.`,
+        `clients may send "${name}", which refers to "${typeof target === 'string' ? target : target().name}", and that has no resource.`,
         'Which of its rows a caller may refer to is not known: give its resource to createApp({ resources }).',
       );
   }
@@ -160,8 +164,6 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
 
 function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolean {
   const target = column.settings.reference?.target;
-  // A column without a foreign key is taken at its word.
-  if (target === undefined) return true;
   return typeof target === 'string' ? target === referred.model.name : holder.referenced(column) === referred;
 }
 
@@ -185,7 +187,14 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
       ? []
       : [{ id: 'E018', message: `${place}: has transitions and no state.`, hint: 'Say state: "status".' }];
   const column = statements.byName.get(state);
-  if (column === undefined) return [{ id: 'E012', message: `${place}: state names no column "${state}".` }];
+  if (column === undefined)
+    return [
+      {
+        id: 'E012',
+        message: `${place}: state names no column "${state}".`,
+        hint: didYouMean(state, [...statements.byName.keys()]).trim() || undefined,
+      },
+    ];
   const values = column.definition.values ?? [];
   if (column.definition.kind !== 'enum')
     return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];

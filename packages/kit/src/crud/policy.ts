@@ -123,7 +123,9 @@ export class Policy {
   /** The policy of the model that a column refers to. */
   referenced(column: ModelColumn): Policy | undefined {
     const target = column.settings.reference?.target;
-    return typeof target === 'function' ? this.#policyOf(target() as unknown as Model) : undefined;
+    if (typeof target === 'function') return this.#policyOf(target() as unknown as Model);
+    // A table that refers to itself, or to one that is declared later, names it.
+    return target === undefined ? undefined : [...this.#all()].find(({ model, using }) => model.name === target && using === this.using);
   }
 
   /** The resources that take rows of this one along when they are deleted, with the column of this one that refers to theirs. */

@@ -5,11 +5,11 @@ import { checkDescriptions } from '../app/checks.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import type { Mountable } from '../http/controller.ts';
 import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
-import { isAuthenticated, isOwner, isStaff, Permission } from '../permissions/index.ts';
+import { allowAny, isAuthenticated, isOwner, isReadOnly, isStaff, Permission } from '../permissions/index.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { testApp } from '../testing/test-app.ts';
-import { count, CrudController, filter, many, one, resource, visibleTo, writableBy } from './index.ts';
+import { count, CrudController, filter, many, max, one, resource, visibleTo, writableBy } from './index.ts';
 
 const users = model('users', { id: t.uuidv7().pk(), name: t.text(40) });
 const notes = model('notes', {
@@ -73,6 +73,44 @@ describe('start-up checks of resources', () => {
       { ...base, relations: { author: one(() => users, 'author_id') } },
       /expand names no relation "autor". Did you mean "author"\?/,
     ],
+    ['E012', { filters: { title: ['like'] } }, undefined, /cannot have the operator "like"/],
+    [
+      'E012',
+      { filters: { 'author.name.first': ['eq'] } },
+      { ...base, relations: { author: one(() => users, 'author_id') } },
+      /the filter "author.name.first" names no column/,
+    ],
+    ['E012', { search: ['titel'] }, undefined, /search names no column "titel". Did you mean "title"\?/],
+    ['E012', { output: ['titel'] }, undefined, /output names no column "titel". Did you mean "title"\?/],
+    ['E012', { output: ['body'] }, { ...base, hidden: ['body'] }, /output shows "body", which the resource hides/],
+    ['E012', { lookup: 'titel' }, undefined, /lookup names no column "titel". Did you mean "title"\?/],
+    [
+      'E012',
+      { parent: { relation: 'autor' } },
+      { ...base, relations: { author: one(() => users, 'author_id') } },
+      /parent names no to-one relation "autor". Did you mean "author"\?/,
+    ],
+    ['E012', {}, { ...base, input: ['titel', 'title', 'body', 'open_id'] }, /input names no column "titel". Did you mean "title"\?/],
+    ['E012', {}, { ...base, fields: { titel: visibleTo(isStaff) } }, /fields names no column "titel". Did you mean "title"\?/],
+    ['E012', {}, { ...base, fields: { title: visibleTo(isStaff, { hidden: 'null' }) } }, /is hidden as null, and can never be null/],
+    [
+      'E012',
+      {},
+      { ...base, state: 'stat', transitions: { end: { from: ['draft'], to: 'done' } } },
+      /state names no column "stat". Did you mean "state"\?/,
+    ],
+    [
+      'E012',
+      {},
+      { ...base, computed: { label: { requires: ['titel'], response: z.string(), value: () => 'x' } } },
+      /requires no column "titel". Did you mean "title"\?/,
+    ],
+    [
+      'E012',
+      {},
+      { ...base, relations: { author: one(() => users, 'autor_id') } },
+      /names no column "autor_id" of "notes". Did you mean "author_id"\?/,
+    ],
     ['E012', { operations: { remove: false } }, undefined, /operations names no operation "remove"/],
     ['E012', { page: { count: 'estimate' } }, undefined, /counts everybody's rows/],
     ['E012', { page: { default: 50, max: 20 } }, undefined, /page.default is 50, more than page.max 20/],
@@ -83,6 +121,13 @@ describe('start-up checks of resources', () => {
     ['E013', {}, { owner: 'open_id' }, /the owner column "open_id" is accepted from clients/],
     ['E013', {}, { owner: 'maybe_id' }, /the owner column "maybe_id" may be null/],
     ['E013', {}, { tenant: 'owner_id' }, /has a tenant, and the app cannot tell whose/],
+    [
+      'E013',
+      { permission: allowAny },
+      undefined,
+      /the permission allowAny admits callers without credentials, and the resource shows the rows of an owner only/,
+    ],
+    ['E013', { permission: isStaff.or(isReadOnly) }, undefined, /admits callers without credentials/],
     ['E013', { etag: 'required' }, undefined, /etag is required, and the resource has no version/],
     ['E013', {}, { ...base, version: 'number' }, /does not count updates/],
     ['E013', {}, { unscoped: true, events: true }, /announces events without an audience/],
@@ -95,6 +140,19 @@ describe('start-up checks of resources', () => {
       /ordering.default has "title"/,
     ],
     ['E016', { filters: { title: ['eq'] } }, { ...base, fields: { title: visibleTo(isOwner()) } }, /whose visibility depends on the row/],
+    [
+      'E016',
+      { ordering: { by: ['title'] } },
+      { ...base, fields: { title: visibleTo(isOwner()) } },
+      /ordering.by has "title", which some callers may not see/,
+    ],
+    ['E016', { search: ['title'] }, { ...base, hidden: ['title'] }, /search looks into "title"/],
+    [
+      'E016',
+      { stats: { by: ['state'], metrics: { most: max('number') } } },
+      { ...base, fields: { number: visibleTo(isOwner()) } },
+      /has "number", whose visibility depends on the row/,
+    ],
     ['E016', {}, { ...base, fields: { id: visibleTo(isStaff) } }, /the key "id" is hidden/],
     [
       'E016',
@@ -108,6 +166,12 @@ describe('start-up checks of resources', () => {
       { ...base, relations: { twin: one(() => notes, 'author_id') } },
       /"author_id" of "notes", which does not refer to "notes"/,
     ],
+    [
+      'E017',
+      {},
+      { ...base, relations: { author: one(() => users, 'open_id') } },
+      /"open_id" of "notes", which does not refer to "users". Declare it: open_id: t.ref\(\(\) => users\)/,
+    ],
     ['E017', {}, { ...base, relations: { items: many(() => links, 'a', { limit: 5 }) } }, /leads to "links", which has no resource/],
     [
       'E018',
@@ -115,6 +179,14 @@ describe('start-up checks of resources', () => {
       undefined,
       /takes the name of a parameter of lists/,
     ],
+    [
+      'E018',
+      { filters: { number: ['gte'], number__gte: filter(jsonSchema({ type: 'integer' }), () => ({})) } },
+      undefined,
+      /two filters take the parameter "number__gte"/,
+    ],
+    ['E018', {}, { ...base, transitions: { end: { from: ['draft'], to: 'done' } } }, /has transitions and no state/],
+    ['E018', {}, { ...base, state: 'title', transitions: { end: { from: ['a'], to: 'b' } } }, /the state column "title" is not an enum/],
     ['E018', {}, { ...base, state: 'state', transitions: { list: { from: ['draft'], to: 'done' } } }, /takes the name of an operation/],
     ['E018', {}, { ...base, state: 'state', transitions: { end: { from: ['draft'], to: 'gone' } } }, /has the state "gone"/],
     ['E018', {}, { ...base, state: 'state', transitions: { end: { from: [], to: 'done' } } }, /the transition "end" can never run/],
@@ -158,6 +230,76 @@ describe('start-up checks of resources', () => {
     expect(faults({ '/links': ByCode })).toEqual([]);
   });
 
+  test('E016: a lookup column that some callers may not see', () => {
+    const coded = model('coded', { id: t.uuidv7().pk(), code: t.text(40).unique() });
+    const start = (policy: object) => {
+      class Coded extends CrudController(coded, { permission, unscoped: true, lookup: 'code', ...policy }) {}
+      return faults({ '/coded': Coded });
+    };
+    expect(start({})).toEqual([]);
+    for (const policy of [{ fields: { code: visibleTo(isStaff) } }, { fields: { code: visibleTo(isOwner()) } }, { hidden: ['code'] }])
+      expect(start(policy)).toEqual([expect.stringMatching(/^E016 .*the lookup column "code" is hidden from some callers/)]);
+  });
+
+  test('E013: tenant columns are there, required and not taken from clients', () => {
+    const start = (tenant: string) => faults({ '/notes': crud({}, { ...base, tenant }) }, { tenant: () => 'a' });
+    expect(start('org')).toEqual([expect.stringMatching(/^E013 .*tenant names no column "org"/)]);
+    expect(start('maybe_id')).toEqual([expect.stringMatching(/^E013 .*the tenant column "maybe_id" may be null/)]);
+    expect(start('open_id')).toEqual([expect.stringMatching(/^E013 .*the tenant column "open_id" is accepted from clients/)]);
+  });
+
+  test('E013: the column of the parent in the address is required', () => {
+    const found = faults({
+      '/users/:author_id/notes': crud(
+        { parent: { relation: 'author' } },
+        { ...base, relations: { author: one(() => users, 'author_id') } },
+      ),
+    });
+    expect(found).toEqual([expect.stringMatching(/^E013 .*the parent column "author_id" may be null/)]);
+  });
+
+  test('E013: an owner needs callers with credentials, unless it is said what the others see', () => {
+    expect(faults({ '/notes': crud({ permission: allowAny }, { ...base, anonymous: { state: 'done' } }) })).toEqual([]);
+    expect(faults({ '/notes': crud({ permission: allowAny }, { unscoped: true, hooks: { create: () => undefined } }) })).toEqual([]);
+    // A permission of the app's own is not known before it runs.
+    expect(faults({ '/notes': crud({ permission: new Permission({ name: 'mine', evaluate: () => true }) }) })).toEqual([]);
+  });
+
+  test('E017: a reference that clients may send leads to a model with a resource, by its model or by its name', () => {
+    const trees = model('trees', { id: t.uuidv7().pk(), over_id: t.ref('forests').nullable() });
+    class Trees extends CrudController(trees, { permission, unscoped: true }) {}
+    expect(faults({ '/trees': Trees })).toEqual([
+      expect.stringMatching(/^E017 .*clients may send "over_id", which refers to "forests", and that has no resource/),
+    ]);
+    expect(faults({ '/notes': crud({}) }, { resources: [] })).toEqual([
+      expect.stringMatching(/^E017 .*clients may send "author_id", which refers to "users", and that has no resource/),
+    ]);
+    expect(faults({ '/notes': crud({}, { ...base, input: ['title', 'body', 'open_id'] }) }, { resources: [] })).toEqual([]);
+  });
+
+  test('E012: a filter goes through relations to one row only', () => {
+    const leaves = model('leaves', { id: t.uuidv7().pk(), note_id: t.ref(() => notes), name: t.text(10) });
+    const relations = { leaves: many(() => leaves, 'note_id', { limit: 5 }) };
+    const found = faults(
+      { '/notes': crud({ filters: { 'leaves.name': ['eq'] } }, { ...base, relations }) },
+      { resources: [people, resource(leaves, { unscoped: true })] },
+    );
+    expect(found).toEqual([expect.stringMatching(/^E012 .*the filter "leaves.name" names no column/)]);
+  });
+
+  test('E018: what is shown beside a to-many relation, and members that generic operations use, keep their names', () => {
+    const leaves = model('leaves', { id: t.uuidv7().pk(), note_id: t.ref(() => notes) });
+    const relations = { leaves: many(() => leaves, 'note_id', { limit: 5 }) };
+    const computed = { leaves_more: { requires: ['title'], response: z.string(), value: () => 'x' } };
+    expect(
+      faults({ '/notes': crud({}, { ...base, relations, computed }) }, { resources: [people, resource(leaves, { unscoped: true })] }),
+    ).toEqual([expect.stringMatching(/^E018 .*"leaves" shows "leaves_more" beside it/)]);
+    class Taken extends crud({}) {}
+    const taken = new Taken() as object;
+    Object.defineProperty(taken, 'find', { value: route.get('/found', { permission }, () => undefined), enumerable: true });
+    expect(faults({ '/notes': taken })).toEqual([expect.stringMatching(/^E018 .*the field "find" replaces a member/)]);
+  });
+
   test('84: a relation to a model without a resource stops the start', () => {
     const found = faults({ '/notes': crud({}, { ...base, relations: { items: many(() => links, 'a', { limit: 5 }) } }) });
     expect(found).toContainEqual(expect.stringMatching(/^E017 .*leads to "links", which has no resource/));
@@ -170,7 +312,7 @@ describe('start-up checks of resources', () => {
   });
 
   test('E020: soft deletion needs its columns, a cascade that has them too, and unique values that become free', () => {
-    const leaves = model('leaves', { id: t.uuidv7().pk(), tree_id: t.uuid() });
+    const leaves = model('leaves', { id: t.uuidv7().pk(), tree_id: t.ref('trees') });
     const columns = { id: t.uuidv7().pk(), slug: t.text(20), ...softDelete() };
     const trees = model('trees', columns, { indexes: [softDeleteUnique('slug')] });
     const taken = model('trees', { ...columns, slug: t.text(20).unique() });
@@ -195,7 +337,7 @@ describe('start-up checks of resources', () => {
   test('E012, E015: nested writes name a relation and columns that may be sent, and delete nothing that could not be read', () => {
     const leaves = model('leaves', {
       id: t.uuidv7().pk(),
-      tree_id: t.uuid(),
+      tree_id: t.ref('trees'),
       name: t.text(10),
       weight: t.int(),
       made_by: t.uuid().readOnly(),
@@ -334,7 +476,8 @@ describe('start-up checks of resources', () => {
     });
 
     test('W007: a to-many relation without a limit, and one whose column no index serves', async () => {
-      const leaves = (indexes: { columns: string[] }[]) => model('leaves', { id: t.uuidv7().pk(), note_id: t.uuid() }, { indexes });
+      const leaves = (indexes: { columns: string[] }[]) =>
+        model('leaves', { id: t.uuidv7().pk(), note_id: t.ref(() => notes) }, { indexes });
       const start = (target: ReturnType<typeof leaves>, more: object) =>
         warnings(
           { '/notes': crud({}, { ...base, relations: { leaves: many(() => target, 'note_id', more) } }) },
@@ -346,6 +489,31 @@ describe('start-up checks of resources', () => {
       expect(await start(leaves([]), { limit: 5 })).toEqual([
         expect.stringMatching(/^W007 .*reads "note_id" of "leaves", which no index begins with/),
       ]);
+    });
+
+    test('W008: a filter or ordering that no index serves; tenant and owner may come before it', async () => {
+      const indexed = (indexes: { columns: string[] }[]) =>
+        model(
+          'indexed',
+          { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(40), rank: t.int().dbDefault(0) },
+          { indexes },
+        );
+      const start = (indexes: { columns: string[] }[]) => {
+        class Indexed extends CrudController(indexed(indexes), {
+          permission,
+          owner: 'owner_id',
+          filters: { title: ['eq', 'contains'] },
+          ordering: { by: ['rank'] },
+        }) {}
+        return warnings({ '/indexed': Indexed });
+      };
+      expect(await start([])).toEqual([
+        expect.stringMatching(/^W008 Indexed: no index of "indexed" serves title \(filter\), rank \(ordering\)\./),
+      ]);
+      expect(await start([{ columns: ['title'] }])).toEqual([expect.stringMatching(/^W008 .*serves rank \(ordering\)\./)]);
+      expect(await start([{ columns: ['owner_id', 'title'] }, { columns: ['owner_id', '-rank', '-id'] }])).toEqual([]);
+      // An index that begins with something else is none for it.
+      expect(await start([{ columns: ['rank', 'title'] }])).toEqual([expect.stringMatching(/^W008 .*serves title \(filter\)\./)]);
     });
 
     test('W010: unscoped in an app with tenants', async () => {
@@ -373,6 +541,7 @@ describe('start-up checks of resources', () => {
       'E018',
       'E019',
       'E020',
+      'E021',
       'E022',
       'W005',
       'W006',

@@ -7,13 +7,16 @@ export interface UnindexedColumn {
   readonly column: string;
   /** `filter`, `ordering`, or the relation that needs it. */
   readonly usedBy: string;
+  readonly isRelation: boolean;
 }
 
 /** What W008 is about: columns of declared filters, orderings and relations that no index serves. */
 export function unindexedColumns({ policy, options, list }: Operations): UnindexedColumn[] {
   const found: UnindexedColumn[] = [];
-  const add = (owner: Policy, column: string, usedBy: string) => {
-    if (!isIndexed(owner, column)) found.push({ table: owner.model.name, column, usedBy });
+  const add = (owner: Policy, column: string, usedBy: string, isRelation = false) => {
+    // A name that is no column is reported for itself.
+    if (owner.statements.byName.has(column) && !isIndexed(owner, column))
+      found.push({ table: owner.model.name, column, usedBy, isRelation });
   };
   for (const [name, operators] of Object.entries(options.filters ?? {})) {
     // `contains`, `ends` and conditions of the app's own are no use of an index.
@@ -23,7 +26,7 @@ export function unindexedColumns({ policy, options, list }: Operations): Unindex
   for (const name of list.ordering?.by ?? []) add(policy, name, 'ordering');
   for (const name of Object.keys(policy.resource.relations as object)) {
     const edge = policy.edge(name);
-    if (edge?.kind === 'many') add(edge.target, edge.column, `relation ${name}`);
+    if (edge?.kind === 'many') add(edge.target, edge.column, `relation ${name}`, true);
   }
   return [...new Map(found.map((each) => [`${each.table}.${each.column}`, each])).values()];
 }

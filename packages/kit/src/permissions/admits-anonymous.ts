@@ -27,6 +27,11 @@ function anonymousVerdict(permission: Permission, method: string): Verdict {
   }
 }
 
+/** Whether callers without credentials are let in, whatever the rules of the application say. */
+export function surelyAdmitsAnonymous(permission: Permission, method: string): boolean {
+  return anonymousVerdict(permission, method) === true;
+}
+
 /** Whether callers without credentials may be let in, as far as the declaration can tell: what is unknown counts as yes. */
 export function admitsAnonymous(permission: Permission, method: string): boolean {
   return anonymousVerdict(permission, method) !== false;

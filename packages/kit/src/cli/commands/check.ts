@@ -12,7 +12,7 @@ export const checkCommand: CoreCommand = {
       )
       .action(async () => {
         const app = await context.app();
-        const faults = await moduleFaults(app);
+        const faults = [...app.warnings.map((fault) => ({ module: null, fault })), ...(await moduleFaults(app))];
         if (context.json)
           return context.print(
             JSON.stringify({
