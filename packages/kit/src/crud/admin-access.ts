@@ -8,6 +8,7 @@ import { narrowWhole, unitFor } from './list.ts';
 import type { AsCaller, Operations } from './operations.ts';
 import { policiesOf } from './policies.ts';
 import type { Edge, Policy, RowState } from './policy.ts';
+import { possibleTransitions } from './possible-transitions.ts';
 import { presentRows, selectRows } from './read.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import type { AnyResource } from './resource.ts';
@@ -219,7 +220,7 @@ export class AdminAccess {
   /** The transitions this member of staff may make from the row's state now. */
   transitions(row: Item): Promise<string[]> {
     return this.#as('transitions', (request) =>
-      this.#operations.possibleTransitions(request, row).then((found) => found.map(({ name }) => name)),
+      possibleTransitions(this.#operations.policy, request, row).then((found) => found.map(({ name }) => name)),
     );
   }
 

@@ -1,3 +1,4 @@
+import type { Db } from '../db/db.ts';
 import { quoteName } from '../db/names.ts';
 import { type CrudRequest, forAction } from './crud-request.ts';
 import type { Policy } from './policy.ts';
@@ -9,9 +10,9 @@ export async function allowedOperations(
   request: CrudRequest,
   row: Item,
   operations: readonly string[],
+  db: Db = policy.database(request),
 ): Promise<ReadonlySet<string>> {
   if (policy.options.access === undefined || operations.length === 0) return new Set(operations);
-  const db = policy.database(request);
   const { name, encode } = policy.key;
   const parameters: unknown[] = [];
   const columns: string[] = [];

@@ -44,6 +44,6 @@ export const crudErrors = defineErrors('crud', {
   invalid_transition: {
     status: 409,
     detail: 'The row cannot make this transition from its state.',
-    remedy: 'Read `GET /:id/transitions`; `allowed` names the states it is possible from.',
+    remedy: 'Choose one of `allowed`: the transitions you may make now, as in `GET /:id/transitions`.',
   },
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { people, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { countQueries, observeQueries } from '../db/query-observer.ts';
 import { insertMany, update } from '../db/repository.ts';
 import { describeDatabases } from '../testing/databases.ts';
@@ -112,6 +112,24 @@ describeDatabases('lists', (database) => {
     expect((await get(`?cursor=${cursor}&limit=9&fields=id`)).status, 'limit and fields may change').toBe(200);
   });
 
+  test('16: a cursor belongs to a tenant: of another one it is 422, for the same user', async () => {
+    const tenants = await startShop({
+      database: database.db,
+      migrate: false,
+      modules: [shopModule],
+      tenant: ({ headers }) => String(headers['x-tenant']),
+    });
+    try {
+      const ask = (url: string, tenant: string) => tenants.call('bob', 'GET', `orders${url}`, undefined, { 'x-tenant': tenant });
+      const { body } = await ask('?limit=5', 'north');
+      expect((await ask(body.next, 'north')).status).toBe(200);
+      const other = await ask(body.next, 'south');
+      expect([other.status, other.body.code]).toEqual([422, 'invalid_cursor']);
+    } finally {
+      await tenants.close();
+    }
+  });
+
   test('17: next keeps every parameter as it was sent, and is relative to any address', async () => {
     const sent = '?status__in=open,paid&item__contains=&limit=5&mine=true&item__starts=thing%20';
     const { page } = await get(sent);
@@ -200,6 +218,8 @@ describeDatabases('lists', (database) => {
     async (query) => {
       const { status, body } = await get(`?${query}`);
       expect([status, body.errors[0].location[0]]).toEqual([422, 'query']);
+      // A parameter of the other style does not exist here.
+      expect(body.errors[0].code === 'unknown_field').toBe(query === 'offset=1');
     },
   );
 
@@ -212,6 +232,44 @@ describeDatabases('lists', (database) => {
     ]);
     expect((await get('?ordering=total,item,due_at,created_at')).status).toBe(422);
     expect((await get('?ordering=total,-total')).status).toBe(422);
+  });
+
+  test('an operator that is not declared is unknown_operator with those that are; on a column the caller may not see it is unknown', async () => {
+    const errors = async (query: string, person: Person = 'bob') => (await get(`?${query}`, person)).body.errors;
+    expect(await errors('total__contains=1')).toEqual([
+      {
+        location: ['query', 'total__contains'],
+        code: 'unknown_operator',
+        message: '"total" has no operator "contains" here. Known: eq, gte, lte, gt, lt.',
+      },
+    ]);
+    for (const name of ['margin__lt', 'customer__credit__lt', 'nope__lt'])
+      expect(await errors(`${name}=1`)).toEqual([expect.objectContaining({ location: ['query', name], code: 'unknown_field' })]);
+    expect(await errors('margin__lt=1', 'sue')).toEqual([expect.objectContaining({ code: 'unknown_operator' })]);
+  });
+
+  test('a filter through a relation sees the rows and fields of its target that the caller sees', async () => {
+    const [own, foreign] = await insertMany(database.db, customers, [
+      { org: 'north', name: 'Through', credit: '5.00' },
+      { org: 'south', name: 'Through', credit: '5.00' },
+    ]);
+    await insertMany(
+      database.db,
+      orders,
+      [own!.id, foreign!.id].map((customer_id, index) => ({
+        org: 'north',
+        owner_id: people.ann.id,
+        item: `through ${index}`,
+        quantity: 1,
+        total: '1.00',
+        customer_id,
+      })),
+    );
+    const found = async (query: string, person: Person) => (await get(`?${query}`, person)).page.items.map(({ item }) => item);
+    expect(await found('customer__name=Through', 'ann')).toEqual(['through 0']);
+    expect(await found('customer__name__contains=rOUG&customer__credit__gte=5', 'sue')).toEqual(['through 0']);
+    expect((await get('?customer__credit__gte=5', 'ann')).status).toBe(422);
+    await database.db.execute(`delete from orders where item like 'through %'`);
   });
 
   test('23: decimals compare by value', async () => {
@@ -248,6 +306,9 @@ describeDatabases('lists', (database) => {
   test.each([
     ['created_at__gte=yesterday', 'created_at__gte'],
     ['created_at__gte=2026-01-01', 'created_at__gte'],
+    ['created_at__gte=2026-01-01T00:00:00.0005Z', 'created_at__gte'],
+    ['created_at__lt=2026-01-01T00:00:00.123456%2B01:00', 'created_at__lt'],
+    ['created_at__lt=2026-02-30T00:00:00Z', 'created_at__lt'],
     ['total__gte=ten', 'total__gte'],
     ['total=1.234', 'total'],
     ['status=lost', 'status'],
@@ -257,6 +318,24 @@ describeDatabases('lists', (database) => {
   ])('26: %s is 422 at its place', async (query, name) => {
     const { status, body } = await get(`?${query}`);
     expect([status, body.errors[0].location]).toEqual([422, ['query', name]]);
+  });
+
+  test('26: a moment finer than the column is refused rather than cut, in a parameter and in a body; zeros are not finer', async () => {
+    const refused = await get('?created_at__gte=2026-01-01T00:00:00.0005Z');
+    expect(refused.body.errors).toEqual([
+      {
+        location: ['query', 'created_at__gte'],
+        code: 'invalid',
+        message: expect.stringMatching(/^It must not be finer than a millisecond, such as/),
+      },
+    ]);
+    const body = await shop.call('bob', 'QUERY', 'orders', { where: { created_at: { gte: '2026-01-01T00:00:00.0005Z' } } });
+    expect([body.status, body.body.errors[0].location]).toEqual([422, ['body', 'where', 'created_at', 'gte']]);
+    // The first of January is a value of the column: half a millisecond later it is not, and neither bound moves it.
+    const [whole, zeros] = await Promise.all(
+      ['00.000', '00.000000'].map((seconds) => get(`?limit=1&created_at__gte=2026-01-01T00:00:${seconds}Z`)),
+    );
+    expect([whole!.status, zeros!.page.items, zeros!.page.count]).toEqual([200, whole!.page.items, whole!.page.count]);
   });
 
   test('27: a custom filter gets its parsed value and the caller, in the one statement of the page', async () => {

@@ -100,6 +100,23 @@ describeDatabases('nested writes', (database) => {
     expect((await shop.call('ann', 'GET', `cards/${made[0]?.id}`)).status).toBe(404);
   });
 
+  test('73: PUT needs the member where it would delete the children it does not name; nothing is deleted by leaving it out', async () => {
+    const { id, version } = await make();
+    const { status, body } = await send('PUT', `boards/${id}`, { title: 'new' });
+    expect([status, body.errors]).toEqual([
+      422,
+      [{ location: ['body', 'cards'], code: 'required', message: expect.stringMatching(/PUT deletes .* Use PATCH/) }],
+    ]);
+    expect(await shown(id)).toMatchObject({ title: 'plan', version, cards: [{ title: 'a' }, { title: 'b' }, { title: 'c' }] });
+    // The comments of a card stay when they are not named: nothing is at stake.
+    const { cards: made } = await shown(id);
+    await send('PATCH', `cards/${made[0]?.id}`, { comments: [{ text: 'kept' }] });
+    const put = await send('PUT', `cards/${made[0]?.id}?expand=comments`, { title: 'a', board_id: id });
+    expect([put.status, put.body.comments.map(({ text }: { text: string }) => text)]).toEqual([200, ['kept']]);
+    expect((await send('PUT', `boards/${id}`, { title: 'empty', cards: [] })).status).toBe(200);
+    expect((await shown(id)).cards).toEqual([]);
+  });
+
   test('73: PATCH without the member leaves the children; with it alone the parent is touched', async () => {
     const { id, cards: made } = await make();
     expect((await send('PATCH', `boards/${id}`, { title: 'new' })).status).toBe(200);

@@ -17,7 +17,6 @@ import { promising } from '../http/handler-at-once.ts';
 import { exchangeOf } from '../http/serve-route.ts';
 import type { Route } from '../http/route.ts';
 import { absentValue } from './absent-value.ts';
-import { allowedOperations } from './allowed-operations.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { BulkOperations, bulkOptions } from './bulk.ts';
 import type { AnyCrudOptions } from './crud-options.ts';
@@ -40,7 +39,8 @@ import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapePara
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
-import { type Edge, EVERYTHING, type Policy, type RowState } from './policy.ts';
+import { type Edge, EVERYTHING, type Policy, type RowState, type ShownColumn } from './policy.ts';
+import { type PossibleTransition, possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import { matchesNone, readIfMatch } from './precondition.ts';
 import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
@@ -170,15 +170,17 @@ export class Operations {
   /** The column of `/:id`. */
   get lookup(): ModelColumn {
     const { lookup } = this.options;
-    return lookup === undefined ? this.policy.key : this.policy.statements.column(lookup);
+    // A name that is no column is reported at start-up.
+    return (lookup === undefined ? undefined : this.policy.statements.byName.get(lookup)) ?? this.policy.key;
   }
 
   /** The relation that the address is below, if any. */
   get parent(): { readonly edge: Edge; readonly param: string } | undefined {
     const { parent } = this.options;
     if (parent === undefined) return undefined;
-    const edge = this.policy.edge(parent.relation) as Edge;
-    return { edge, param: parent.param ?? edge.column };
+    const edge = this.policy.edge(parent.relation);
+    // A name that is no relation is reported at start-up.
+    return edge === undefined ? undefined : { edge, param: parent.param ?? edge.column };
   }
 
   /** Columns a client may send. */
@@ -521,21 +523,27 @@ export class Operations {
   #change(context: Context, action: 'update' | 'partialUpdate'): Maybe<Item> {
     return andThen(this.request(context, action), (request) =>
       andThen(this.singleShape(context, request), ({ shape }) => {
-        this.#requirePrecondition(context);
         const db = this.policy.database(request);
         const { values, children } = this.#splitBody(context, request);
-        const changes = action === 'update' ? this.#replaced(request, values, sentNames(context)) : values;
-        return andThen(changes, (given) =>
-          andThen(this.#keyedOptions(context, shape, request), (options) => {
+        if (action === 'update') this.#requireNested(context);
+        const changes: Maybe<Replacement> = action === 'update' ? this.#replaced(request, values, sentNames(context)) : { values };
+        return andThen(changes, (given) => {
+          this.#requirePrecondition(context);
+          return andThen(this.#keyedOptions(context, shape, request), (options) => {
             const write = this.#written(request, shape, (present) =>
-              this.writer.updateAtOnce(db, request, this.#key(context), given, { ...options, ...children, present }),
+              this.writer.updateAtOnce(db, request, this.#key(context), given.values, {
+                ...options,
+                ...given.options,
+                ...children,
+                present,
+              }),
             );
             return andThen(write, ({ row, item }) => {
               this.answerWith(context, item, this.#rowTag(shape, row));
               return item;
             });
-          }),
-        );
+          });
+        });
       }),
     );
   }
@@ -553,31 +561,55 @@ export class Operations {
     };
   }
 
-  /** PUT replaces every input column that this caller sees and may write; the others stay as they are. */
-  async #replaced(request: CrudRequest, body: Item, sent: readonly string[]): Promise<Item> {
-    const changes: Item = {};
-    const now = request.clock.now();
-    const visibility = await this.policy.visibility(request);
-    const missing: string[] = [];
-    for (const name of this.input) {
-      if (body[name] !== undefined) {
-        changes[name] = body[name];
-        continue;
-      }
-      const column = this.policy.statements.column(name);
-      const shown = this.policy.shown.get(name);
-      if (shown === undefined || this.policy.sees(visibility, shown) !== true) continue;
-      if (!sent.includes(name) && shown.rule?.writableBy !== undefined && (await shown.rule.writableBy.evaluate(request.context)) !== true)
-        continue;
-      const value = absentValue(column.settings, now);
-      if (value === undefined) missing.push(name);
-      else changes[name] = value;
-    }
+  /** PUT deletes the children it does not name, and a plain read does not show them: a PUT must say that there are none. */
+  #requireNested(context: Context): void {
+    const body = context.body as Item;
+    const missing = this.nested.filter(({ name, missing: rule }) => rule === 'delete' && body[name] === undefined);
     if (missing.length > 0)
       throw coreErrors.validation_error({
-        errors: missing.map((name) => ({ location: ['body', name], code: 'required', message: 'Required.' })),
+        errors: missing.map(({ name }) => ({
+          location: ['body', name],
+          code: 'required',
+          message: `Required: PUT deletes the ${name} that are not named. Use PATCH to leave them as they are.`,
+        })),
       });
-    return changes;
+  }
+
+  /**
+   * PUT replaces every input column that this caller sees and may write; the others stay as they are. A column under a rule about the row is
+   * decided once the row is known.
+   */
+  async #replaced(request: CrudRequest, body: Item, sent: readonly string[]): Promise<Replacement> {
+    const values: Item = {};
+    const now = request.clock.now();
+    const visibility = await this.policy.visibility(request);
+    const undecided: ShownColumn[] = [];
+    const absent: ShownColumn[] = [];
+    for (const name of this.input) {
+      if (body[name] !== undefined) {
+        values[name] = body[name];
+        continue;
+      }
+      const shown = this.policy.shown.get(name);
+      if (shown === undefined) continue;
+      const seen = this.policy.sees(visibility, shown);
+      const written = sent.includes(name) ? true : ((await shown.rule?.writableBy?.evaluate(request.context)) ?? true);
+      if (seen === false || written === false) continue;
+      (seen === true && written === true ? absent : undecided).push(shown);
+    }
+    Object.assign(values, absentValues(absent, now));
+    if (undecided.length === 0) return { values };
+    const valuesOfRow = async (row: Item): Promise<Item> => {
+      const decided: ShownColumn[] = [];
+      for (const shown of undecided) {
+        const { visibleTo, writableBy } = shown.rule ?? {};
+        const rules = [visibleTo, writableBy].filter((rule) => rule !== undefined);
+        const verdicts = await Promise.all(rules.map(async (rule) => rule.evaluate(request.context, row)));
+        if (verdicts.every((verdict) => verdict === true)) decided.push(shown);
+      }
+      return absentValues(decided, now);
+    };
+    return { values, options: { valuesOfRow } };
   }
 
   readonly destroy = async (context: Context): Promise<void> => {
@@ -607,8 +639,9 @@ export class Operations {
       const { shape } = await this.singleShape(context, request);
       const db = this.policy.database(request);
       const options = await this.#keyedOptions(context, shape, request);
+      const transitionsOf = async (row: Item) => (await this.#offeredTransitions(context, request, row)).map((each) => each.name);
       const { row, item } = await this.#written(request, shape, (present) =>
-        this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, present }),
+        this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, transitionsOf, present }),
       );
       this.answerWith(context, item, this.#rowTag(shape, row));
       return item;
@@ -626,28 +659,23 @@ export class Operations {
     const request = await this.request(context, 'transitions');
     const row = await this.find(context, (context.params as { id: string }).id);
     const items: Item[] = [];
-    for (const { name, to } of await this.possibleTransitions(request, row)) {
-      const offered = this.#siblingRoute(context, name);
-      if (offered === undefined || !(await isPermitted(exchangeOf(context.request), offered, row))) continue;
-      items.push({ name, to, ...(offered.body === undefined ? {} : { input: offered.body.json }) });
-    }
+    for (const { name, to, route } of await this.#offeredTransitions(context, request, row))
+      items.push({ name, to, ...(route.body === undefined ? {} : { input: route.body.json }) });
     return { items };
   };
 
-  /** What the state, the guard and the permission of each transition allow, whatever a controller offers. */
-  async possibleTransitions(request: CrudRequest, row: Item): Promise<{ name: string; to: unknown }[]> {
-    const { state } = this.policy.options;
-    const items: { name: string; to: unknown }[] = [];
-    const possible = Object.entries(this.transitionRules).filter(([, { from }]) => from.includes(row[state as string]));
-    const names = possible.map(([name]) => name);
-    const allowed = await allowedOperations(this.policy, request, row, names);
-    for (const [name, { to, permission, guard }] of possible) {
-      if (!allowed.has(name)) continue;
-      if (permission !== undefined && (await permission.evaluate(request.context, row)) !== true) continue;
-      if (guard !== undefined && guard(row, callerOf(request)) !== true) continue;
-      items.push({ name, to });
+  /** What this caller may do to this row now, of what this controller offers. */
+  async #offeredTransitions(
+    context: Context,
+    request: CrudRequest,
+    row: Item,
+  ): Promise<(PossibleTransition & { readonly route: CompiledRoute })[]> {
+    const offered: (PossibleTransition & { readonly route: CompiledRoute })[] = [];
+    for (const { name, to } of await possibleTransitions(this.policy, request, row)) {
+      const found = this.#siblingRoute(context, name);
+      if (found !== undefined && (await isPermitted(exchangeOf(context.request), found, row))) offered.push({ name, to, route: found });
     }
-    return items;
+    return offered;
   }
 
   /** The mounted route of another operation of this controller at this address; undefined when the controller does not offer it. */
@@ -660,7 +688,7 @@ export class Operations {
   }
 
   get transitionRules(): Readonly<Record<string, TransitionRule>> {
-    return (this.resource.options.transitions ?? {}) as unknown as Readonly<Record<string, TransitionRule>>;
+    return transitionRulesOf(this.resource);
   }
 
   /** Runs a write and presents its row: inside the transaction where that needs statements of its own. */
@@ -864,6 +892,12 @@ export interface AnyRowWriter {
   restore(key: string): Promise<Item>;
 }
 
+/** What a PUT writes; `options` where some of it depends on the row. */
+interface Replacement {
+  readonly values: Item;
+  readonly options?: Pick<WriteOptions, 'valuesOfRow'>;
+}
+
 interface SingleShape {
   readonly shape: Shape;
   readonly isFreeForm: boolean;
@@ -963,6 +997,17 @@ function keyShape(policy: Policy): Shape {
 
 function wholeRow(unit: SelectUnit, row: Item): Item {
   return Object.fromEntries([...unit.shape.policy.statements.byName.keys()].map((name) => [name, unit.extra(row, name)]));
+}
+
+/** What a PUT that leaves the columns out sets them to: their default or null. One without either is required. */
+function absentValues(columns: readonly ShownColumn[], now: Date): Item {
+  const values = columns.map(({ name, column }) => [name, absentValue(column.settings, now)] as const);
+  const missing = values.filter(([, value]) => value === undefined);
+  if (missing.length > 0)
+    throw coreErrors.validation_error({
+      errors: missing.map(([name]) => ({ location: ['body', name], code: 'required', message: 'Required.' })),
+    });
+  return Object.fromEntries(values);
 }
 
 /** The members the client sent, before defaults were filled in. */

@@ -1,12 +1,12 @@
 import { columnDefinition, type ColumnSettings } from '../db/column.ts';
-import { valueFault } from '../db/column-codec.ts';
+import { isCalendarDate, valueFault } from '../db/column-codec.ts';
 import type { ColumnDefinition } from '../db/table-definition.ts';
 
 /** A value that was read, or what is wrong with its text. */
 export type ReadValue = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
 /** ISO 8601 with an offset: without one, two servers would read two moments. */
-const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)$/i;
+const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.(\d{1,9}))?)?(?:Z|[+-]\d\d:?\d\d)$/i;
 
 /** Reads the text of a query parameter as a value of the column. `settings` has its references resolved. */
 export function readParameter(settings: ColumnSettings, text: string): ReadValue {
@@ -51,12 +51,8 @@ function readText(settings: ColumnSettings, text: string): ReadValue {
       return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(text) ? { value: Number(text) } : { fault: 'must be a number' };
     case 'bool':
       return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: 'must be true or false' };
-    case 'timestamp': {
-      const date = TIMESTAMP.test(text) ? new Date(text.replace(' ', 'T')) : undefined;
-      return date === undefined || Number.isNaN(date.getTime())
-        ? { fault: 'must be a moment with an offset, such as 2026-02-28T12:00:00Z' }
-        : { value: date };
-    }
+    case 'timestamp':
+      return readTimestamp(text);
     case 'bytes':
       return /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
         ? { value: new Uint8Array(Buffer.from(text, 'base64')) }
@@ -64,4 +60,14 @@ function readText(settings: ColumnSettings, text: string): ReadValue {
     default:
       return { value: text };
   }
+}
+
+/** Columns hold milliseconds. A finer value would be compared as another moment than the caller sent: it is refused. */
+function readTimestamp(text: string): ReadValue {
+  const match = TIMESTAMP.exec(text);
+  // JavaScript reads the 30th of February as a day in March.
+  const date = match === null || !isCalendarDate(text.slice(0, 10)) ? undefined : new Date(text.replace(' ', 'T'));
+  if (date === undefined || Number.isNaN(date.getTime())) return { fault: 'must be a moment with an offset, such as 2026-02-28T12:00:00Z' };
+  const isFiner = /[1-9]/.test(match?.[1]?.slice(3) ?? '');
+  return isFiner ? { fault: 'must not be finer than a millisecond, such as 2026-02-28T12:00:00.123Z' } : { value: date };
 }

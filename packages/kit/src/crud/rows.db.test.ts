@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { customers, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { customers, orders, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { countQueries } from '../db/query-observer.ts';
+import { whereSql } from '../db/where/where-sql.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource } from './index.ts';
@@ -150,6 +151,43 @@ describeDatabases('which rows a caller reaches', (database) => {
       await misspelt.close();
     }
     expect((await shop.call('ann', 'GET', `customers/${id}`)).body.name).toBe("ann's");
+  });
+
+  test('4: rows that SQL of its own decides are read again after a write: one that leaves them is 404, and undone', async () => {
+    class BySql extends CrudController(
+      resource(orders, {
+        tenant: 'org',
+        rows: () => whereSql('this.quantity < $1', [5]) as never,
+        input: ['item', 'quantity', 'total'],
+        hooks: { create: ({ input, user }, next) => next({ ...input, owner_id: user?.id ?? '' }) },
+      }),
+      { permission: isAuthenticated, bulk: { create: true, update: true } },
+    ) {}
+    const bySql = await startShop({
+      database: database.db,
+      migrate: false,
+      mount: { '/v1': { '/orders': BySql } },
+      modules: [{ ...shopModule, resources: [resource(customers, { tenant: 'org' })] }],
+    });
+    const stored = () => database.db.query<{ quantity: number }>(`select quantity from orders where item = 'by sql'`);
+    const order = (quantity: number) => ({ item: 'by sql', quantity, total: '1.00' });
+    try {
+      const { id } = (await bySql.call('ann', 'POST', 'orders', order(2))).body;
+      const answers = [
+        await bySql.call('ann', 'POST', 'orders', order(9)),
+        await bySql.call('ann', 'PATCH', `orders/${id}`, { quantity: 9 }),
+        await bySql.call('ann', 'POST', 'orders/bulk', { items: [order(1), order(9)] }),
+        await bySql.call('ann', 'POST', 'orders/bulk-update', { ids: [id], changes: { quantity: 9 } }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+      expect(await stored()).toEqual([{ quantity: 2 }]);
+      expect((await bySql.call('ann', 'PATCH', `orders/${id}`, { quantity: 4 })).status).toBe(200);
+      await database.db.execute(`update orders set quantity = 9 where item = 'by sql'`);
+      expect((await bySql.call('ann', 'GET', `orders/${id}`)).status).toBe(404);
+    } finally {
+      await database.db.execute(`delete from orders where item = 'by sql'`);
+      await bySql.close();
+    }
   });
 
   test('10: rows through a relation: an item is there exactly for those who see its order', async () => {

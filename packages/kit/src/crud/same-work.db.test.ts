@@ -37,7 +37,7 @@ describeDatabases('a row of another and a row that is not there', (database) => 
   const requests: readonly [string, string, (id: string) => string, ((id: string) => object)?][] = [
     ['GET', 'GET', (id) => `tickets/${id}`],
     ['GET expanded', 'GET', (id) => `tickets/${id}?expand=lines,firm`],
-    ['PUT', 'PUT', (id) => `tickets/${id}`, () => ({ sku: 'x' })],
+    ['PUT', 'PUT', (id) => `tickets/${id}`, () => ({ sku: 'x', lines: [] })],
     ['PATCH', 'PATCH', (id) => `tickets/${id}`, () => ({ title: 'x' })],
     ['DELETE', 'DELETE', (id) => `tickets/${id}`],
     ['restore', 'POST', (id) => `tickets/${id}/restore`],

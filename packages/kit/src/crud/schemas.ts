@@ -134,6 +134,9 @@ export function bodySchemas(
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
   const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
+  // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
+  const ruled = new Set(input.filter((column) => policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)));
+  const replace = ruled.size === 0 ? create : (inputSchema<Record<string, unknown>>(columns, undefined, ruled) as unknown as Schema);
   const patch = patchSchema<Record<string, unknown>>(columns) as unknown as Schema;
   const name = pascal(policy.name);
   const marked = (schema: Schema) => () => {
@@ -145,7 +148,7 @@ export function bodySchemas(
   const createNamed = named(`${name}Input`, marked(create), validate(create));
   return {
     create: createNamed,
-    update: createNamed,
+    update: replace === create ? createNamed : named(`${name}Input`, marked(create), validate(replace)),
     patch: named(`${name}Patch`, marked(patch), validate(patch)),
   };
 }

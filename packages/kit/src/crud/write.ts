@@ -8,6 +8,7 @@ import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-
 import { crudErrors } from './errors.ts';
 import { andThen, type Maybe } from './maybe.ts';
 import type { Policy } from './policy.ts';
+import { possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import type { Precondition } from './precondition.ts';
 import { isRecorded, type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
 import type { Change, Via, WriteContext } from './resource.ts';
@@ -36,6 +37,10 @@ export interface WriteOptions {
     readonly form?: RowForm;
     readonly build: (db: Db, row: Item) => undefined | Promise<void>;
   };
+  /** More values of an update, which depend on the row as it was: columns that PUT resets where a rule about the row lets the caller write them. */
+  readonly valuesOfRow?: (before: Item) => Promise<Item>;
+  /** Names the transitions that the caller may make now, for 409; those of the resource unless given. */
+  readonly transitionsOf?: (row: Item) => Promise<readonly string[]>;
   /** Makes the tag of the row as it is now, for 412. */
   readonly etagOf?: (row: Item) => string;
   /** Writes what is written with the row, in its transaction: its children. A row with children is touched even when it does not change. */
@@ -189,7 +194,8 @@ export class Writer {
       this.isPlain(this.policy.options.hooks?.update, request) &&
       options.authorize === undefined &&
       options.present?.isDeep !== true &&
-      options.children === undefined;
+      options.children === undefined &&
+      options.valuesOfRow === undefined;
     return andThen(this.policy.writeScope(request), (scope) =>
       isPlain
         ? this.#updatePlain({ db, request, scope, options }, key, values)
@@ -210,26 +216,28 @@ export class Writer {
     const { hooks } = this.policy.options;
     const isWritable = await isWritableByRequest(this.policy, request, options.sent);
     const checks = this.#hasReference(values) ? await referencesOf(this.policy, request, [values]) : NO_CHECKS;
-    const hasValues = hasMembers(values);
     const isPlain =
       this.isPlain(hooks?.update, request) &&
       checks.length === 0 &&
       options.authorize === undefined &&
       options.present?.isDeep !== true &&
-      options.children === undefined;
-    if (isWritable && hasValues && isPlain) return this.#updatePlain(write, key, values);
+      options.children === undefined &&
+      options.valuesOfRow === undefined;
+    if (isWritable && hasMembers(values) && isPlain) return this.#updatePlain(write, key, values);
     return this.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, key, options);
       await options.authorize?.(before);
       this.refuseStale(before, options);
       await refuseUnwritable(this.policy, request, options.sent, before);
       await checkReferences(tx, checks);
+      const all = options.valuesOfRow === undefined ? values : { ...values, ...(await options.valuesOfRow(before)) };
+      const hasValues = hasMembers(all);
       if (!hasValues && options.children === undefined) {
         await options.present?.build(tx, before);
         return before;
       }
       const after = hasValues
-        ? await this.change({ db: tx, request, scope, options, changes }, key, before, values)
+        ? await this.change({ db: tx, request, scope, options, changes }, key, before, all)
         : await this.#touch(tx, request, scope, key, before, options);
       await options.children?.(tx, after, false, changes);
       await options.present?.build(tx, after);
@@ -330,15 +338,27 @@ export class Writer {
 
   /** Moves the state of a row, if it is in one of the states the transition starts from. */
   async transition(db: Db, request: CrudRequest, key: RowKey, name: string, input: unknown, options: WriteOptions): Promise<Item> {
-    const { hooks, transitions } = this.policy.options;
+    try {
+      return await this.#move(db, request, key, name, input, options);
+    } catch (error) {
+      if (!(error instanceof NotPossible)) throw error;
+      const { row, message: detail } = error;
+      const allowed =
+        options.transitionsOf === undefined
+          ? (await possibleTransitions(this.policy, request, row, db)).map((each) => each.name)
+          : await options.transitionsOf(row);
+      const { to } = transitionRulesOf(this.policy)[name] as TransitionRule;
+      throw crudErrors.invalid_transition({ detail, extensions: { from: row[this.policy.options.state as string], to, allowed } });
+    }
+  }
+
+  async #move(db: Db, request: CrudRequest, key: RowKey, name: string, input: unknown, options: WriteOptions): Promise<Item> {
+    const { hooks } = this.policy.options;
     const state = this.policy.options.state as string;
-    const { from, to, guard, input: schema } = (transitions as unknown as Record<string, TransitionRule>)[name] as TransitionRule;
+    const { from, to, guard, input: schema } = transitionRulesOf(this.policy)[name] as TransitionRule;
     const scope = await this.policy.writeScope(request);
     const refuse = (row: Item, detail?: string) =>
-      crudErrors.invalid_transition({
-        detail: detail ?? `"${name}" is not possible from "${String(row[state])}".`,
-        extensions: { from: row[state], to, allowed: from },
-      });
+      new NotPossible(row, detail ?? `"${name}" is not possible from "${String(row[state])}".`);
     // No code reads the row: one statement moves it, and the states are in its condition.
     const isPlain = guard === undefined && schema === undefined && this.isPlain(hooks?.transition, request);
     if (isPlain && options.authorize === undefined && options.present?.isDeep !== true) {
@@ -537,6 +557,16 @@ export class Writer {
     const change = { ...context, operation, via, before, after, changed, caller: callerOf(request) } as unknown as Change;
     await policy.options.onChange?.(change as never);
     changes.push({ policy, change });
+  }
+}
+
+/** A transition that the row cannot make. It is undone before the other transitions are looked at. */
+class NotPossible extends Error {
+  readonly row: Item;
+
+  constructor(row: Item, detail: string) {
+    super(detail);
+    this.row = row;
   }
 }
 

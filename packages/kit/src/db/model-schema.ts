@@ -11,14 +11,25 @@ type JsonSchema = Record<string, unknown>;
 /** Names the component of the OpenAPI document that a JSON Schema becomes, wherever it is used. */
 export const COMPONENT_KEYWORD = 'x-component';
 
-/** Columns a client may send when a row is made: not those the application or the toolkit sets. */
-export function inputSchema<O>(columns: Columns, component?: string): Schema<Record<string, unknown>, O> {
+/**
+ * Columns a client may send when a row is made: not those the application or the toolkit sets. `optional` names columns that may be left out
+ * although nothing fills them.
+ */
+export function inputSchema<O>(
+  columns: Columns,
+  component?: string,
+  optional: ReadonlySet<string> = new Set(),
+): Schema<Record<string, unknown>, O> {
   const writable = pick(
     columns,
     ({ readOnly, primaryKey, default: made, dbDefault }) => !readOnly && !(primaryKey && (made !== undefined || dbDefault !== undefined)),
   );
   const isOptional = (each: ColumnSettings): boolean => each.nullable || each.default !== undefined || each.dbDefault !== undefined;
-  return writingSchema<O>(writable, { isRequired: (settings) => !isOptional(settings), fills: true, component });
+  return writingSchema<O>(writable, {
+    isRequired: (settings, name) => !isOptional(settings) && !optional.has(name),
+    fills: true,
+    component,
+  });
 }
 
 export function patchSchema<O>(columns: Columns, component?: string): Schema<Record<string, unknown>, O> {
@@ -61,7 +72,7 @@ function pick(columns: Columns, keep: (settings: ColumnSettings) => boolean): Na
 }
 
 interface Writing {
-  readonly isRequired: (settings: ColumnSettings) => boolean;
+  readonly isRequired: (settings: ColumnSettings, name: string) => boolean;
   /** Absent or null lets the database fill a column that has a database default: null is accepted there and left out of the result. */
   readonly fills: boolean;
   readonly component: string | undefined;
@@ -135,13 +146,13 @@ function readJson({ schema }: ColumnSettings, value: unknown, name: string, issu
 }
 
 interface ObjectShape {
-  readonly isRequired: (settings: ColumnSettings) => boolean;
+  readonly isRequired: (settings: ColumnSettings, name: string) => boolean;
   readonly schemaOf: (settings: ColumnSettings) => JsonSchema;
   readonly component: string | undefined;
 }
 
 function objectSchema(columns: NamedSettings, { isRequired, schemaOf, component }: ObjectShape): JsonSchema {
-  const required = columns.filter(([, settings]) => isRequired(settings)).map(([name]) => name);
+  const required = columns.filter(([name, settings]) => isRequired(settings, name)).map(([name]) => name);
   return {
     ...(component === undefined ? {} : { [COMPONENT_KEYWORD]: component }),
     type: 'object',

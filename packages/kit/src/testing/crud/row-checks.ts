@@ -16,11 +16,16 @@ async function keyedCalls(subject: CrudSubject): Promise<{ route: CompiledRoute;
       route.body === undefined
         ? undefined
         : route.method === 'PUT' && subject.has('create')
-          ? await subject.input()
+          ? { ...noChildren(subject), ...(await subject.input()) }
           : sample(route.body.json as never, { optional: 'none' });
     calls.push({ route, rest: (key: string) => `/${key}${route.path.slice(at + '/:id'.length)}`, payload });
   }
   return calls;
+}
+
+/** PUT requires the children that it would delete: none of them. */
+function noChildren({ operations }: CrudSubject): Record<string, unknown> {
+  return Object.fromEntries(operations.nested.filter(({ missing }) => missing === 'delete').map(({ name }) => [name, []]));
 }
 
 /** Reading operations on the collection. */
