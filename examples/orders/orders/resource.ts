@@ -26,8 +26,8 @@ export const orderResource = resource(orders, {
   input: ['item', 'quantity', 'invoice_id'],
   state: 'status',
   transitions: {
-    pay: { from: ['open'], to: 'paid', summary: 'Pay an open order' },
-    cancel: { from: ['open'], to: 'cancelled', summary: 'Cancel an open order' },
+    pay: { from: ['open'], to: 'paid', summary: 'Pay the order' },
+    cancel: { from: ['open'], to: 'cancelled', summary: 'Cancel the order' },
   },
   hooks: {
     /** Takes an order at the price of the day. */

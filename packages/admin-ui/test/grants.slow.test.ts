@@ -67,8 +67,8 @@ const held = async (username: string) => {
 };
 
 test('a record’s page says who has access, and why; access is granted and revoked there', async () => {
-  await who().getByText('margaret owns recipes/').waitFor();
-  await who().getByText('olivia was granted change, share, view on recipes/').waitFor();
+  await who().getByText('margaret owns this record').waitFor();
+  await who().getByText('olivia was granted change, share, view on this record').waitFor();
   expect(await findings(page)).toEqual([]);
 
   await page.getByRole('button', { name: 'Grant access' }).click();
@@ -80,7 +80,7 @@ test('a record’s page says who has access, and why; access is granted and revo
   await dialog().getByLabel('Who').fill('user:theo');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
   await said('Granted.');
-  await who().getByText('theo was granted editor on recipes/').waitFor();
+  await who().getByText('theo was granted editor on this record').waitFor();
   expect(await held('theo')).toEqual(['change', 'view']);
 
   await page.getByRole('button', { name: 'Revoke theo' }).click();
@@ -102,7 +102,7 @@ test('a user cannot grant what they do not hold: the form stays and says so', as
   await dialog().getByLabel('Set').selectOption('viewer');
   await dialog().getByRole('button', { name: 'Grant access' }).click();
   await said('Granted.');
-  await who().getByText('the group roasters was granted viewer on recipes/').waitFor();
+  await who().getByText('the group roasters was granted viewer on this record').waitFor();
 });
 
 test('a group’s page has its members, and what it has access to', async () => {

@@ -187,6 +187,14 @@ test('the command of a change works as it is copied: with an API key first, and 
   expect(await pastedInto({ CREDENTIAL: session, CSRF_TOKEN: token }, await command())).toBe('201');
 });
 
+test('on a phone nothing is wider than the screen, with every operation open', async () => {
+  await page.setViewportSize({ width: 375, height: 740 });
+  await open();
+  await page.getByRole('button', { name: 'Expand all' }).click();
+  await page.locator('#op-order_create .sample').first().waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')).toBe(0);
+});
+
 test('a link to an operation or a schema opens it', async () => {
   await open('#op-order_retrieve');
   expect(await page.locator('#op-order_retrieve').getAttribute('open')).not.toBeNull();

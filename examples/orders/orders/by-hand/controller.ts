@@ -73,7 +73,7 @@ export class OrderController extends Controller {
       permission,
       scope: 'orders:write',
       raises: [coreErrors.not_found, orderErrors.invalid_transition],
-      summary: 'Pay an open order',
+      summary: 'Pay the order',
     },
     ({ params, db, user, clock }) => closeOrder(db, user.id, params.id, 'paid', clock.now()),
   );
@@ -86,7 +86,7 @@ export class OrderController extends Controller {
       permission,
       scope: 'orders:write',
       raises: [coreErrors.not_found, orderErrors.invalid_transition],
-      summary: 'Cancel an open order',
+      summary: 'Cancel the order',
     },
     ({ params, db, user, clock }) => closeOrder(db, user.id, params.id, 'cancelled', clock.now()),
   );

@@ -41,6 +41,9 @@ async function titlesOf(
   keys: readonly unknown[],
 ): Promise<ReadonlyMap<string, string>> {
   const access = await accessToModel(target, context);
+  // A module shows the table by a list of its own, which says what its records are called.
+  if (access !== null && !access.isInSite && context.linkTo(target.name, '') !== null)
+    return context.titlesOf(target.name, keys.map(String));
   const seen = await access?.columns();
   const title = titleColumn(shownColumns(target).filter(({ name }) => seen === undefined || seen.has(name)));
   if (title === undefined || title === key) return new Map();

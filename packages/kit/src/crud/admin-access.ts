@@ -81,6 +81,11 @@ export class AdminAccess {
     this.#as = asCaller(app, caller, true);
   }
 
+  /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
+  get isInSite(): boolean {
+    return this.#operations.resource.options.admin !== undefined;
+  }
+
   /** The row with this key among those the site shows, or 404. */
   find(key: string, rows: RowState = 'live'): Promise<Item> {
     return this.#as('retrieve', (request) => this.#operations.findAs(request, key, rows));

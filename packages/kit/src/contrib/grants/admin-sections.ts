@@ -66,7 +66,7 @@ export async function whoHasAccess(context: AdminContext, declaration: ObjectAct
       values: {
         who: subjectLink(path.subject, names.get(path.subject) ?? null, linkTo),
         may: path.actions,
-        why: describePath(path, names),
+        why: describePath(path, names, 'this record'),
         until: path.expiresAt?.toISOString() ?? null,
       },
       // What a parent gives is revoked on the parent.

@@ -67,7 +67,7 @@ describeDatabases('grants in the admin site', (database) => {
       ['owner', ['view', 'change', 'delete', 'share', 'send']],
       ['readers', ['view']],
     ]);
-    expect(who.rows[1]?.values.why).toBe(`the group readers was granted viewer on docs/${doc}`);
+    expect(who.rows[1]?.values.why).toBe('the group readers was granted viewer on this record');
     const { items } = (await site.get(root, 'resources/groups?search=readers')).body;
     const has = await section(root, `groups/${items[0].id}`, 'Has access to');
     expect(has.rows.map(({ values }) => values.object)).toEqual([{ resource: 'docs', id: doc, text: `docs/${doc}` }]);

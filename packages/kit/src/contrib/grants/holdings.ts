@@ -233,10 +233,11 @@ export async function explainAccess(db: Db, user: User | null, { type, id }: Obj
 export function describePath(
   { kind, subject, object, isInherited, set, actions, expiresAt }: AccessPath,
   names: ReadonlyMap<string, string | null>,
+  itself = `${object.type}/${object.id}`,
 ): string {
   const name = names.get(subject) ?? subject;
   const who = subject.startsWith('group:') && name !== subject ? `the group ${name}` : name;
   const what = kind === 'owner' ? `${who} owns` : `${who} was granted ${set ?? actions.join(', ')} on`;
-  const where = `${isInherited ? 'its parent ' : ''}${object.type}/${object.id}`;
+  const where = isInherited ? `its parent ${object.type}/${object.id}` : itself;
   return `${what} ${where}${expiresAt === null ? '' : ` until ${expiresAt.toISOString()}`}`;
 }

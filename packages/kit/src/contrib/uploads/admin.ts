@@ -95,6 +95,13 @@ const resource: AdminResource = {
     );
     return { ...page, items: rows.map((upload) => rowOf(context, upload, names)) };
   },
+  async titles({ db }, ids) {
+    const known = ids.filter(isUuid);
+    if (known.length === 0) return new Map();
+    const listed = known.map((_, index) => `$${index + 1}`).join(', ');
+    const rows = await db.query<{ id: string; filename: string }>(`select id, filename from uploads where id in (${listed})`, known);
+    return new Map(rows.map(({ id, filename }) => [id, filename]));
+  },
   async read(context, id) {
     const upload = isUuid(id) ? await findUpload(context.db, id) : null;
     if (upload === null) return null;
