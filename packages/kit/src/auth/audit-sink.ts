@@ -20,7 +20,8 @@ export interface AuditSink {
   readonly databases?: readonly string[];
   /**
    * Writes the entries in the caller's transaction, with one statement: they exist exactly when the change does. Outside a transaction the
-   * entries are a transaction of their own. An empty list does nothing.
+   * entries are a transaction of their own. An empty list does nothing. On PostgreSQL they go out with the next statement or the commit: an entry
+   * that cannot be written fails these, and with them the change.
    */
   record(tx: Db, entries: readonly AuditEntry[]): Promise<void>;
 }

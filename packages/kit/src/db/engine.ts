@@ -57,8 +57,17 @@ export interface StatementRunner {
   stream(text: string, parameters: readonly unknown[], chunkSize: number, options?: StreamOptions): AsyncIterableIterator<StatementResult>;
 }
 
+/** Told how a statement ended: its error, or undefined and the number of rows. */
+export type AnswerListener = (error: unknown, count: number) => void;
+
 /** One open transaction, bound to one connection. */
 export interface EngineTransaction extends StatementRunner {
+  /**
+   * Sends a statement whose rows are not needed, where waiting for its answer costs a round trip: it goes out with the next statement or with the
+   * commit, which fail with its error when it fails. Nothing is saved then, unless a savepoint around it is rolled back. Throws what is wrong
+   * with the parameters.
+   */
+  send?(text: string, parameters: readonly unknown[], answered: AnswerListener): void;
   savepoint(name: string): Promise<void>;
   releaseSavepoint(name: string): Promise<void>;
   rollbackToSavepoint(name: string): Promise<void>;

@@ -101,6 +101,11 @@ export class Handle {
     return (result === undefined ? this.runner.run(own.text, own.parameters, options).then(rowsOf) : result.rows) as R[] | Promise<R[]>;
   }
 
+  async send(text: string, parameters: readonly unknown[]): Promise<void> {
+    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    if (!this.runner.send(own.text, own.parameters)) await this.query(text, parameters);
+  }
+
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
     return (this.runner.runNow(own.text, own.parameters, options) ??
@@ -172,6 +177,14 @@ function rowsOf({ rows }: StatementResult): unknown[] {
 /** Like `db.query`, without a promise where the rows are there at once, as SQLite's are. Throws where `db.query` rejects. */
 export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
   return (db as unknown as Handle).queryAtOnce<R>(text, parameters, options);
+}
+
+/**
+ * Runs a statement of a transaction without waiting for its result: on PostgreSQL it goes out with the next statement or with the commit, which
+ * saves a round trip. When it fails, they fail with its error, and nothing is saved. Rejects what is wrong with the parameters.
+ */
+export function sendStatement(tx: Db, text: string, parameters: readonly unknown[]): Promise<void> {
+  return (tx as unknown as Handle).send(text, parameters);
 }
 
 for (const name of BUILDERS) {

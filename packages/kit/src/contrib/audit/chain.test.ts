@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { plainJson } from '../../db/canonical-json.ts';
 import { contentHash, GENESIS, linkHash, type EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 
@@ -49,4 +51,42 @@ test('members with sensitive names are masked at any depth, also those a model m
 test('a member named __proto__ stays a plain member', () => {
   const value = JSON.parse('{"__proto__": {"password": "x"}}') as unknown;
   expect(JSON.stringify(masked(value, new Set()))).toBe('{"__proto__":{"password":"[masked]"}}');
+});
+
+test('a masked value is what JSON makes of it', () => {
+  const odd = fc.oneof(
+    fc.constantFrom<unknown>(
+      undefined,
+      Number.NaN,
+      -0,
+      Number.POSITIVE_INFINITY,
+      () => 1,
+      Symbol('s'),
+      new String('boxed'),
+      new Map([[1, 2]]),
+    ),
+    fc.date({ noInvalidDate: false }),
+    fc.bigInt(),
+    fc.constant({ toJSON: () => ({ made: [1n] }) }),
+    fc.constant(Object.assign(Object.create({ inherited: 1 }) as object, { own: 2 })),
+    fc.constant([1, , undefined, null]), // oxlint-disable-line no-sparse-arrays -- JSON writes a hole as null
+  );
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof({ maxDepth: 4 }, fc.jsonValue({ maxDepth: 1 }), odd, fc.array(tie('any')), fc.dictionary(fc.string(), tie('any'))),
+  })).any;
+  const json = (item: unknown) => JSON.stringify(item, (_, each: unknown) => (typeof each === 'bigint' ? `${each}` : each));
+  fc.assert(
+    fc.property(value, (item) => {
+      expect(masked([item], new Set())).toEqual(masked(JSON.parse(json([item])), new Set()));
+    }),
+  );
+  let deep: unknown = { last: new Date(0) };
+  for (let level = 0; level < 500; level += 1) deep = { in: deep };
+  expect(masked(deep, new Set())).toEqual(plainJson(deep));
+});
+
+test('a value that contains itself is refused', () => {
+  const value: Record<string, unknown> = {};
+  value['again'] = { value };
+  expect(() => masked(value, new Set())).toThrow(/circular/i);
 });

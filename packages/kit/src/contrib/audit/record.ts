@@ -2,7 +2,6 @@ import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
-import { plainJson } from '../../db/canonical-json.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
 import { sealers } from './sealer.ts';
@@ -46,7 +45,7 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {
-  const plain = (value: unknown) => (value === null ? null : masked(plainJson(value), sensitive));
+  const plain = (value: unknown) => masked(value, sensitive) ?? null;
   return {
     id: uuidv7(clock),
     at: clock.now(),

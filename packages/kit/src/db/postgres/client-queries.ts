@@ -13,13 +13,22 @@ export async function runOnClient(
   settings: QuerySettings,
   text: string,
   parameters: readonly unknown[],
-  { replanned = false, as }: QueryOptions = {},
+  options?: QueryOptions,
 ): Promise<StatementResult> {
+  return toResult(await client.query<Record<string, unknown>>(driverQuery(settings, text, parameters, options)));
+}
+
+/** A statement as the driver takes it. Throws what is wrong with the parameters. */
+export function driverQuery(
+  settings: QuerySettings,
+  text: string,
+  parameters: readonly unknown[],
+  { replanned = false, as }: QueryOptions = {},
+): pg.QueryConfig {
   const name = replanned ? undefined : settings.names?.nameOf(text);
   const values = parameters.map(encodePostgres);
   const types = typesFor(as);
-  const result = await client.query<Record<string, unknown>>(name === undefined ? { text, values, types } : { name, text, values, types });
-  return toResult(result);
+  return name === undefined ? { text, values, types } : { name, text, values, types };
 }
 
 function typesFor(as: QueryOptions['as']): pg.CustomTypesConfig {

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 import type { Database, Db } from '../db.ts';
 import { openDatabase } from '../open-database.ts';
+import { sendStatement } from '../handle.ts';
 import { countQueries } from '../query-observer.ts';
+import type { QuerySettings } from './client-queries.ts';
+import { StatementNames } from './statement-names.ts';
+import { PostgresTransaction } from './transaction.ts';
 
 let place: DatabasePlace;
 let db: Database;
@@ -312,6 +316,178 @@ describe('pipelined statements', () => {
     const rows = (await Promise.all([short(unnamed, 1), short(unnamed, 2), short(unnamed, 3)])).flat();
     expect(new Set(rows.map(({ pid }) => pid)).size).toBe(3);
     await unnamed.close();
+  });
+});
+
+describe('statements whose answer is not waited for', () => {
+  const add = (tx: Db, id: number) => sendStatement(tx, 'insert into notes (id) values ($1)', [id]);
+  const saved = async (...ids: number[]) =>
+    (await db.query<{ id: number }>('select id from notes where id = any($1) order by id', [ids])).map(({ id }) => id);
+
+  test('are part of the transaction: the next statement sees them, and they are committed or rolled back with it', async () => {
+    await db.transaction(async (tx) => {
+      await add(tx, 3001);
+      expect(await tx.query('select id from notes where id = 3001')).toEqual([{ id: 3001 }]);
+      await add(tx, 3002);
+    });
+    const undone = db.transaction(async (tx) => {
+      await add(tx, 3003);
+      throw new Error('undo');
+    });
+    await expect(undone).rejects.toThrow('undo');
+    await db.transaction(async (tx) => {
+      await expect(
+        tx.transaction(async (savepoint) => {
+          await add(savepoint, 3004);
+          throw new Error('undo');
+        }),
+      ).rejects.toThrow('undo');
+      await add(tx, 3005);
+    });
+    expect(await saved(3001, 3002, 3003, 3004, 3005)).toEqual([3001, 3002, 3005]);
+  });
+
+  test('one that fails fails the commit with its own error, and nothing is saved', async () => {
+    const failing = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id) values (3010)');
+      await add(tx, 3010);
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    const later = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id) values (3011)');
+      await add(tx, 3011);
+      await new Promise((done) => setTimeout(done, 20));
+    });
+    await expect(later).rejects.toMatchObject({ code: '23505' });
+    expect(await saved(3010, 3011)).toEqual([]);
+  });
+
+  test('one that fails fails the next statement with its own error, and the commit although that was swallowed', async () => {
+    const failing = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id) values (3020)');
+      await add(tx, 3020);
+      await expect(tx.query('select 1')).rejects.toMatchObject({ code: '23505' });
+      await expect(tx.query('select 1')).rejects.toMatchObject({ code: '23505' });
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    expect(await saved(3020)).toEqual([]);
+  });
+
+  test('one that fails in a savepoint fails the savepoint, and the transaction goes on without it', async () => {
+    await db.transaction(async (tx) => {
+      await add(tx, 3030);
+      const failing = tx.transaction(async (savepoint) => {
+        await savepoint.query('insert into notes (id) values (3031)');
+        await add(savepoint, 3030);
+      });
+      await expect(failing).rejects.toMatchObject({ code: '23505' });
+      await add(tx, 3032);
+    });
+    expect(await saved(3030, 3031, 3032)).toEqual([3030, 3032]);
+  });
+
+  test('after a statement that failed and was swallowed nothing is saved, as always', async () => {
+    const failing = db.transaction(async (tx) => {
+      await tx.query('select 1 / 0').catch(() => undefined);
+      await add(tx, 3040);
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'transaction_aborted' });
+    expect(await saved(3040)).toEqual([]);
+  });
+
+  test('a value that cannot be sent is refused at once', async () => {
+    await db.transaction(async (tx) => {
+      await expect(sendStatement(tx, 'insert into notes (id) values ($1)', [Number.NaN])).rejects.toMatchObject({
+        code: 'value_not_storable',
+      });
+      await add(tx, 3050);
+    });
+    expect(await saved(3050)).toEqual([3050]);
+  });
+
+  /** A transaction on a client of its own, whose connection a test can look into. */
+  async function onClient(work: (client: pg.PoolClient, settings: QuerySettings, tx: PostgresTransaction) => Promise<void>): Promise<void> {
+    const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
+    const client = await pool.connect();
+    const settings = { names: new StatementNames() };
+    await client.query('begin');
+    const tx = new PostgresTransaction(client, settings);
+    try {
+      await work(client, settings, tx);
+    } finally {
+      await tx.rollback();
+      await pool.end();
+    }
+  }
+  const text = 'insert into notes (id) values ($1)';
+
+  test('go out in one write with the commit', () =>
+    onClient(async (client, _settings, tx) => {
+      const { stream } = client.connection;
+      let writes = 0;
+      // Data that was collected goes to the socket by `_writev`, a single message by `_write`.
+      for (const name of ['_write', '_writev'] as const) {
+        const write = stream[name]?.bind(stream) as ((...values: unknown[]) => void) | undefined;
+        if (write === undefined) continue;
+        stream[name] = (...values: unknown[]) => {
+          writes += 1;
+          write(...values);
+        };
+      }
+      tx.send(text, [3060], () => undefined);
+      tx.send(text, [3061], () => undefined);
+      await Promise.resolve();
+      await tx.commit();
+      expect(writes).toBe(1);
+      expect(await saved(3060, 3061)).toEqual([3060, 3061]);
+    }));
+
+  test('one that the driver cannot send fails the commit', () =>
+    onClient(async (client, { names }, tx) => {
+      await tx.run('insert into notes (id) values (3062)', []);
+      await tx.run(text, [3063]);
+      // The driver believes that the connection has another statement under the name of this one, and refuses to mix them up.
+      const name = names?.nameOf(text) ?? '';
+      (client.connection as unknown as { readonly parsedStatements: Record<string, string> }).parsedStatements[name] = 'select 1';
+      tx.send(text, [3064], () => undefined);
+      await expect(tx.commit()).rejects.toThrow('Prepared statements must be unique');
+      await tx.rollback();
+      expect(await saved(3062, 3063, 3064)).toEqual([]);
+    }));
+
+  test('each is counted as the one statement it is, also when it fails', async () => {
+    const { queries } = await countQueries(() =>
+      db.transaction(async (tx) => {
+        await add(tx, 3070);
+        await tx.query('select 1');
+        await add(tx, 3071);
+      }),
+    );
+    expect(queries.map(({ sql, rowCount }) => [sql.slice(0, 6), rowCount])).toEqual([
+      ['insert', 1],
+      ['select', 1],
+      ['insert', 1],
+    ]);
+    const failed = await countQueries(() => db.transaction((tx) => add(tx, 3070)).catch(() => undefined));
+    expect(failed.queries).toMatchObject([{ failed: true, errorType: '23505' }]);
+  });
+
+  test('without prepared statements they work as well', async () => {
+    const unnamed = await openDatabase(place.url, { poolMax: 1, prepare: false });
+    await unnamed.transaction((tx) => add(tx, 3080));
+    await expect(unnamed.transaction((tx) => add(tx, 3080))).rejects.toMatchObject({ code: '23505' });
+    await unnamed.close();
+    expect(await saved(3080)).toEqual([3080]);
+  });
+
+  test('a connection that is lost with them leaves nothing saved, and the pool healthy', async () => {
+    const lost = db.transaction(async (tx) => {
+      await tx.query('insert into notes (id) values (3090)');
+      await terminate(await backendOf(tx));
+      await add(tx, 3091);
+    });
+    await expect(lost).rejects.toMatchObject({ code: expect.stringMatching(/^(commit_unknown|database_unavailable)$/) as string });
+    expect(await saved(3090, 3091)).toEqual([]);
   });
 });
 
