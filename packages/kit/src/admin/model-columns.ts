@@ -73,6 +73,9 @@ const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['k
   timestamp: 'time',
 };
 
+/** Longer texts are ordered by their beginning: that of the last row travels in the cursor, whatever its characters are. */
+const ORDERED_TEXT_MAX = 500;
+
 /** How the list is ordered by its columns; those without an order worth having are not among them. */
 export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOrders {
   return Object.fromEntries(
@@ -82,6 +85,10 @@ export function ordersOf(model: Model, columns: readonly ModelColumn[]): AdminOr
       // The order of keys is not the order of the names that are shown.
       if (kind === undefined || settings.reference !== undefined) return [];
       const definition = columnDefinition(settings);
+      if (settings.kind === 'text' && (settings.max ?? Infinity) > ORDERED_TEXT_MAX) {
+        const sql = `substr(t.${quoteName(name)}, 1, ${ORDERED_TEXT_MAX})`;
+        return [[name, { sql, kind, definition: { ...definition, max: ORDERED_TEXT_MAX }, indexed: false }]];
+      }
       return [[name, { sql: `t.${quoteName(name)}`, kind, definition, indexed: isInOrder(model, column) }]];
     }),
   );

@@ -1,6 +1,6 @@
 import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
-import type { Cursors } from '../db/keyset/cursor.ts';
+import { CURSOR_LENGTH_MAX, type Cursors } from '../db/keyset/cursor.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { jsonSchema } from '../http/json-schema.ts';
@@ -16,7 +16,7 @@ export const ListParametersSchema = jsonSchema<ListParameters>({
   type: 'object',
   properties: {
     search: { type: 'string', maxLength: 200 },
-    cursor: { type: 'string', maxLength: 1000 },
+    cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX },
     limit: { type: 'integer', minimum: 1, maximum: LIMIT_MAX },
     sort: { type: 'string', maxLength: 100 },
   },

@@ -1,3 +1,4 @@
+import { CURSOR_LENGTH_MAX } from '../db/keyset/cursor.ts';
 import { columnJsonSchema, orNull } from '../db/column-json.ts';
 import { pascal } from './names.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
@@ -220,7 +221,7 @@ function pageProperties({ page }: ListDeclaration): Record<string, JsonSchema> {
   return {
     limit: { type: 'integer', minimum: 1, maximum: page.max, default: page.default, description: 'Rows per page.' },
     ...(page.style === 'cursor'
-      ? { cursor: { type: 'string', maxLength: 1000, description: 'From `next` or `previous` of a page.' } }
+      ? { cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX, description: 'From `next` or `previous` of a page.' } }
       : { offset: { type: 'integer', minimum: 0, maximum: limits.offset, default: 0, description: 'Rows to skip.' } }),
   };
 }

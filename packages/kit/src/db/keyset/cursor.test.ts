@@ -55,10 +55,16 @@ describe('a cursor', () => {
     expect(new Cursors([old]).read(cursors.write(content, 'x'), 'x')).toBeUndefined();
   });
 
-  test('has at most 1,000 characters', () => {
-    const long = { ...content, position: ['a'.repeat(200), 'b'.repeat(200), 'c'.repeat(200), '018f4a52-0000-7000-8000-00000000000a'] };
-    expect(cursors.write(long, 'x').length).toBeLessThanOrEqual(1_000);
-    expect(() => cursors.write({ ...content, position: ['a'.repeat(1_000)] }, 'x')).toThrow('order by shorter columns');
+  test('has at most 1,000 characters for three texts of 200 in ASCII, and at most 5,000 whatever the characters are', () => {
+    const of = (character: string) => {
+      const text = character.repeat(200);
+      const written = cursors.write({ ...content, position: [text, text, text, '018f4a52-0000-7000-8000-00000000000a'] }, 'x');
+      expect(cursors.read(written, 'x')?.position[2]).toBe(text);
+      return written.length;
+    };
+    expect(of('a')).toBeLessThanOrEqual(1_000);
+    for (const character of ['é', '字', '😀', '"', '\u0001']) expect(of(character)).toBeLessThanOrEqual(5_000);
+    expect(() => cursors.write({ ...content, position: ['a'.repeat(4_000)] }, 'x')).toThrow('order by shorter columns');
   });
 
   test('keys of another length are refused', () => {

@@ -10,7 +10,11 @@ export interface CursorContent {
   readonly count: number | null;
 }
 
-export const CURSOR_LENGTH_MAX = 1_000;
+/**
+ * Characters. Three texts of 200 ASCII characters and a key need 1,000; what other scripts and escapes need is up to six bytes for each
+ * character, and a row with such a text must not break the list it is in.
+ */
+export const CURSOR_LENGTH_MAX = 5_000;
 export const CURSOR_KEY_BYTES = 32;
 
 const VERSION = 1;
