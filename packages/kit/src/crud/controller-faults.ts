@@ -14,7 +14,7 @@ import { surelyAdmitsAnonymous } from '../permissions/admits-anonymous.ts';
 import type { Permission } from '../permissions/permission.ts';
 import { statsFaults } from './stats.ts';
 import { unindexedColumns } from './unindexed.ts';
-import { createFaults, policyFaults } from './policy-faults.ts';
+import { createFaults, inputNames, policyFaults } from './policy-faults.ts';
 
 const REPORTED = new WeakSet<object>();
 
@@ -165,6 +165,14 @@ class ControllerFaults {
       const declared = policy.statements.byName.get(column);
       if (declared !== undefined && (shown === undefined || shown.rule?.visibleTo !== undefined))
         this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
+    }
+    for (const column of options.input ?? []) {
+      if (policy.statements.byName.has(column) && !inputNames(policy).includes(column))
+        this.#add(
+          'E012',
+          `input takes "${column}", which the resource does not take from clients.`,
+          'A controller only narrows the input.',
+        );
     }
     for (const column of options.output ?? []) {
       if (policy.statements.byName.has(column) && !policy.shown.has(column))

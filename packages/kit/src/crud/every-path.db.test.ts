@@ -394,6 +394,25 @@ describeDatabases('every path to the rows of a resource', (database) => {
     expect((await shop.call('sue', 'PATCH', `tickets/${id}`, { discount: 5 })).body.discount).toBe(5);
   });
 
+  test('81: /meta describes the children that a body takes, with what of them this caller may send', async () => {
+    const lines = async (person: Person) => {
+      const { input, patch } = (await shop.call(person, 'GET', 'tickets/meta')).body;
+      return [input, patch].map((schema: { properties: Record<string, { maxItems?: number; items?: object }> }) => {
+        const { maxItems, items } = schema.properties['lines'] ?? {};
+        const text = JSON.stringify(items ?? {});
+        return [maxItems, text.includes('"name"'), text.includes('"points"'), text.includes('"ticket_id"')];
+      });
+    };
+    expect(await lines('ann')).toEqual([
+      [20, true, false, false],
+      [20, true, false, false],
+    ]);
+    expect(await lines('sue')).toEqual([
+      [20, true, true, false],
+      [20, true, true, false],
+    ]);
+  });
+
   test('62: a deleted row is in no list, count, file, statistic, expansion, search or reference', async () => {
     const word = `word${Math.random().toString(36).slice(2)}`;
     const {

@@ -166,6 +166,17 @@ describeDatabases('lists', (database) => {
     ]);
     expect([text.status, text.body.items]).toEqual([200, list.body.items]);
     expect((await shop.call('ann', 'QUERY', 'orders', { ordering: [1] })).status).toBe(422);
+    // A fault is where the client wrote it.
+    const places = async (url: string, body: object) =>
+      (await shop.call('ann', 'QUERY', url, body)).body.errors.map(({ location }: { location: string[] }) => location.join('.')).toSorted();
+    expect(await places('orders', { fields: ['nope'], expand: ['nope'], ordering: ['nope'], limit: 0 })).toEqual([
+      'body.expand',
+      'body.fields',
+      'body.limit',
+      'body.ordering',
+    ]);
+    expect(await places('orders', { fields: 'nope' })).toEqual(['body.fields']);
+    expect(await places('orders?limit=0&nope=1', {})).toEqual(['query.limit', 'query.nope']);
   });
 
   test('faults of fields are reported together with those of other parameters', async () => {

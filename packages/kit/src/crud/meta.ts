@@ -10,7 +10,10 @@ import { limits } from './limits.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { pascal } from './names.ts';
+import { NestedBody } from './nested-body.ts';
+import type { NestedPlan } from './nested.ts';
 import { defaultOrdering } from './ordering.ts';
+import type { Policy } from './policy.ts';
 import { bodySchemas, rowJsonSchema } from './schemas.ts';
 import type { Item } from './select-unit.ts';
 import type { TransitionRule } from './transition-rule.ts';
@@ -19,6 +22,7 @@ import type { TransitionRule } from './transition-rule.ts';
 export interface MetaAccess extends ListAccess {
   readonly input: readonly string[];
   readonly lookup: { readonly name: string };
+  readonly nested: readonly NestedPlan[];
   readonly transitionRules: Readonly<Record<string, TransitionRule>>;
   /** The routes of the controller, with the permissions of everything around them. */
   readonly routes: readonly CompiledRoute[];
@@ -32,8 +36,8 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
   const shape = access.shape(visibilityOf, { fields: undefined, expand: [] }, 1);
   const reader = new ListQueryReader(list, request, visibilityOf);
   const offered = await offeredRoutes(access, context);
-  const writable = await writableColumns(access, request);
-  const { create, patch } = bodySchemas(policy, writable);
+  const writable = await writableColumns(policy, access.input, request);
+  const { create, patch } = bodySchemas(policy, writable, await nestedBody(access, request));
   const shown = new Set([...[...shape.columns, ...shape.perRow].map(({ name }) => name), ...shape.nulls]);
   const computed = shape.computed.map(({ name }) => name);
   const orderable = reader.orderable();
@@ -90,7 +94,15 @@ function permissionContext({ request }: Context): PermissionContext {
   return { method, url, headers, principal, user, scope, db, rules };
 }
 
-async function writableColumns({ policy, input }: MetaAccess, { context }: CrudRequest): Promise<string[]> {
+/** The children that a body takes, with the columns of theirs that this caller may send. */
+async function nestedBody({ nested }: MetaAccess, request: CrudRequest): Promise<NestedBody | undefined> {
+  if (nested.length === 0) return undefined;
+  const plans: NestedPlan[] = [];
+  for (const plan of nested) plans.push({ ...plan, input: await writableColumns(plan.edge.target, plan.input, request) });
+  return new NestedBody(plans);
+}
+
+async function writableColumns(policy: Policy, input: readonly string[], { context }: CrudRequest): Promise<string[]> {
   const writable: string[] = [];
   for (const name of input) {
     const permission = policy.options.fields?.[name]?.writableBy;

@@ -8,6 +8,7 @@ import type { Cursors } from '../db/keyset/cursor.ts';
 import type { CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { hasCode } from '../errors/kit-error.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { ControllerBase } from '../http/controller.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -185,12 +186,14 @@ export class Operations {
 
   /** Columns a client may send. */
   get input(): readonly string[] {
-    const own = this.options.input ?? this.policy.options.input;
-    const { tenant, version, state } = this.policy.options;
+    const own = this.options.input;
+    const { tenant, version, state, input } = this.policy.options;
+    const declared = input as readonly string[] | undefined;
     const kept = new Set([tenant, version, state, this.policy.owner?.column, this.parent?.edge.column]);
     return this.policy.statements.columns
       .filter(
-        ({ name, settings }) => !settings.readOnly && !kept.has(name) && (own === undefined || (own as readonly string[]).includes(name)),
+        ({ name, settings }) =>
+          !settings.readOnly && !kept.has(name) && (declared?.includes(name) ?? true) && (own?.includes(name) ?? true),
       )
       .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
       .map(({ name }) => name);
@@ -311,7 +314,12 @@ export class Operations {
     return (this.#app ?? notMounted(this.resource)).routes.filter(({ route }) => route.finish === this.finish);
   }
 
-  readonly readQuery = async (context: Context): Promise<ListPage> => {
+  readonly readQuery = (context: Context): Promise<ListPage> =>
+    this.#readQuery(context).catch((error: unknown) => {
+      throw inBody(error, (context.body ?? {}) as object, context.query as QueryValues);
+    });
+
+  async #readQuery(context: Context): Promise<ListPage> {
     const request = await this.request(context, 'list');
     const visibilityOf = await this.visibilityOf(request);
     const list = await new ListQueryReader(this.list, request, visibilityOf).readQuery(
@@ -319,7 +327,7 @@ export class Operations {
       (context.body ?? {}) as Readonly<Record<string, unknown>>,
     );
     return this.#page(context, request, visibilityOf, list, 'query', true);
-  };
+  }
 
   #page(
     context: Context,
@@ -997,6 +1005,18 @@ function keyShape(policy: Policy): Shape {
 
 function wholeRow(unit: SelectUnit, row: Item): Item {
   return Object.fromEntries([...unit.shape.policy.statements.byName.keys()].map((name) => [name, unit.extra(row, name)]));
+}
+
+/** Faults of members that QUERY has in its body and GET in the query string are at their place in the body. */
+function inBody(error: unknown, body: object, query: QueryValues): unknown {
+  if (!hasCode(error, 'validation_error') || error.errors === undefined) return error;
+  const isInBody = (name: unknown) => typeof name === 'string' && Object.hasOwn(body, name) && !Object.hasOwn(query, name);
+  return coreErrors.validation_error({
+    errors: error.errors.map((fault) => {
+      const [place, name, ...rest] = fault.location;
+      return place === 'query' && isInBody(name) ? { ...fault, location: ['body', name as string, ...rest] } : fault;
+    }),
+  });
 }
 
 /** What a PUT that leaves the columns out sets them to: their default or null. One without either is required. */

@@ -78,6 +78,15 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     ['hidden', options.hidden],
   ] as const)
     for (const name of (names ?? []) as readonly string[]) if (!statements.byName.has(name)) unknown(option, name);
+  for (const name of (options.input ?? []) as readonly string[]) {
+    const settings = statements.byName.get(name)?.settings;
+    if (settings?.readOnly === true || name === options.state)
+      add(
+        'E012',
+        `input takes "${name}", which clients cannot send.`,
+        name === options.state ? 'The state is changed by transitions.' : 'The column is .readOnly(): leave it out of input.',
+      );
+  }
   const rules = (options.fields ?? {}) as Readonly<Record<string, FieldRule | undefined>>;
   for (const [name, rule] of Object.entries(rules)) {
     const column = statements.byName.get(name);
@@ -167,7 +176,8 @@ function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolea
   return typeof target === 'string' ? target === referred.model.name : holder.referenced(column) === referred;
 }
 
-function inputNames({ options, statements, owner }: Policy): string[] {
+/** Columns that a resource takes from clients. */
+export function inputNames({ options, statements, owner }: Policy): string[] {
   const kept = new Set([options.tenant, options.version, options.state, owner?.column]);
   return statements.columns
     .filter(

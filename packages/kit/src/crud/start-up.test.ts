@@ -91,6 +91,18 @@ describe('start-up checks of resources', () => {
       /parent names no to-one relation "autor". Did you mean "author"\?/,
     ],
     ['E012', {}, { ...base, input: ['titel', 'title', 'body', 'open_id'] }, /input names no column "titel". Did you mean "title"\?/],
+    ['E012', {}, { ...base, input: ['title', 'body', 'open_id', 'maybe_id'] }, /input takes "maybe_id", which clients cannot send/],
+    [
+      'E012',
+      {},
+      {
+        ...base,
+        input: ['title', 'body', 'open_id', 'state'],
+        state: 'state',
+        transitions: { end: { from: ['draft'], to: 'done' } },
+      },
+      /input takes "state", which clients cannot send. The state is changed by transitions/,
+    ],
     ['E012', {}, { ...base, fields: { titel: visibleTo(isStaff) } }, /fields names no column "titel". Did you mean "title"\?/],
     ['E012', {}, { ...base, fields: { title: visibleTo(isStaff, { hidden: 'null' }) } }, /is hidden as null, and can never be null/],
     [
@@ -275,6 +287,18 @@ describe('start-up checks of resources', () => {
       expect.stringMatching(/^E017 .*clients may send "author_id", which refers to "users", and that has no resource/),
     ]);
     expect(faults({ '/notes': crud({}, { ...base, input: ['title', 'body', 'open_id'] }) }, { resources: [] })).toEqual([]);
+  });
+
+  test('E012: a controller narrows the input of its resource, and cannot widen it', () => {
+    const declared = resource(notes, { ...base, input: ['title', 'body', 'open_id'] });
+    const start = (input: string[]) => {
+      class Notes extends CrudController(declared, { permission, input: input as never }) {}
+      return faults({ '/notes': Notes });
+    };
+    expect(start(['title', 'open_id', 'body'])).toEqual([]);
+    expect(start(['title', 'open_id', 'body', 'number'])).toEqual([
+      expect.stringMatching(/^E012 .*input takes "number", which the resource does not take from clients/),
+    ]);
   });
 
   test('E012: a filter goes through relations to one row only', () => {
