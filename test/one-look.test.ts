@@ -58,6 +58,10 @@ test.each([
   }
 });
 
+test('the documentation has the icon of the admin site', () => {
+  expect(source('docs/site/public/favicon.svg')).toBe(source('packages/admin-ui/public/icon.svg'));
+});
+
 test('the documentation has the colours of the admin site, light and dark', () => {
   const css = source('docs/site/src/site.css');
   const light = properties(between(css, `:root[data-theme='light'] {`, '}'));

@@ -108,7 +108,7 @@ test('a user cannot grant what they do not hold: the form stays and says so', as
 test('a group’s page has its members, and what it has access to', async () => {
   await go(page, shop, `#/groups/${group}`);
   const has = page.getByRole('region', { name: 'Has access to' });
-  await has.getByRole('link', { name: `recipes/${recipe}` }).waitFor();
+  await has.getByRole('link', { name: 'recipes/House blend' }).waitFor();
   await page.getByRole('button', { name: 'Add member' }).click();
   await dialog().getByLabel('User').fill('theo');
   await page.getByRole('option', { name: 'theo' }).click();

@@ -34,12 +34,13 @@ class NoteController extends Controller {
   create = route.post(
     '/',
     {
-      body: z.strictObject({ text: z.string() }),
-      response: z.strictObject({ text: z.string() }),
+      // What is made up for them must be accepted: a number near zero, and no id that nothing has.
+      body: z.strictObject({ text: z.string(), count: z.int().refine((count) => count >= 0), parent: z.uuid().nullable() }),
+      response: z.strictObject({ parent: z.null() }),
       status: 201,
       permission: isAuthenticated,
     },
-    ({ body }) => body,
+    ({ body }) => ({ parent: body.parent as null }),
   );
 }
 

@@ -6,7 +6,7 @@ import { toFault } from '../api/fault.ts';
 import { FaultNotice } from '../feedback/fault-notice.tsx';
 import { Field } from '../forms/field.tsx';
 import { toInputs, toSubmission } from '../forms/form-values.ts';
-import { formatNumber, lowerFirst, plural, wordsFor } from '../values/format.ts';
+import { formatNumber, lowerFirst, plural, wordsFor, pluralOf } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { ChosenFields } from './chosen-fields.tsx';
 import { Preview } from './preview.tsx';
@@ -47,7 +47,7 @@ export function ActionDialog({ resource, action, targets, defaults = {}, onClose
   const [stopping, setStopping] = useState(false);
   const count = targets.length;
   const label = wordsFor(action.label, count);
-  const what = plural(count, lowerFirst(resource.singular), lowerFirst(resource.label));
+  const what = plural(count, lowerFirst(resource.singular), pluralOf(resource));
 
   const run = async (values: Readonly<Record<string, unknown>>): Promise<void> => {
     stopped.current = false;

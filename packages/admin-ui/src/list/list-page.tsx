@@ -14,7 +14,7 @@ import { hashOf } from '../routing/location.ts';
 import { navigate, useLocation } from '../routing/use-location.ts';
 import { PageTitle } from '../shell/page-title.tsx';
 import { setHiddenColumns, useHiddenColumns } from '../values/preferences.ts';
-import { formatNumber, lowerFirst, plural } from '../values/format.ts';
+import { formatNumber, lowerFirst, plural, pluralOf } from '../values/format.ts';
 import { Prose } from '../values/prose.tsx';
 import { plain, Value } from '../values/value.tsx';
 import { ColumnChoice } from './column-choice.tsx';
@@ -179,7 +179,7 @@ export function ListPage({ resource }: { readonly resource: AdminResourceShape }
           {list.data !== undefined && (
             <Pager
               page={list.data}
-              nouns={[lowerFirst(resource.singular), lowerFirst(resource.label)]}
+              nouns={[lowerFirst(resource.singular), pluralOf(resource)]}
               size={query.limit}
               isFirst={query.cursor === ''}
               onFirst={() => show({})}
@@ -290,6 +290,6 @@ function openRow(resource: string, row: AdminRow, event: MouseEvent): void {
 }
 
 function emptyText(resource: AdminResourceShape, query: ListRequest): string {
-  const noun = lowerFirst(resource.label);
+  const noun = pluralOf(resource);
   return isNarrowed(query) ? `No ${noun} match. Change the search or clear the filters.` : `There are no ${noun} yet.`;
 }

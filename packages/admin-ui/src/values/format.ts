@@ -1,4 +1,4 @@
-import type { AdminWords } from '../api/shapes.ts';
+import type { AdminResourceShape, AdminWords } from '../api/shapes.ts';
 
 const number = new Intl.NumberFormat();
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
@@ -77,6 +77,11 @@ export function plural(count: number, one: string, many: string): string {
 /** The text for one record or for several. */
 export function wordsFor(text: string | AdminWords, count: number): string {
   return typeof text === 'string' ? text : count === 1 ? text.one : text.many;
+}
+
+/** What several records of a list are called, inside a sentence. */
+export function pluralOf({ plural: several, label }: Pick<AdminResourceShape, 'plural' | 'label'>): string {
+  return lowerFirst(several ?? label);
 }
 
 /** Inside a sentence: `Endpoint` becomes `endpoint`, `API key` stays. */

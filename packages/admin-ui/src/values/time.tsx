@@ -10,8 +10,9 @@ export function Time({ iso, whole = false }: { readonly iso: string; readonly wh
   const exact = useExactTimes();
   if (whole) {
     return (
-      <time dateTime={iso} className={css['time']}>
-        {formatTime(iso)} <span className={css['dash']}>({formatRelative(iso, now)})</span>
+      <time dateTime={iso}>
+        <span className={css['time']}>{formatTime(iso)}</span>{' '}
+        <span className={`${css['time']} ${css['dash']}`}>({formatRelative(iso, now)})</span>
       </time>
     );
   }

@@ -207,11 +207,11 @@ function shapeOf(
   refusal: (operation: StaffOperation) => string | null,
   resolved: <T extends AdminField | AdminFilter>(each: T) => T,
 ): AdminResourceShape {
-  const { name, label, singular, group, description, icon, columns, filters, searches, live, creation, editable, removable, removal } =
-    resource;
+  const { name, label, singular, plural, group, description, icon, columns, filters, searches, live, creation } = resource;
+  const { editable, removable, removal } = resource;
   const exports = refusal('export') === null ? resource.exports : undefined;
   const imports = refusal('import') === null ? resource.imports : undefined;
-  const optional = { description, icon, searches, live, removal, exports, imports };
+  const optional = { plural, description, icon, searches, live, removal, exports, imports };
   const uncreatable = refusal('create');
   const offered = 'refused' in creation ? creation : { fields: creation.fields.map(resolved) };
   return {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
+import { addGroupMember, createGroup } from '../contrib/accounts/index.ts';
 import { apiKeys, createApiKey } from '../contrib/apikeys/index.ts';
 import { createEndpoint, publish, webhooks } from '../contrib/webhooks/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
@@ -61,6 +62,9 @@ describeDatabases(
       await site.act(staff, 'deliveries', 'send-again', [delivery?.id ?? '']);
       const { item } = await newest('webhook_delivery.sent_again');
       expect(item.values.target).toEqual({ resource: 'deliveries', id: delivery?.id, text: 'order.paid to named.example.com/in' });
+      const group = await createGroup(database.db, { name: 'Front desk' });
+      await addGroupMember(database.db, group.id, owner.id);
+      expect((await newest('group.member_added')).item.values.target).toEqual({ resource: 'groups', id: group.id, text: 'Front desk' });
       await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`);
       const deleted = await newest('webhook_endpoint.deleted');
       expect(deleted.item.values.target).toMatchObject({ text: 'https://named.example.com/in' });

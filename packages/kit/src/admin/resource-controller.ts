@@ -230,7 +230,8 @@ async function relatedOf(
       };
       const { items } = await other.list(context, query);
       if (items.length === 0) continue;
-      const [first, ...rest] = other.columns.filter(({ secondary }) => secondary !== true);
+      // All of them belong to this record: its own column says nothing.
+      const [first, ...rest] = other.columns.filter(({ secondary, name }) => secondary !== true && name !== filter);
       if (first === undefined) continue;
       sections.push({
         kind: 'table',

@@ -327,10 +327,28 @@ const define = (database: TestDatabase): void => {
         endpoint.id,
         at,
       ]);
-      expect((await list('endpoints', 'search=rated.example'))[0]?.values).toMatchObject({
-        success_rate: { value: '75 %', tone: 'bad' },
-        last_delivered_at: at.toISOString(),
-      });
+      const rated = async () => (await list('endpoints', 'search=rated.example'))[0]?.values;
+      expect(await rated()).toMatchObject({ success_rate: { value: '75 %', tone: 'bad' }, last_delivered_at: at.toISOString() });
+      // What is retried was not delivered; what was not tried yet says nothing.
+      const retried = await newDelivery('order.paid', endpoint);
+      await newDelivery('order.paid', endpoint);
+      await database.db.query('update webhook_deliveries set attempts = 2 where id = $1', [retried.id]);
+      expect(await rated()).toMatchObject({ success_rate: { value: '60 %', hint: expect.stringContaining('3 of the 5 that were tried') } });
+    });
+
+    test('the next attempt of an endpoint is not that of a delivery which waits for an earlier one', async () => {
+      const endpoint = await newEndpoint({ events: ['*'] });
+      for (const key of ['order-8', 'order-8'])
+        await database.db.transaction((tx) => publish(tx, 'order.paid', {}, { owner: endpoint.owner_id, orderingKey: key }));
+      const later = new Date(site.clock.now().getTime() + 3_600_000);
+      const [first] = await database.db.query<{ id: string }>(
+        'select id from webhook_deliveries where endpoint_id = $1 order by id limit 1',
+        [endpoint.id],
+      );
+      await database.db.query('update webhook_deliveries set attempts = 1, next_attempt_at = $2 where id = $1', [first?.id, later]);
+      site.clock.advance(60_000);
+      const [facts] = (await read('endpoints', endpoint.id)).sections;
+      expect(facts.values).toMatchObject({ waiting: 2, next_attempt_at: later.toISOString() });
     });
 
     test('the record shows health by hour, recent deliveries and the last errors', async () => {

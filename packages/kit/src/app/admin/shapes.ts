@@ -150,6 +150,8 @@ export interface AdminResourceShape {
   /** In the navigation: `API keys`. */
   readonly label: string;
   readonly singular: string;
+  /** What several are called; the label unless given. */
+  readonly plural?: string;
   /** The heading it stands under in the navigation. */
   readonly group: string;
   readonly description?: string;

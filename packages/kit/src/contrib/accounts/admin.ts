@@ -167,7 +167,7 @@ function usersResource(): AdminResource {
             values: {
               ...row.values,
               updated_at: user.updated_at.toISOString(),
-              password: user.password_hash === null ? 'none: cannot log in with one' : 'set',
+              password: user.password_hash === null ? 'not set: cannot log in with one' : 'set',
               sessions,
               id: user.id,
             },

@@ -82,6 +82,13 @@ export function groupsResource(): AdminResource {
       );
       return { items: rows.map((row) => rowOf(row, Number(row.members))), count, next, ...where.searchNote };
     },
+    async titles({ db }, ids) {
+      const known = ids.filter(isUuid);
+      if (known.length === 0) return new Map();
+      const listed = known.map((_, index) => `$${index + 1}`).join(', ');
+      const rows = await db.query<{ id: string; name: string }>(`select id, name from groups where id in (${listed})`, known);
+      return new Map(rows.map(({ id, name }) => [id, name]));
+    },
     async read({ db, linkTo }, id) {
       const group = isUuid(id) ? await findGroupById(db, id) : null;
       if (group === null) return null;

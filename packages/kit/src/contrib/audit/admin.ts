@@ -44,6 +44,7 @@ function resource(users: () => UserDirectory | null): AdminResource {
     name: RESOURCE,
     label: 'Audit log',
     singular: 'audit entry',
+    plural: 'audit entries',
     group: 'System',
     icon: 'audit',
     description: 'Who did what, newest first. Entries are chained by hashes; `kit audit verify` checks the chain.',

@@ -93,6 +93,20 @@ function grantForm({ type, sets, actions }: ObjectActions, id: string) {
   return { resource: 'grants', label: 'Grant access', fields, values: { type, object: id } };
 }
 
+export function objectOf({ object_type, object_id }: GrantRow): string {
+  return `${object_type}/${object_id}`;
+}
+
+/** What the objects are called today: one question per type. */
+export async function objectNames({ titlesOf }: AdminContext, rows: readonly GrantRow[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (const [type, some] of Map.groupBy(rows, ({ object_type }) => object_type)) {
+    const ids = some.map(({ object_id }) => object_id);
+    for (const [id, title] of await titlesOf(type, ids)) names.set(`${type}/${id}`, title);
+  }
+  return names;
+}
+
 const granted: readonly AdminColumn[] = [
   { name: 'object', label: 'Object', kind: 'link' },
   { name: 'actions', label: 'May', kind: 'chips' },
@@ -112,13 +126,15 @@ export async function hasAccessTo(context: AdminContext, kind: 'user' | 'group',
     db,
     rows.flatMap((row) => [row.subject, ...(row.granted_by === null ? [] : [userSubject(row.granted_by)])]),
   );
+  const objects = await objectNames(context, rows);
   return {
     kind: 'table',
     title: 'Has access to',
     columns: granted,
     rows: rows.map((row) => {
       const { set, actions } = shownActions(row.actions);
-      const object = `${row.object_type}/${row.object_id}`;
+      const name = objects.get(objectOf(row));
+      const object = name === undefined ? objectOf(row) : `${row.object_type}/${name}`;
       return {
         id: row.id,
         title: object,

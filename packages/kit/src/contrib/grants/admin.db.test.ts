@@ -70,7 +70,7 @@ describeDatabases('grants in the admin site', (database) => {
     expect(who.rows[1]?.values.why).toBe('the group readers was granted viewer on this record');
     const { items } = (await site.get(root, 'resources/groups?search=readers')).body;
     const has = await section(root, `groups/${items[0].id}`, 'Has access to');
-    expect(has.rows.map(({ values }) => values.object)).toEqual([{ resource: 'docs', id: doc, text: `docs/${doc}` }]);
+    expect(has.rows.map(({ values }) => values.object)).toEqual([{ resource: 'docs', id: doc, text: 'docs/shown' }]);
   });
 
   test('a superuser grants and revokes; staff hand out nothing they do not hold, and see no grants of others', async () => {
@@ -85,6 +85,11 @@ describeDatabases('grants in the admin site', (database) => {
     expect(made.status).toBe(201);
     const user = { id: colleague, username: 'colleague', email: null, is_active: true, is_staff: false, is_superuser: false };
     expect(await actionsOf(database.db, user, on())).toEqual(new Set(['view', 'change']));
+    const recorded = async (browser: Browser): Promise<string> =>
+      (await site.get(browser, `resources/audit-log?filter.target_id=${made.body.id}`)).body.items[0].values.target.text;
+    expect(await recorded(root)).toMatch(/^colleague on docs\//);
+    const stranger = await site.browser({ username: 'far-away', is_staff: true });
+    expect(await recorded(stranger)).toBe(made.body.id);
     const taking = await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`);
     expect([taking.status, taking.body.code]).toEqual([403, 'cannot_grant']);
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
@@ -104,11 +109,11 @@ describeDatabases('grants in the admin site', (database) => {
   test('a user’s page says what it has access to, also through groups; staff are told of objects they may view only', async () => {
     const through = async (browser: Browser) =>
       (await section(browser, `users/${colleague}`, 'Has access to')).rows.map(({ title, values }) => [title, values.through]);
-    expect(await through(root)).toEqual([[`docs/${doc}`, 'the group readers']]);
+    expect(await through(root)).toEqual([['docs/shown', 'the group readers']]);
     const other = await site.browser({ username: 'other-clerk', is_staff: true });
     expect(await through(other)).toEqual([]);
     await grant(database.db, { subject: `user:${other.userId}`, set: 'viewer', object: on() });
-    expect(await through(other)).toEqual([[`docs/${doc}`, 'the group readers']]);
+    expect(await through(other)).toEqual([['docs/shown', 'the group readers']]);
   });
 
   test('only callers who hold share are offered to grant and revoke; by name, and with the sets of the model', async () => {

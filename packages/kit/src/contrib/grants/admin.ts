@@ -4,13 +4,22 @@ import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
-import { adminAsker, expiryField, hasAccessTo, subjectField, whoHasAccess } from './admin-sections.ts';
+import {
+  adminAsker,
+  expiryField,
+  hasAccessTo,
+  objectNames,
+  objectOf,
+  subjectField,
+  visibleGrants,
+  whoHasAccess,
+} from './admin-sections.ts';
 import { grantErrors } from './errors.ts';
 import { findSubject } from './find-subject.ts';
 import { grantsState } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
 import { lockToShare, shareObject, sharedBy, unshareObject } from './share.ts';
-import { findGrant, type GrantRow } from './store.ts';
+import { findGrant, findGrants, type GrantRow } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
@@ -127,6 +136,13 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       const items = rows.map((row) => rowOf(row, names, objects.get(objectOf(row)), linkTo));
       return { items, count, next, ...where.searchNote };
     },
+    async titles(context, ids) {
+      const { db, linkTo } = context;
+      const rows = await visibleGrants(context, await findGrants(db, ids.filter(isUuid)));
+      const names = await namesOf(db, rows.flatMap(subjectsOf));
+      const objects = await objectNames(context, rows);
+      return new Map(rows.map((row) => [row.id, rowOf(row, names, objects.get(objectOf(row)), linkTo).title]));
+    },
     async read(context, id) {
       const { db, principal, linkTo } = context;
       const row = isUuid(id) ? await findGrant(db, id) : null;
@@ -209,20 +225,6 @@ function fieldFault(name: string, code: string, message: string): Error {
 /** The subject, and the user who granted. */
 function subjectsOf({ subject, granted_by }: GrantRow): string[] {
   return [subject, ...(granted_by === null ? [] : [userSubject(granted_by)])];
-}
-
-function objectOf({ object_type, object_id }: GrantRow): string {
-  return `${object_type}/${object_id}`;
-}
-
-/** What the objects are called today: one question per type. */
-async function objectNames({ titlesOf }: AdminContext, rows: readonly GrantRow[]): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>();
-  for (const [type, some] of Map.groupBy(rows, ({ object_type }) => object_type)) {
-    const ids = some.map(({ object_id }) => object_id);
-    for (const [id, title] of await titlesOf(type, ids)) names.set(`${type}/${id}`, title);
-  }
-  return names;
 }
 
 function rowOf(

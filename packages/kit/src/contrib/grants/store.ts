@@ -42,6 +42,11 @@ export async function findGrant(db: Db, id: string): Promise<GrantRow | null> {
   return row ?? null;
 }
 
+export async function findGrants(db: Db, ids: readonly string[]): Promise<readonly GrantRow[]> {
+  if (ids.length === 0) return [];
+  return db.query<GrantRow>(`select ${GRANT} from grants where id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`, ids);
+}
+
 export async function countGrantsOn(db: Db, type: string, id: string): Promise<number> {
   const [row] = await db.query<{ count: number | bigint }>(
     'select count(*) as count from grants where object_type = $1 and object_id = $2',

@@ -66,7 +66,7 @@ test('the address of the API itself leads to its reference, as a page for browse
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.body).toContain('<h1>Pings &#38; more</h1>');
-  expect(page.body).toContain('<a href="/docs">docs</a>');
+  expect(page.body).toContain('<a href="/docs">API reference</a>');
 
   class HomeController extends Controller {
     home = route.get('/', { response: z.strictObject({ own: z.boolean() }), permission: allowAny }, () => ({ own: true }));

@@ -129,8 +129,12 @@ export function referenceController(options: ReferenceOptions): Controller {
   return new KitIndexController();
 }
 
+const LINK_TEXTS: Readonly<Record<string, string>> = { docs: 'API reference', openapi: 'OpenAPI document', admin: 'Admin site' };
+
 function indexPage({ title, version, links }: ApiIndex, folder: string): string {
-  const items = Object.entries(links).map(([name, path]) => `<li><a href="${escaped(path)}">${escaped(name)}</a></li>`);
+  const items = Object.entries(links).map(
+    ([name, path]) => `<li><a href="${escaped(path)}">${escaped(LINK_TEXTS[name] ?? name)}</a> <code>${escaped(path)}</code></li>`,
+  );
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -142,7 +146,7 @@ function indexPage({ title, version, links }: ApiIndex, folder: string): string 
   <body>
     <main class="index">
       <h1>${escaped(title)}</h1>
-      <p>Version ${escaped(version)}. This is an API; its operations are listed in the reference.</p>
+      <p>Version ${escaped(version)}. This is an API: programs call it, and people read its reference.</p>
       <ul>${items.join('')}</ul>
     </main>
   </body>

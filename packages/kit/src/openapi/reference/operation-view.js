@@ -77,7 +77,7 @@ export function requestBlock(operation) {
   return Object.entries(body.content ?? {}).map(([type, media]) => [
     el('h4', {}, 'Request body ', el('span', { class: 'type' }, type), body.required && flags({}, true)),
     tree(media.schema) ?? (media.schema && typeNode(media.schema)),
-    type.includes('json') && sampleBlock(pretty(mediaExample(media)), 'the example body'),
+    type.includes('json') && sampleBlock(pretty(mediaExample(media, true)), 'the example body'),
   ]);
 }
 

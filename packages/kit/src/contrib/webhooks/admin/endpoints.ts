@@ -572,13 +572,13 @@ function rowOf(endpoint: ShownEndpoint, owner: AdminValue, rate: EndpointRate | 
 
 /** `98 %` of the newest deliveries. */
 function rateState(rate: EndpointRate | undefined): AdminState | null {
-  if (rate === undefined || rate.finished === 0) return null;
-  const { succeeded, finished } = rate;
-  const percent = (succeeded / finished) * 100;
+  if (rate === undefined || rate.tried === 0) return null;
+  const { succeeded, tried } = rate;
+  const percent = (succeeded / tried) * 100;
   return {
     value: `${Math.floor(percent)} %`,
     tone: percent >= 99 ? 'good' : percent >= 90 ? 'warning' : 'bad',
-    hint: `${succeeded} of the ${finished} that ended among its newest ${RATE_DELIVERIES} deliveries.`,
+    hint: `${succeeded} of the ${tried} that were tried among its newest ${RATE_DELIVERIES} deliveries.`,
   };
 }
 

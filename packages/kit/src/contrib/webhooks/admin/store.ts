@@ -222,25 +222,29 @@ export const RATE_DELIVERIES = 50;
 
 export interface EndpointRate {
   readonly succeeded: number;
-  readonly finished: number;
+  /** With at least one attempt, whether it ended or not: what fails all the time must not look like nothing. */
+  readonly tried: number;
   readonly lastDelivered: Date | null;
 }
 
 /** Of the newest deliveries of each endpoint: a few look-ups in its index, whatever it has received. */
 export async function ratesOf(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, EndpointRate>> {
   if (ids.length === 0) return new Map();
-  const newest = (column: string, condition: string) => `(select ${column} from (select id, status, delivered_at from webhook_deliveries d
+  const newest = (
+    column: string,
+    condition: string,
+  ) => `(select ${column} from (select id, status, attempts, delivered_at from webhook_deliveries d
     where d.endpoint_id = p.id order by d.id desc limit ${RATE_DELIVERIES}) c where ${condition})`;
-  const rows = await db.query<{ id: string; succeeded: number | bigint; finished: number | bigint; last: Date | string | null }>(
-    `select p.id, ${newest('count(*)', `c.status = 'succeeded'`)} as succeeded, ${newest('count(*)', `c.status <> 'pending'`)} as finished,
+  const rows = await db.query<{ id: string; succeeded: number | bigint; tried: number | bigint; last: Date | string | null }>(
+    `select p.id, ${newest('count(*)', `c.status = 'succeeded'`)} as succeeded, ${newest('count(*)', `(c.status <> 'pending' or c.attempts > 0)`)} as tried,
        ${newest('max(c.delivered_at)', '1 = 1')} as last
      from webhook_endpoints p where p.id in (${ids.map((_, index) => `$${index + 1}`).join(', ')})`,
     ids,
   );
   return new Map(
-    rows.map(({ id, succeeded, finished, last }) => [
+    rows.map(({ id, succeeded, tried, last }) => [
       id,
-      { succeeded: Number(succeeded), finished: Number(finished), lastDelivered: last === null ? null : new Date(last) },
+      { succeeded: Number(succeeded), tried: Number(tried), lastDelivered: last === null ? null : new Date(last) },
     ]),
   );
 }

@@ -1,6 +1,7 @@
 // SQL of the management routes. Everything about endpoints starts from their owner and tenant.
 import type { Db } from '../../../db/db.ts';
 import { firstIdFrom } from '../publishing/event-id.ts';
+import { WAITS_IN_ORDER } from '../delivery/held-store.ts';
 import { webhookErrors } from '../errors.ts';
 import { PING_EVENT } from './ping-event.ts';
 import type { WebhookDelivery, WebhookEndpoint, WebhookEvent } from '../store.ts';
@@ -226,16 +227,18 @@ const ORDERED = "status = 'pending' and ordering_key is not null";
 
 export interface WaitingOfEndpoint {
   readonly waiting: number;
-  /** The next attempt; null when nothing waits. */
+  /** The next attempt; null when nothing waits, or only for an earlier delivery. */
   readonly next: Date | null;
 }
 
 /** Deliveries that are not finished, counted up to the limit. */
 export async function waitingOf(db: Db, endpointId: string, limit: number): Promise<WaitingOfEndpoint> {
-  const part = (condition: string) =>
-    `select * from (select next_attempt_at from webhook_deliveries where endpoint_id = $1 and ${condition} limit $2) w`;
+  const part = (condition: string, time = 'd.next_attempt_at') =>
+    `select * from (select ${time} as next_attempt_at from webhook_deliveries d where d.endpoint_id = $1 and ${condition} limit $2) w`;
+  // One that is held was due when it was published, and is not sent before the one it waits for.
+  const unheld = `case when ${WAITS_IN_ORDER} then null else d.next_attempt_at end`;
   const [row] = await db.query<{ count: number | bigint; next: Date | string | null }>(
-    `select count(*) as count, min(next_attempt_at) as next from (${part(UNORDERED)} union all ${part(ORDERED)}) waiting`,
+    `select count(*) as count, min(next_attempt_at) as next from (${part(UNORDERED)} union all ${part(ORDERED, unheld)}) waiting`,
     [endpointId, limit],
   );
   return { waiting: Number(row?.count ?? 0), next: row?.next === null || row?.next === undefined ? null : new Date(row.next) };
