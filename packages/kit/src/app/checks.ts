@@ -83,7 +83,8 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   },
   E014: {
     title: 'No single key',
-    explanation: 'A model with a key of several columns has no `lookup`, or the `lookup` column is not unique.',
+    explanation:
+      'A model with a key of several columns has no `lookup`, or no column that is unique and not null; or the `lookup` column is not unique.',
     remedy: "Name a unique column: `lookup: 'slug'`.",
   },
   E015: {

@@ -8,7 +8,7 @@ import type { FieldError } from '../errors/kit-error.ts';
 import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unknown-fields.ts';
 import { fieldError } from '../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
-import type { Policy } from './policy.ts';
+import { type Policy, withoutKey } from './policy.ts';
 import type { Item } from './select-unit.ts';
 
 /** One item of a body, validated: its values, or what is wrong with it. */
@@ -44,7 +44,7 @@ export class ItemReader {
     const chosen = Object.fromEntries(columns.map((name) => [name, policy.model.columns[name]])) as Columns;
     this.#options = options;
     this.#kind = kind;
-    this.#schema = kind === 'create' ? inputSchema(chosen) : patchSchema(chosen);
+    this.#schema = kind === 'create' ? inputSchema(chosen) : patchSchema(withoutKey(policy, chosen));
     const values = jsonSchemaOf(this.#schema, 'input') as JsonSchema & { readonly properties?: JsonSchema };
     const version = policy.options.version as string | undefined;
     this.json =

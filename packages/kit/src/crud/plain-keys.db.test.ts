@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTable, insert, migration, model, t } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
@@ -38,6 +38,24 @@ class BoxController extends CrudController(boxResource, {
   expand: ['box', 'boxes'],
 }) {}
 
+const seatColumns = {
+  hall: t.int(),
+  number: t.int(),
+  owner_id: t.uuid().readOnly(),
+  ticket: t.text(40).unique(),
+  note: t.text(40).nullable(),
+  box_id: t.ref(() => boxes).nullable(),
+};
+const seatOptions = { primaryKey: ['hall', 'number'] } as const;
+const seats = model('seats', seatColumns, seatOptions);
+const seatResource = resource(seats, { owner: 'owner_id', relations: { box: one(() => boxes, 'box_id') } });
+class SeatController extends CrudController(seatResource, {
+  permission: isAuthenticated,
+  lookup: 'ticket',
+  bulk: { create: true, update: true, destroy: true },
+  expand: ['box'],
+}) {}
+
 const shelfResource = resource(shelves, {
   unscoped: true,
   relations: { parts: many(() => parts, 'shelf_id', { order: ['sku'], limit: 10 }) },
@@ -59,9 +77,10 @@ class PartController extends CrudController(partResource, { permission: isAuthen
 const tables = [
   createTable('shelves', shelves.columns),
   createTable('boxes', boxColumns, { indexes: [{ columns: ['box_id'] }] }),
+  createTable('seats', { ...seatColumns, box_id: t.ref('boxes').nullable() }, seatOptions),
   createTable('parts', partColumns, { indexes: [{ columns: ['owner_id', 'sku'], unique: true }] }),
 ];
-const module = { name: 'storage', models: [shelves, parts, boxes], migrations: [migration('0001_initial', tables)] };
+const module = { name: 'storage', models: [shelves, parts, boxes, seats], migrations: [migration('0001_initial', tables)] };
 
 describeDatabases('rows with plain keys', (database) => {
   let app: TestApp;
@@ -69,7 +88,7 @@ describeDatabases('rows with plain keys', (database) => {
     app = await testApp({
       database: database.db,
       modules: [module],
-      mount: { '/v1': { '/shelves': ShelfController, '/parts': PartController, '/boxes': BoxController } },
+      mount: { '/v1': { '/shelves': ShelfController, '/parts': PartController, '/boxes': BoxController, '/seats': SeatController } },
     });
     await insert(database.db, shelves, { id: 1, name: 'low' });
   });
@@ -141,6 +160,57 @@ describeDatabases('rows with plain keys', (database) => {
     const made = (await client.post('/v1/parts', { ...part, spare_shelf_id: 1 })).json<{ id: string }>();
     const patched = await client.patch(`/v1/parts/${made.id}`, { shelf_id: 1, spare_shelf_id: 77 });
     expect(errors(patched)).toEqual([[['body', 'spare_shelf_id'], 'unknown_reference']]);
+  });
+
+  describe('a key of several columns, with a unique column in the address', () => {
+    type Seat = { hall: number; number: number; ticket: string; note: string | null; box: { name: string } | null };
+    const seat = (number: number, ticket: string) => ({ hall: 1, number, ticket });
+    const stored = async () =>
+      database.db.query<Seat>('select hall, number, ticket, note from seats order by hall, number', []) as Promise<Partial<Seat>[]>;
+    beforeEach(async () => {
+      await database.db.execute('delete from seats');
+      for (const body of [seat(1, 'a1'), seat(2, 'a2'), seat(3, 'a3')])
+        expect((await app.as(ann).post('/v1/seats', body)).statusCode).toBe(201);
+      expect((await app.as(bob).post('/v1/seats', seat(4, 'b4'))).statusCode).toBe(201);
+    });
+
+    test('lists are walked without gaps although rows share a part of the key', async () => {
+      const found: string[] = [];
+      for (let next: string | null = '?limit=1'; next !== null;) {
+        const response: Awaited<ReturnType<TestApp['inject']>> = await app.as(ann).get(`/v1/seats${next}`);
+        const page = response.json<{ items: Seat[]; next: string | null }>();
+        found.push(...page.items.map(({ ticket }) => ticket));
+        next = page.next;
+      }
+      expect(found).toEqual(['a1', 'a2', 'a3']);
+    });
+
+    test('a change, a bulk change and a bulk deletion reach the rows that are named, and no other that shares a part of the key', async () => {
+      const box = (await app.as(ann).post('/v1/boxes', { name: 'left' })).json<{ id: string }>();
+      const changed = (await app.as(ann).patch('/v1/seats/a2?expand=box', { note: 'x', box_id: box.id })).json<Seat>();
+      expect(changed).toMatchObject({ number: 2, ticket: 'a2', note: 'x', box: { name: 'left' } });
+      const same = await app.as(ann).post('/v1/seats/bulk-update', { ids: ['a1', 'a3'], changes: { note: 'y' } });
+      expect(same.json<{ items: Seat[] }>().items.map(({ ticket, note }) => [ticket, note])).toEqual([
+        ['a1', 'y'],
+        ['a3', 'y'],
+      ]);
+      expect((await stored()).map(({ note }) => note)).toEqual(['y', 'x', 'y', null]);
+      expect((await app.as(ann).post('/v1/seats/bulk-delete', { ids: ['a1'] })).statusCode).toBe(204);
+      expect((await app.as(ann).delete('/v1/seats/a2')).statusCode).toBe(204);
+      expect((await stored()).map(({ ticket }) => ticket)).toEqual(['a3', 'b4']);
+    });
+
+    test('no part of the key is changed: PATCH refuses it, PUT leaves it', async () => {
+      for (const body of [{ hall: 9 }, { number: 9 }, { ticket: 'z' }])
+        expect((await app.as(ann).patch('/v1/seats/a1', body)).statusCode).toBe(422);
+      const items = [{ ticket: 'a1', hall: 9 }];
+      expect((await app.as(ann).post('/v1/seats/bulk-update', { items })).statusCode).toBe(422);
+      expect((await app.as(ann).put('/v1/seats/a1', { hall: 9, number: 9, ticket: 'z', note: 'put' })).json<Seat>()).toMatchObject({
+        ...seat(1, 'a1'),
+        note: 'put',
+      });
+      expect((await stored()).map(({ hall, number }) => [hall, number])).toEqual([1, 2, 3, 4].map((number) => [1, number]));
+    });
   });
 
   test('5: a reference by the name of the table is checked like any other: a row of another owner is unknown, on every path', async () => {

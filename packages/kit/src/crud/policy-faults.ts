@@ -3,7 +3,7 @@ import type { ModelColumn } from '../db/model-statements.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { limits } from './limits.ts';
-import type { Policy } from './policy.ts';
+import { type Policy, uniqueColumn } from './policy.ts';
 import { isIndexed } from './unindexed.ts';
 import type { FieldRule } from './field-rule.ts';
 
@@ -31,6 +31,13 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     );
   if (options.unscoped === true && app.hasTenants && options.tenant === undefined)
     add('W010', 'is unscoped in an app with tenants.', 'Say tenant: "…" unless every tenant may see every row.');
+
+  if (uniqueColumn(model, statements) === undefined)
+    add(
+      'E014',
+      `the key of "${model.name}" has ${model.primaryKey.length} columns, and no other column tells its rows apart.`,
+      'Add a column that is unique and not null: t.uuidv7().unique().',
+    );
 
   const kept = [
     ['tenant', options.tenant as string | undefined],
@@ -91,7 +98,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
   for (const [name, rule] of Object.entries(rules)) {
     const column = statements.byName.get(name);
     if (column === undefined) unknown('fields', name);
-    else if (rule?.visibleTo !== undefined && model.primaryKey.includes(name))
+    else if (rule?.visibleTo !== undefined && (model.primaryKey.includes(name) || name === policy.key.name))
       add('E016', `the key "${name}" is hidden from some callers.`, 'Every row is known by its key.');
     else if (rule?.visibleTo !== undefined && rule.hidden === 'null' && !column.nullable)
       add('E012', `"${name}" is hidden as null, and can never be null.`, "Use hidden: 'omit'.");

@@ -3,6 +3,7 @@ import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../db/model-statements.ts';
+import type { Columns } from '../db/rows.ts';
 import { compileWhere, type CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where, WhereRelation } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -54,7 +55,7 @@ export class Policy {
   readonly model: Model;
   readonly options: AnyResourceOptions;
   readonly statements: ModelStatements;
-  /** The one column of the primary key. */
+  /** The column that tells rows apart: the primary key, or a unique column of a model whose key has several columns. */
   readonly key: ModelColumn;
   readonly owner: OwnerRule | undefined;
   readonly using: string;
@@ -77,7 +78,7 @@ export class Policy {
     this.model = resource.model;
     this.options = resource.options;
     this.statements = statementsOf(this.model);
-    this.key = this.statements.key[0] as ModelColumn;
+    this.key = uniqueColumn(this.model, this.statements) ?? (this.statements.key[0] as ModelColumn);
     this.#policyOf = policyOf;
     this.#all = all;
     this.softDelete = softDeleteOf(this.statements, this.options.softDelete);
@@ -329,6 +330,21 @@ export class Policy {
 
 /** What every caller sees of a policy without permissions about columns. */
 export const EVERYTHING: Visibility = Object.freeze({ mask: '', verdicts: [] });
+
+/** A column that no two rows share and every row has: the key, or one beside a key of several columns. */
+export function uniqueColumn({ primaryKey, table }: Model, { key, columns }: ModelStatements): ModelColumn | undefined {
+  if (primaryKey.length === 1) return key[0];
+  const isUnique = (name: string) =>
+    table.indexes.some(
+      ({ columns: [first, ...more], unique, where }) => unique && where === undefined && first === name && more.length === 0,
+    );
+  return columns.find(({ name, nullable }) => !nullable && isUnique(name));
+}
+
+/** Columns that may be changed: a key never is, also one of several columns. */
+export function withoutKey({ model, key }: Policy, columns: Columns): Columns {
+  return Object.fromEntries(Object.entries(columns).filter(([name]) => name !== key.name && !model.primaryKey.includes(name)));
+}
 
 function isSettled<T>(value: Maybe<T>): value is T {
   return !(value instanceof Promise);

@@ -10,7 +10,7 @@ import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
 import { readParameter } from './parameter-value.ts';
-import type { Edge, Policy, ShownColumn } from './policy.ts';
+import { type Edge, type Policy, type ShownColumn, withoutKey } from './policy.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
 function named<O>(
@@ -138,7 +138,7 @@ export function bodySchemas(
   // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
   const ruled = new Set(input.filter((column) => policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)));
   const replace = ruled.size === 0 ? create : (inputSchema<Record<string, unknown>>(columns, undefined, ruled) as unknown as Schema);
-  const patch = patchSchema<Record<string, unknown>>(columns) as unknown as Schema;
+  const patch = patchSchema<Record<string, unknown>>(withoutKey(policy, columns)) as unknown as Schema;
   const name = pascal(policy.name);
   const marked = (schema: Schema) => () => {
     const json = markWritable(policy, jsonSchemaOf(schema, 'input'));

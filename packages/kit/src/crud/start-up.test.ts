@@ -240,6 +240,11 @@ describe('start-up checks of resources', () => {
     expect(faults({ '/links': Links })[0]).toMatch(/E014 .*the key of "links" has 2 columns/);
     expect(faults({ '/links': BySlug })[0]).toMatch(/E014 .*"slug" is not unique/);
     expect(faults({ '/links': ByCode })).toEqual([]);
+    // Expansions, cascades and bulk operations need one column, too, also where no controller is mounted.
+    const pairs = model('pairs', { a: t.uuid(), b: t.uuid(), name: t.text(20).nullable().unique() }, { primaryKey: ['a', 'b'] });
+    expect(faults({ '/links': ByCode }, { resources: [people, resource(pairs, { unscoped: true })] })).toEqual([
+      expect.stringMatching(/^E014 .*the key of "pairs" has 2 columns, and no other column tells its rows apart/),
+    ]);
   });
 
   test('E016: a lookup column that some callers may not see', () => {
@@ -354,6 +359,14 @@ describe('start-up checks of resources', () => {
     expect(start(trees, { softDelete: { cascade: ['leavess'] }, relations })).toEqual([
       expect.stringMatching(/^E020 .*Did you mean "leaves"/),
     ]);
+    const nodes = model('nodes', { id: t.uuidv7().pk(), above_id: t.ref('nodes').nullable(), ...softDelete() });
+    class Nodes extends CrudController(nodes, {
+      permission,
+      unscoped: true,
+      relations: { above: one(() => nodes, 'above_id') },
+      softDelete: { cascade: ['above'] },
+    } as never) {}
+    expect(faults({ '/nodes': Nodes })).toEqual([expect.stringMatching(/^E020 .*the cascade names no to-many relation "above"/)]);
     expect(faults({ '/notes': crud({ restore: true }) })).toEqual([expect.stringMatching(/^E020 .*offers restore/)]);
     expect(faults({ '/notes': crud({}, { ...base, softDelete: true }) })).toEqual([expect.stringMatching(/^E020 .*no deleted_at/)]);
   });

@@ -85,9 +85,9 @@ export class Writer {
       created: [...stamped(policy, 'created_by'), ...stamped(policy, 'updated_by')],
       updated: stamped(policy, 'updated_by'),
     };
-    this.#neverChanged = [policy.key.name, policy.options.tenant as string | undefined, policy.owner?.column].filter(
-      (name) => name !== undefined,
-    );
+    this.#neverChanged = [
+      ...new Set([policy.key.name, ...policy.model.primaryKey, policy.options.tenant as string | undefined, policy.owner?.column]),
+    ].filter((name) => name !== undefined);
   }
 
   /** The writer of another resource, with the same recorders. */
