@@ -168,6 +168,11 @@ export default createApp({
       'note',
     );
     expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    const check = await run(['check'], { cwd: place });
+    expect([check.code, check.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^W008 NoteController: no index of "notes" serves title \(filter\)\. Add one/m),
+    ]);
     const doctor = await run(['doctor'], { cwd: place });
     expect(doctor.code).toBe(0);
     expect(doctor.stdout).toContain('warning resource note: W008 no index of notes serves title, the column of a filter.');

@@ -1,4 +1,6 @@
 import { get, type IncomingMessage } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import {
@@ -223,6 +225,25 @@ describeDatabases('export', (database) => {
     const { text, isWhole } = await read(message);
     expect([isWhole, text.split('\r\n').length]).toEqual([true, 7_499 + 2]);
     expect(presented).toBe(7_499);
+  });
+
+  test('74: an export of 60 MB takes at most 32 MB of heap over base', { timeout: 120_000 }, async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const base = used();
+    let [bytes, chunks, most] = [0, 0, 0];
+    for await (const chunk of await opened('ann', 'lines/export?id__lt=7500')) {
+      bytes += (chunk as Buffer).length;
+      chunks += 1;
+      // A measurement takes a collection of garbage: a few are enough to see rows pile up.
+      if (chunks % 150 === 0) most = Math.max(most, used() - base);
+    }
+    expect(bytes).toBeGreaterThan(59_000_000);
+    expect(most).toBeLessThan(32 * 1024 * 1024);
   });
 
   test('a client that takes nothing is cut, and so is an export that takes too long', async () => {

@@ -515,7 +515,7 @@ export class Operations {
           return andThen(write, ({ row, item }) => {
             const key = encodeURIComponent(String(row[this.lookup.name]));
             this.answerWith(context, item, this.#rowTag(shape, row), {
-              location: `${lastSegment(exchangeOf(context.request).url)}/${key}`,
+              location: `${relativeBase(exchangeOf(context.request).url)}${key}`,
             });
             return item;
           });
@@ -1036,10 +1036,10 @@ function sentNames(context: Context): string[] {
   return typeof body === 'object' && body !== null ? Object.keys(body) : [];
 }
 
-/** `orders` of `/v1/orders/?x=1`: what a reference relative to the address begins with. */
-function lastSegment(url: string): string {
-  const path = (url.split('?', 1)[0] as string).replace(/\/+$/, '');
-  return path.slice(path.lastIndexOf('/') + 1);
+/** `orders/` of `/v1/orders?x=1`, nothing of `/v1/orders/`: what a reference relative to the address begins with. */
+function relativeBase(url: string): string {
+  const path = url.split('?', 1)[0] as string;
+  return path.endsWith('/') ? '' : `${path.slice(path.lastIndexOf('/') + 1)}/`;
 }
 
 function notMounted(resource: AnyResource): never {
