@@ -32,7 +32,7 @@ interface Peer {
 
 const KIT: Peer = {
   name: 'kit',
-  script: './servers/crud/kit.ts',
+  script: './servers/crud/kit-server.ts',
   packages: {},
   list: '',
   unknownFilter: '?nope=1',

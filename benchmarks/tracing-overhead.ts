@@ -1,11 +1,12 @@
 // What do traces cost when none, one in a hundred or all requests are recorded, decided by tracing({ share }) or by the SDK's sampler, and what do
 // metrics cost? The same GET by id and validated POST as in http-overhead, against the same application without them in the same process.
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
+import { alternatingCpu } from './harness/alternating.ts';
 import { median } from './harness/contest.ts';
-import { requestsPerSecond } from './harness/http-load.ts';
-import { pairedCpu } from './harness/paired-cpu.ts';
+import type { HttpLoad } from './harness/http-load.ts';
 import type { Ratio } from './harness/ratio.ts';
 import { table } from './harness/table.ts';
+import type { LoadRequest } from './harness/wrk.ts';
 import { questions } from './servers/order-load.ts';
 
 interface Observed {
@@ -43,14 +44,14 @@ async function compare(context: BenchmarkContext, { name, load }: (typeof questi
   for (let start = 0; start < (context.quick ? 1 : most); start++)
     for (const { name: observed, mode, starts } of OBSERVED) {
       if (start >= starts) continue;
-      const ratio = await pairedCpu({
+      const { first, second } = await alternatingCpu({
         script: new URL('./servers/http-kit-observed.ts', import.meta.url),
         args: [mode],
-        load: (port, seconds) => requestsPerSecond(load(port), seconds),
-        turns: context.quick ? 2 : 12,
-        warmUpSeconds: context.quick ? 1 : 4,
+        requests: (port) => [wrkRequest(load(port))],
+        warmUpSeconds: context.quick ? 2 : 6,
+        seconds: context.quick ? 2 : 12,
       });
-      found.get(observed)?.push(ratio);
+      found.get(observed)?.push(first / second);
     }
   context.print(`\n${name}, CPU per request of plain / observed`);
   context.print(
@@ -60,4 +61,9 @@ async function compare(context: BenchmarkContext, { name, load }: (typeof questi
     ),
   );
   return OBSERVED.map(({ name: observed, goal }) => ({ name: `${name}-${observed}`, value: median(found.get(observed) ?? []), goal }));
+}
+
+function wrkRequest({ url, method = 'GET', headers = {}, body }: HttpLoad): LoadRequest {
+  const { pathname, search } = new URL(url);
+  return { method, path: `${pathname}${search}`, headers, ...(body === undefined ? {} : { body }) };
 }

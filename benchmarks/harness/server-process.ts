@@ -6,17 +6,36 @@ import { forgetCpuOf, watchCpuOf } from './turns.ts';
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
-  /** Every port, when the process has several applications to be compared. */
+  /** All of them, of a server that listens several times. */
   readonly ports: readonly number[];
   /** CPU time the process has used so far, in microseconds. */
   cpuMicros(): Promise<number>;
   /** Heap in use after a forced collection, in bytes. */
   heapBytes(): Promise<number>;
+  /** What was measured since it was asked last, of a server that calls `servingInTurns`. */
+  slices(): Promise<Slices>;
+  /** Paths that the first application of such a server knows under another name. */
+  rename(paths: Renamed): void;
   stop(): Promise<void>;
 }
 
-type Question = 'cpu' | 'heap';
-type Answer = { ports: readonly number[] } | { question: Question; value: number };
+/** CPU time per request, in microseconds, of two applications that took turns. */
+export interface Slices {
+  readonly first: readonly number[];
+  readonly second: readonly number[];
+}
+
+/** The path that is requested, and what the first application calls it. */
+export type Renamed = readonly (readonly [string, string])[];
+
+interface Answers {
+  cpu: number;
+  heap: number;
+  slices: Slices;
+}
+type Question = keyof Answers;
+type Message = Question | { readonly renamed: Renamed };
+type Answer = { ports: readonly number[] } | { question: Question; value: Answers[Question] };
 
 export interface ServerOptions {
   readonly args?: readonly string[];
@@ -43,12 +62,12 @@ export async function startServer(
     child.on('message', (answer: Answer) => 'ports' in answer && done(answer.ports));
   });
   if (isUnderTest && child.pid !== undefined) watchCpuOf(child.pid);
-  const ask = (question: Question): Promise<number> =>
+  const ask = <Q extends Question>(question: Q): Promise<Answers[Q]> =>
     new Promise((done) => {
       const listener = (answer: Answer): void => {
         if (!('question' in answer) || answer.question !== question) return;
         child.off('message', listener);
-        done(answer.value);
+        done(answer.value as Answers[Q]);
       };
       child.on('message', listener);
       child.send(question);
@@ -60,6 +79,8 @@ export async function startServer(
     ports,
     cpuMicros: () => ask('cpu'),
     heapBytes: () => ask('heap'),
+    slices: () => ask('slices'),
+    rename: (renamed) => void child.send({ renamed } satisfies Message),
     async stop() {
       if (child.pid !== undefined) forgetCpuOf(child.pid);
       const gone = new Promise<void>((done) => child.once('exit', () => done()));
@@ -71,18 +92,29 @@ export async function startServer(
   };
 }
 
+export interface InTurns {
+  readonly slices: () => Slices;
+  readonly rename: (renamed: Renamed) => void;
+}
+
 /** Called by a server script when it accepts connections; answers the harness's questions from then on. */
-export function serving(...ports: readonly number[]): void {
-  process.on('message', (question: Question) => {
-    if (question === 'cpu') {
+export function serving(ports: number | readonly number[], inTurns?: InTurns): void {
+  const answers: { readonly [Q in Question]: () => Answers[Q] } = {
+    cpu() {
       const { user, system } = process.cpuUsage();
-      process.send?.({ question, value: user + system } satisfies Answer);
-    } else {
+      return user + system;
+    },
+    heap() {
       globalThis.gc?.();
-      process.send?.({ question, value: process.memoryUsage().heapUsed } satisfies Answer);
-    }
+      return process.memoryUsage().heapUsed;
+    },
+    slices: () => inTurns?.slices() ?? { first: [], second: [] },
+  };
+  process.on('message', (message: Message) => {
+    if (typeof message === 'object') inTurns?.rename(message.renamed);
+    else process.send?.({ question: message, value: answers[message]() } satisfies Answer);
   });
   process.on('SIGTERM', () => process.exit(0));
   process.on('disconnect', () => process.exit(0));
-  process.send?.({ ports } satisfies Answer);
+  process.send?.({ ports: [ports].flat() } satisfies Answer);
 }

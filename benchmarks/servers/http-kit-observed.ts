@@ -1,13 +1,13 @@
-// The orders twice in one process, plain and watched, each on a port of its own:
+// The orders twice in one process, plain and watched, in turns:
 // node http-kit-observed.ts plain | metrics | <share of requests that are recorded> | sdk:<share that the SDK's sampler records>
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
 import type { Module } from 'kit';
 import { metrics } from 'kit/contrib/metrics';
 import { tracing } from 'kit/contrib/tracing';
-import { serving } from '../harness/server-process.ts';
+import { servingInTurns } from '../harness/alternating.ts';
 import { ordersApp } from './kit-orders.ts';
 
 const [mode = ''] = process.argv.slice(2);
@@ -32,10 +32,10 @@ function observers(): readonly Module[] {
   return [tracing(bySdk === undefined ? { share: Number(mode) } : {})];
 }
 
-async function listen(modules: readonly Module[]): Promise<number> {
+async function listen(modules: readonly Module[]): Promise<Server> {
   const app = ordersApp(modules);
   await app.listen({ port: 0 });
-  return (app.fastify.server.address() as AddressInfo).port;
+  return app.fastify.server;
 }
 
-serving(await listen([]), await listen(observers()));
+await servingInTurns(await listen([]), await listen(observers()));

@@ -1,12 +1,9 @@
-// The generic controller: a declaration, and nothing written by hand. The argument is the database.
-import type { AddressInfo } from 'node:net';
+// The generic controller: a declaration, and nothing written by hand.
+import type { Server } from 'node:http';
 import { createApp, hasScopes, type Authenticator } from 'kit';
 import { CrudController, many, one, resource } from 'kit/crud';
 import { openDatabase } from 'kit/db';
-import { serving } from '../../harness/server-process.ts';
 import { callerOf, customers, orderItems, orders, SCOPES } from './shop.ts';
-
-const [database = ''] = process.argv.slice(2);
 
 const stub: Authenticator = {
   name: 'stub',
@@ -36,13 +33,16 @@ class OrderController extends CrudController(orderResource, {
   expand: ['customer', 'items'],
 }) {}
 
-const app = createApp({
-  database: await openDatabase(database, { poolMax: 16 }),
-  authenticators: [stub],
-  resources: [customerResource, itemResource],
-  mount: { '/v1': { '/orders': OrderController } },
-  settings: { cursorKeys: Buffer.alloc(32, 7).toString('base64url') },
-  log: { level: 'silent' },
-});
-await app.listen({ port: 0 });
-serving((app.fastify.server.address() as AddressInfo).port);
+/** Listens on a port of its own. */
+export async function startKit(database: string): Promise<Server> {
+  const app = createApp({
+    database: await openDatabase(database, { poolMax: 16 }),
+    authenticators: [stub],
+    resources: [customerResource, itemResource],
+    mount: { '/v1': { '/orders': OrderController } },
+    settings: { cursorKeys: Buffer.alloc(32, 7).toString('base64url') },
+    log: { level: 'silent' },
+  });
+  await app.listen({ port: 0 });
+  return app.fastify.server;
+}
