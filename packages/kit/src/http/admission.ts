@@ -1,7 +1,7 @@
 import { authenticate, type Authentication } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
-import { activeTracing } from '../observe/tracing.ts';
+import { inSpan } from '../observe/tracing.ts';
 import { safeMethods } from '../permissions/built-ins.ts';
 import type { Verdict } from '../permissions/permission.ts';
 import { enforceThrottles, throttledError } from '../throttle/enforce.ts';
@@ -91,11 +91,9 @@ function remember(exchange: Exchange, route: CompiledRoute, found: Authenticatio
 }
 
 function permit(exchange: Exchange, route: CompiledRoute): void | Promise<void> {
-  const tracing = activeTracing();
-  const verdict =
-    tracing?.isRecording() === true
-      ? tracing.span(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange))
-      : route.permission.evaluate(exchange);
+  const verdict = exchange.isRecorded
+    ? inSpan(`permission ${route.permission.name}`, {}, () => route.permission.evaluate(exchange))
+    : route.permission.evaluate(exchange);
   return verdict instanceof Promise ? verdict.then((settled) => settle(exchange, route, settled)) : settle(exchange, route, verdict);
 }
 

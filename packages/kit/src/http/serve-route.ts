@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions 
 import { challengesOf } from '../auth/authenticate.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { hasCode } from '../errors/kit-error.ts';
-import { activeTracing, inSpan, type SpanOptions } from '../observe/tracing.ts';
+import { inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
 import { answerFactsOf } from './answer-facts.ts';
@@ -369,7 +369,7 @@ function changedBody({ onBody }: RoutePlan, exchange: Exchange, body: string): s
 }
 
 function callHandler(plan: RoutePlan, exchange: Exchange, context: Handling): unknown {
-  return activeTracing()?.isRecording() === true
+  return exchange.isRecorded
     ? inSpan(plan.span.name, plan.span.options, () => runHandler(plan, exchange, context))
     : runHandler(plan, exchange, context);
 }

@@ -22,10 +22,6 @@ import { UnrecordedContext } from './unrecorded-span.ts';
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS']);
 const TEXT_MAX = 256;
 
-/** Where the context of a request is kept between its parts. A WeakMap costs as much as the span itself. */
-const contextKey: unique symbol = Symbol('kit.tracing');
-type TracedExchange = Exchange & { [contextKey]?: Context };
-
 /**
  * A span around each request, in the trace its `traceparent` names; everything the request does happens inside it. Requests outside `share` get
  * one that is not recorded and makes its ids when they are read.
@@ -46,6 +42,7 @@ export function requestSpans(tracer: Tracer, share: number): Middleware {
     const span = tracer.startSpan(described.name, { kind: SpanKind.SERVER, attributes: described.attributes }, parent);
     // What is not recorded has no end to wait for. The log of the request, which is written at the same moment, comes first.
     if (span.isRecording()) {
+      exchange.isRecorded = true;
       span.setAttributes(arrivalOf(exchange));
       exchange.reply.raw.once('close', () => endWithAnswer(span, exchange));
     }
@@ -53,9 +50,9 @@ export function requestSpans(tracer: Tracer, share: number): Middleware {
   };
   return {
     name: 'tracing',
-    within(exchange: TracedExchange, part, work) {
-      const around = part === 'admission' ? (exchange[contextKey] = start(exchange)) : exchange[contextKey];
-      return around === undefined ? work() : context.with(around, work);
+    within(exchange, part, work) {
+      const around = part === 'admission' ? (exchange.traceContext = start(exchange)) : exchange.traceContext;
+      return around === undefined ? work() : context.with(around as Context, work);
     },
   };
 }
