@@ -37,7 +37,10 @@ export const webhookEvents = model(
     /** JSON text of an object, exactly as it is sent: a JSON column would reorder its members between two attempts. */
     data: t.text(),
     timestamp: t.timestamp(),
-    /** Null on rows from before audiences existed: not sent until an audience is assigned. */
+    /**
+     * Null on rows from before audiences existed: not sent until an audience is assigned. On PostgreSQL the values of this column, and of
+     * `status` and `failure_reason` of deliveries, are checked by domains: see 0011_value_domains.ts.
+     */
     audience: t.enum(AUDIENCES).nullable(),
     /** Empty unless the audience names an owner. */
     owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX).dbDefault(''),

@@ -68,8 +68,10 @@ async function findSqliteTable(db: Db, table: string): Promise<FoundTable | unde
 
 async function findPostgresTable(db: Db, table: string): Promise<FoundTable | undefined> {
   const columns = await db.query<{ name: string; type: string; nullable: boolean; has_default: boolean }>(
-    `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as nullable, a.atthasdef as has_default
-     from pg_attribute a where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+    // A domain is its base type with checks of its own.
+    `select a.attname as name, not a.attnotnull as nullable, a.atthasdef as has_default,
+       case when t.typtype = 'd' then format_type(t.typbasetype, t.typtypmod) else format_type(a.atttypid, a.atttypmod) end as type
+     from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [table],
   );
   if (columns.length === 0) return undefined;
@@ -96,7 +98,8 @@ async function findPostgresTable(db: Db, table: string): Promise<FoundTable | un
      left join pg_attribute source on source.attrelid = con.conrelid and source.attnum = con.conkey[1]
      left join pg_class target on target.oid = con.confrelid
      left join pg_attribute pointed on pointed.attrelid = con.confrelid and pointed.attnum = con.confkey[1]
-     where con.conrelid = to_regclass(quote_ident($1)) and con.contype in ('f', 'c')`,
+     where con.conrelid = to_regclass(quote_ident($1)) and con.contype in ('f', 'c')
+       or con.contypid in (select a.atttypid from pg_attribute a where a.attrelid = to_regclass(quote_ident($1)) and not a.attisdropped)`,
     [table],
   );
   const actions: Readonly<Record<string, OnDelete | 'no action'>> = { c: 'cascade', r: 'restrict', n: 'set null' };

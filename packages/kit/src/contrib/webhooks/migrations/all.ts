@@ -8,6 +8,8 @@ import { counters } from './0007_counters.ts';
 import { traceparent } from './0008_traceparent.ts';
 import { deliveryReferences } from './0009_delivery_references.ts';
 import { eventsOfRecord } from './0010_events_of_record.ts';
+import { valueDomains } from './0011_value_domains.ts';
+import { publishFunction } from './0012_publish_function.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -21,4 +23,6 @@ export const webhookMigrations = [
   traceparent,
   deliveryReferences,
   eventsOfRecord,
+  valueDomains,
+  publishFunction,
 ];

@@ -32,39 +32,15 @@ export interface WrittenEvent {
   readonly deliveries: number;
 }
 
-/** Membership is asked of the endpoint as well as of its subscription: a row that is out of step may miss an event, never leak one. */
-const REACHED: Readonly<Record<Audience['kind'], { readonly subscription: string; readonly endpoint: string }>> = {
-  owner: { subscription: `s.tenant_key = '' and s.owner_id = $5`, endpoint: `p.tenant_key = '' and p.owner_id = $5` },
-  owner_in_tenant: { subscription: 's.tenant_key = $6 and s.owner_id = $5', endpoint: 'p.tenant_key = $6 and p.owner_id = $5' },
-  tenant: { subscription: 's.tenant_key = $6', endpoint: 'p.tenant_key = $6' },
-  broadcast: { subscription: 'true', endpoint: 'true' },
-};
-
 const INSERT_EVENT = `insert into webhook_events (id, type, data, timestamp, audience, owner_id, tenant_key, ordering_key, idempotency_key, traceparent)`;
 const ON_REUSED_KEY = `on conflict (idempotency_key, type, owner_id, tenant_key) where idempotency_key is not null do nothing`;
 const INSERT_DELIVERIES = `insert into webhook_deliveries (id, event_id, endpoint_id, event_type, status, attempts, next_attempt_at, ordering_key, created_at)`;
 
 // A delivery's key shares the first half (time and counter) of its event's, so that deliveries sort as their events do.
 const DELIVERY_ID: Readonly<Record<Dialect, string>> = {
-  postgres: `cast(left(cast($1 as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)`,
+  postgres: `cast(left(cast(i.id as text), 18) || right(cast(gen_random_uuid() as text), 18) as uuid)`,
   sqlite: `substr($1, 1, 18) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2) || '-' || lower(hex(randomblob(6)))`,
 };
-
-// An endpoint is locked as a foreign key would lock it, once: it cannot be deleted before this transaction ends, and one that was deleted while
-// the statement waited for the lock is left out. SQLite has one writer.
-const KEPT: Readonly<Record<Dialect, string>> = { postgres: 'for key share of p', sqlite: '' };
-
-// As an array, because PostgreSQL may compare every endpoint with every subscription where it expects one of each (17 ms for 100).
-const ONE_OF: Readonly<Record<Dialect, (query: string) => string>> = {
-  postgres: (query) => `= any(array(${query}))`,
-  sqlite: (query) => `in (${query})`,
-};
-
-function matching(dialect: Dialect, kind: Audience['kind'], patterns: string): string {
-  const { subscription, endpoint } = REACHED[kind];
-  const subscribed = `select s.endpoint_id from webhook_subscriptions s where s.pattern ${patterns} and ${subscription}`;
-  return `select p.id from webhook_endpoints p where p.is_active and ${endpoint} and p.id ${ONE_OF[dialect](subscribed)} ${KEPT[dialect]}`;
-}
 
 /** The variants of a statement on PostgreSQL: of a transaction that is known to be open or checks it, with the notification of workers or without. */
 interface Variant {
@@ -95,55 +71,37 @@ function variantFor<V>(tx: SqlExecutor, of: Variants<V>): V {
   return notifies ? of.guardedNotifying : of.guarded;
 }
 
-const EVENT_VALUES = (kind: Audience['kind']): string =>
-  `cast(cast($1 as text) as uuid), cast($2 as text), $3, cast($4 as timestamptz), '${kind}', $5, $6, cast($7 as text), cast($8 as text), cast($10 as text)`;
-const DELIVERY_VALUES = `${DELIVERY_ID.postgres}, cast(cast($1 as text) as uuid), m.id, cast($2 as text), 'pending', 0,
-    cast($4 as timestamptz), cast($7 as text), cast($4 as timestamptz)`;
+// One statement and so one round trip: the event, its deliveries and, where it cannot be done after the commit, the notification of workers. The
+// function is in the migrations. It returns the number of deliveries; -1: the idempotency key was used before.
+const PUBLISH_CALL = `webhook_publish(cast(cast($1 as text) as uuid), cast($2 as text), cast($3 as text), cast(cast($4 as text) as timestamptz), cast($5 as text),
+  cast($6 as text), cast($7 as text), cast($8 as text), cast($9 as text), cast($10 as text), cast(cast($11 as text) as text[]))`;
 
-// The usual case: the transaction is open and nothing can conflict, so the event is written in any case. Without looking for a conflict, confirming
-// the row and joining with what was written, publishing to no endpoint takes PostgreSQL 90 µs instead of 150.
-function publishAnyway(kind: Audience['kind'], notifies: boolean): string {
-  const notified = notifies ? `, case when count(*) > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified` : '';
-  return `with event as (
-  ${INSERT_EVENT} values (${EVENT_VALUES(kind)})
-), delivery as (
-  ${INSERT_DELIVERIES}
-  select ${DELIVERY_VALUES} from (${matching('postgres', kind, '= any(cast($9 as text[]))')}) m returning 1
-) select 1 as events, cast(count(*) as integer) as deliveries, true as open${notified} from delivery`;
+function publishPostgres({ isOpen, notifies }: Variant): string {
+  const call = isOpen === 'true' ? PUBLISH_CALL : `case when ${isOpen} then ${PUBLISH_CALL} end`;
+  if (!notifies) return `select ${call} as deliveries`;
+  return `select deliveries, case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified
+from (select ${call} as deliveries offset 0) published`;
 }
 
-// One statement and so one round trip: the event, its deliveries and, where it cannot be done after the commit, the notification of workers.
-function publishPostgres(kind: Audience['kind'], { isOpen, notifies }: Variant): string {
-  const notified = notifies ? `,\n  case when deliveries > 0 then cast(pg_notify('${WAKE_CHANNEL}', '') as text) end as notified` : '';
-  return `with event as (
-  ${INSERT_EVENT}
-  select ${EVENT_VALUES(kind)} where ${isOpen} ${ON_REUSED_KEY} returning id
-), delivery as (
-  ${INSERT_DELIVERIES}
-  select ${DELIVERY_VALUES}
-  from event e cross join (${matching('postgres', kind, '= any(cast($9 as text[]))')}) m
-  returning 1
-), written as (select (select count(*) from event) as events, (select count(*) from delivery) as deliveries)
-select cast(events as integer) as events, cast(deliveries as integer) as deliveries, ${isOpen} as open${notified}
-from written`;
-}
+const PUBLISH_POSTGRES = variants('cast($12 as text)', publishPostgres);
 
-const PUBLISH_POSTGRES = variants('cast($11 as text)', (variant) => byAudience((kind) => publishPostgres(kind, variant)));
-const PUBLISH_ANYWAY = {
-  silent: byAudience((kind) => publishAnyway(kind, false)),
-  notifying: byAudience((kind) => publishAnyway(kind, true)),
+/** Membership is asked of the endpoint as well as of its subscription: a row that is out of step may miss an event, never leak one. */
+const REACHED: Readonly<Record<Audience['kind'], { readonly subscription: string; readonly endpoint: string }>> = {
+  owner: { subscription: `s.tenant_key = '' and s.owner_id = $5`, endpoint: `p.tenant_key = '' and p.owner_id = $5` },
+  owner_in_tenant: { subscription: 's.tenant_key = $6 and s.owner_id = $5', endpoint: 'p.tenant_key = $6 and p.owner_id = $5' },
+  tenant: { subscription: 's.tenant_key = $6', endpoint: 'p.tenant_key = $6' },
+  broadcast: { subscription: 'true', endpoint: 'true' },
 };
 
-function statementFor(tx: SqlExecutor, { audience, idempotencyKey }: NewEvent): string {
-  if (tx.isTransaction !== true || idempotencyKey !== null) return variantFor(tx, PUBLISH_POSTGRES)[audience.kind];
-  return (canWakeAfterCommit(tx) ? PUBLISH_ANYWAY.silent : PUBLISH_ANYWAY.notifying)[audience.kind];
-}
+const subscribers = (kind: Audience['kind']): string =>
+  `select s.endpoint_id from webhook_subscriptions s
+    where s.pattern in (select value from json_each($7)) and ${REACHED[kind].subscription}`;
 
 const publishSqlite = (kind: Audience['kind'], isOpen: string) => ({
   event: `${INSERT_EVENT} select $1, $2, $3, $4, '${kind}', $5, $6, $7, $8, $9 where ${isOpen} ${ON_REUSED_KEY} returning id`,
   deliveries: `${INSERT_DELIVERIES}
   select ${DELIVERY_ID.sqlite}, $1, m.id, $2, 'pending', 0, $4, $3, $4
-  from (${matching('sqlite', kind, 'in (select value from json_each($7))')}) m
+  from (select p.id from webhook_endpoints p where p.is_active and ${REACHED[kind].endpoint} and p.id in (${subscribers(kind)})) m
   where ${isOpen} returning 1 as one`,
 });
 
@@ -169,38 +127,34 @@ export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly
 }
 
 function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
-  const isKnownOpen = tx.isTransaction === true;
   const { id, type, data, audience, orderingKey, idempotencyKey, traceparent } = event;
   const { owner, tenant } = audienceColumns(audience);
-  const timestamp = event.timestamp.toISOString();
   const parameters: SqlParameter[] = [
     id,
     type,
     data,
-    timestamp,
+    event.timestamp.toISOString(),
+    audience.kind,
     owner,
     tenant,
     orderingKey,
     idempotencyKey,
-    textArray(patterns),
     traceparent,
+    textArray(patterns),
   ];
-  const write = function* (): SqlSteps<{ readonly events: number; readonly deliveries: number; readonly open: boolean } | undefined> {
-    const [row] = (yield [statementFor(tx, event), isKnownOpen ? parameters : [...parameters, id]]) as {
-      events: number;
-      deliveries: number;
-      open: boolean;
-    }[];
-    return row;
+  if (tx.isTransaction !== true) parameters.push(id);
+  const write = function* (): SqlSteps<number | null> {
+    const [row] = (yield [variantFor(tx, PUBLISH_POSTGRES), parameters]) as { deliveries: number | null }[];
+    return row?.deliveries ?? null;
   };
-  let row = yield* write();
-  if (row?.open === false) {
+  let deliveries = yield* write();
+  if (deliveries === null) {
     // Nothing was written before in this transaction, or there is none: only the mark of a transaction outlives its statement.
     yield* markTransaction('postgres', id);
-    row = yield* write();
+    deliveries = yield* write();
   }
-  if (row?.open === false) throw transactionEnded();
-  return { created: row?.events === 1, deliveries: row?.deliveries ?? 0 };
+  if (deliveries === null) throw transactionEnded();
+  return deliveries === -1 ? { created: false, deliveries: 0 } : { created: true, deliveries };
 }
 
 function* writeToSqlite(
@@ -243,15 +197,17 @@ const MANY_TYPES: Readonly<Partial<Record<(typeof MANY_COLUMNS)[number], string>
 };
 
 function matchingMany(patterns: string): string {
-  const subscribers = (audiences: string, members: string): string =>
+  const subscribed = (audiences: string, members: string): string =>
     `select s.endpoint_id from webhook_subscriptions s where i.audience in (${audiences}) and s.pattern ${patterns}${members}`;
-  return `${subscribers(`'owner', 'owner_in_tenant'`, ' and s.tenant_key = i.tenant and s.owner_id = i.owner')}
-    union ${subscribers(`'tenant'`, ' and s.tenant_key = i.tenant')}
-    union ${subscribers(`'broadcast'`, '')}`;
+  return `${subscribed(`'owner', 'owner_in_tenant'`, ' and s.tenant_key = i.tenant and s.owner_id = i.owner')}
+    union ${subscribed(`'tenant'`, ' and s.tenant_key = i.tenant')}
+    union ${subscribed(`'broadcast'`, '')}`;
 }
 
 const MEMBER = `p.is_active and (i.audience = 'broadcast' or (p.tenant_key = i.tenant and (i.audience = 'tenant' or p.owner_id = i.owner)))`;
 
+// The endpoints as an array, because PostgreSQL may compare every endpoint with every subscription where it expects one of each (17 ms for 100).
+// They are locked as a foreign key would lock them, once: see the function that writes one event.
 function publishManyPostgres({ isOpen, notifies }: Variant): string {
   const notified = notifies ? `, notified as (select pg_notify('${WAKE_CHANNEL}', '') from (select 1 from delivery limit 1) d)` : '';
   const columns = MANY_COLUMNS.map((name) => `${name} ${MANY_TYPES[name] ?? 'text'}`).join(', ');
@@ -261,9 +217,9 @@ function publishManyPostgres({ isOpen, notifies }: Variant): string {
   from input i where ${isOpen} order by i.place ${ON_REUSED_KEY} returning id
 ), delivery as (
   ${INSERT_DELIVERIES}
-  select ${DELIVERY_ID.postgres.replace('$1', 'i.id')}, i.id, m.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
+  select ${DELIVERY_ID.postgres}, i.id, m.id, i.type, 'pending', 0, i.timestamp, i.ordering_key, i.timestamp
   from event e join input i on i.id = e.id cross join lateral (
-    select p.id from webhook_endpoints p where ${MEMBER} and p.id ${ONE_OF.postgres(matchingMany('= any(i.patterns)'))} ${KEPT.postgres}
+    select p.id from webhook_endpoints p where ${MEMBER} and p.id = any(array(${matchingMany('= any(i.patterns)')})) for key share of p
   ) m
   returning event_id
 )${notified}

@@ -235,6 +235,24 @@ describeOutbox('publish', (outbox) => {
     await stop();
   });
 
+  test('an endpoint gets the first event after its subscription, also over connections that have published to none for long', async () => {
+    const mine = owner();
+    const connection = await database.open({ clock, ...(database.dialect === 'postgres' ? { poolMax: 1 } : {}) });
+    useWebhooks(connection, { urlPolicy: LOOPBACK });
+    const publishOnce = () => connection.transaction((tx) => publish(tx, 'order.paid', {}, { owner: mine }));
+    // More often than a statement is planned for its parameters: from then on PostgreSQL uses one plan for all.
+    for (let n = 0; n < 10; n++) expect(await publishOnce()).toMatchObject({ created: true, deliveries: 0 });
+    const target = await endpoint({ owner: mine });
+    const { id } = await publishOnce();
+    expect((await deliveries({ endpoint: target.id })).map(({ event_id }) => event_id)).toEqual([id]);
+    const inside = await connection.transaction(async (tx) => {
+      await createEndpoint(tx, { owner: mine, url: 'http://127.0.0.1:9/', events: ['*'] });
+      return publish(tx, 'order.paid', {}, { owner: mine });
+    });
+    expect(inside.deliveries, 'a subscription of the same transaction counts').toBe(2);
+    unbindWebhooks(connection);
+  });
+
   test('an endpoint with several matching patterns gets the event once', async () => {
     const mine = owner();
     const target = await endpoint({ owner: mine, events: ['*', 'order.*', 'order.paid'] });
