@@ -74,6 +74,19 @@ const hookedResource = resource(hooked, {
     },
   },
 });
+const coded = model(
+  'coded',
+  { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), code: t.text(20), label: t.text(50).nullable() },
+  { indexes: [{ columns: ['owner_id', 'code'], unique: true }] },
+);
+const codedTable = migration('0001_coded', [
+  createTable('coded', coded.columns, { indexes: [{ columns: ['owner_id', 'code'], unique: true }] }),
+]);
+class CodedController extends CrudController(resource(coded, { owner: 'owner_id', fields: { code: writableBy(isStaff) } }), {
+  permission: isAuthenticated,
+  export: ['csv'],
+  import: { formats: ['csv'], by: 'code' },
+}) {}
 class HookedController extends CrudController(hookedResource, {
   permission: isAuthenticated,
   import: { formats: ['jsonl'], rowsMax: 100, bytesMax: 5000 },
@@ -96,10 +109,11 @@ describeDatabases('import', (database) => {
       database: database.db,
       authenticators: [byName],
       tenant: ({ user }) => (user === null ? null : people[user.username as Person].tenant),
-      mount: { '/v1': { '/things': ThingController, '/makers': MakerController, '/hooked': HookedController } },
+      mount: { '/v1': { '/things': ThingController, '/makers': MakerController, '/hooked': HookedController, '/coded': CodedController } },
       modules: [
         { name: 'things', models: [makers, things], migrations: [tables] },
         { name: 'hooked', models: [hooked], migrations: [hookedTable] },
+        { name: 'coded', models: [coded], migrations: [codedTable] },
         {
           name: 'recorders',
           provides: () => ({
@@ -234,6 +248,15 @@ describeDatabases('import', (database) => {
       const plain = await send('ann', 'things/import', format === 'csv' ? 'sku,rank\nc,0\n' : '{"sku":"c","rank":0}', type);
       expect([plain.status, plain.body.ignored]).toEqual([201, ['rank']]);
     }
+  });
+
+  test('75: rows are found by a column that the caller may not write, and keep it', async () => {
+    await insertMany(database.db, coded, [{ owner_id: people.ann.id, code: 'c1', label: 'old' }]);
+    const again = await send('ann', 'coded/import?mode=upsert', 'code,label\nc1,new\n');
+    expect([again.status, again.body]).toEqual([201, { created: 0, updated: 1, dry_run: false, ignored: ['code'] }]);
+    const made = await send('ann', 'coded/import?mode=upsert', 'code,label\nc1,newer\nc2,x\n');
+    expect([made.status, made.body.fields]).toEqual([403, ['code']]);
+    expect(await database.db.query('select code, label from coded')).toEqual([{ code: 'c1', label: 'new' }]);
   });
 
   test('75: a column that the caller gets as null is not compared: a guess and a miss have one answer', async () => {

@@ -461,11 +461,11 @@ class RowReader {
   }
 
   /** What each row is found by; every row needs one, and no two the same. */
-  keys(items: readonly BulkItem[], by: ModelColumn): ReadonlyMap<BulkItem, unknown> {
+  keys(items: readonly ImportItem[], by: ModelColumn): ReadonlyMap<BulkItem, unknown> {
     const keys = new Map<BulkItem, unknown>();
     const seen = new Map<string, number>();
     for (const item of items) {
-      const value = item.values[by.name];
+      const value = item.values[by.name] ?? item.kept[by.name];
       const number = item.at[1] as number;
       if (value === null || value === undefined) this.#refuse(['body', number, by.name], 'required', 'Required: rows are found by it.');
       else {
