@@ -119,7 +119,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E020: {
     title: 'Soft deletion cannot work',
     explanation:
-      'A resource deletes softly and its model lacks the columns, its cascade leads to rows that cannot be deleted softly, or a unique value stays taken by deleted rows.',
+      'A resource deletes softly and its model lacks the columns, its cascade leads to rows that cannot be deleted softly, a unique value stays taken by deleted rows, or rows are restored by a column that deleted rows may share.',
     remedy: 'Add `...softDelete()` to the models; declare unique values with `softDeleteUnique()`.',
   },
   E021: {

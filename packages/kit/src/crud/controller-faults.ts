@@ -348,6 +348,12 @@ class ControllerFaults {
     const { policy, options } = this.#operations;
     if (options.restore === true && policy.softDelete === undefined)
       this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
+    else if (options.restore === true && options.lookup !== undefined && options.lookup !== policy.key.name)
+      this.#add(
+        'E020',
+        `offers restore by "${options.lookup}", which deleted rows may share.`,
+        'Offer restore at an address with the key: a controller without lookup.',
+      );
   }
 
   /** Upserts find rows by a column that clients send and that no two rows of a caller share. */

@@ -351,6 +351,10 @@ describe('start-up checks of resources', () => {
     };
     const relations = { leaves: many(() => leaves, 'tree_id', { limit: 5 }) };
     expect(start(trees, { restore: true })).toEqual([]);
+    expect(start(trees, { lookup: 'slug' })).toEqual([]);
+    expect(start(trees, { lookup: 'slug', restore: true })).toEqual([
+      expect.stringMatching(/^E020 .*offers restore by "slug", which deleted rows may share/),
+    ]);
     expect(start(taken, {})).toEqual([expect.stringMatching(/^E020 .*"slug" stays taken by deleted rows.*softDeleteUnique\('slug'\)/)]);
     expect(start(taken, { softDelete: false })).toEqual([]);
     expect(start(trees, { softDelete: { cascade: ['leaves'] }, relations })).toEqual([
