@@ -81,19 +81,24 @@ export async function publishMany(tx: SqlExecutor, events: readonly EventToPubli
   return published;
 }
 
-async function stored(tx: SqlExecutor, event: NewEvent): Promise<PublishedEvent> {
-  return removingUndelivered(tx, [event], async () => runSteps(tx, storedOnce(tx, event)));
+function stored(tx: SqlExecutor, event: NewEvent): PublishedEvent | Promise<PublishedEvent> {
+  return removingUndelivered(tx, [event], () => runSteps(tx, storedOnce(tx, event)));
 }
 
-async function storedTogether(tx: SqlExecutor, events: readonly NewEvent[]): Promise<PublishedEvent[]> {
-  return removingUndelivered(tx, events, async () => runSteps(tx, storedOnceEach(tx, events)));
+function storedTogether(tx: SqlExecutor, events: readonly NewEvent[]): PublishedEvent[] | Promise<PublishedEvent[]> {
+  return removingUndelivered(tx, events, () => runSteps(tx, storedOnceEach(tx, events)));
 }
 
-async function removingUndelivered<R>(tx: SqlExecutor, events: readonly NewEvent[], write: () => Promise<R>): Promise<R> {
+/** PostgreSQL writes with one statement, which leaves everything or nothing: there the promises of this function would be for nothing. */
+function removingUndelivered<R>(tx: SqlExecutor, events: readonly NewEvent[], write: () => R | Promise<R>): R | Promise<R> {
+  return tx.dialect === 'postgres' ? write() : writeOrRemove(tx, events, write);
+}
+
+async function writeOrRemove<R>(tx: SqlExecutor, events: readonly NewEvent[], write: () => R | Promise<R>): Promise<R> {
   try {
     return await write();
   } catch (error) {
-    if (tx.dialect === 'sqlite') await removeUndelivered(tx, events);
+    await removeUndelivered(tx, events);
     throw error;
   }
 }
