@@ -45,6 +45,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   isRecorded = false;
   /** The trace that the request belongs to, as its tracer has it. Declared, so that every exchange has one shape. */
   traceContext: unknown;
+  /** What the connection had sent when the request arrived; null unless metrics count it. */
+  bytesSentBefore: number | null = null;
   /** Statements so far and the time they took. Counted while some middleware of the route has `onQuery`. */
   queryCount = 0;
   queryMs = 0;

@@ -3,25 +3,26 @@ import type { Exchange } from '../../http/exchange.ts';
 import { idempotencyOutcomes } from '../../http/idempotency/outcome.ts';
 import type { Middleware } from '../../http/middleware.ts';
 import type { MetricRegistry } from '../../observe/metric-registry.ts';
+import { OTHER } from './bounded-labels.ts';
 
 /** What requests that match no route are counted as: their paths are a stranger's to choose. */
 const UNMATCHED = 'unmatched';
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS'];
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'OPTIONS'];
 const STATUSES = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'];
 const BYTES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-interface Arrival {
-  readonly key: string;
-  /** What the connection had sent before. */
-  readonly bytesSent: number;
+/** A method and a route, as they are shown. */
+interface Place {
+  readonly method: string;
+  readonly route: string;
+  inFlight: number;
 }
 
 /** Counts requests by method, route template and status class; made once the routes are known. */
 export class HttpMetrics {
-  readonly #finish: (exchange: Exchange, bytesSentBefore: number) => void;
-  /** By method and route; one number each, so that a scrape shows all of them. */
-  readonly #inFlight = new Map<string, number>();
-  readonly #arrivals = new WeakMap<Exchange, Arrival>();
+  readonly #finish: (exchange: Exchange, place: Place) => void;
+  /** By route, then by method: HEAD is answered by the route of GET. */
+  readonly #places = new Map<CompiledRoute | null, Map<string, Place>>();
 
   constructor(registry: MetricRegistry, routes: readonly CompiledRoute[]) {
     const paths = [...new Set(routes.map(({ path }) => path)), UNMATCHED];
@@ -62,16 +63,14 @@ export class HttpMetrics {
       help: 'Requests that are being answered.',
       labels: place,
       read: () =>
-        [...this.#inFlight].map(([key, value]) => {
-          const [method = '', route = ''] = key.split(' ', 2);
-          return { labels: { method, route }, value };
-        }),
+        [...this.#places.values()].flatMap((byMethod) =>
+          [...byMethod.values()].map(({ method, route, inFlight }) => ({ labels: { method, route }, value: inFlight })),
+        ),
     });
-    this.#finish = (exchange, bytesSentBefore) => {
-      const { method, route } = labelsOf(exchange);
-      const status = statusOf(exchange);
-      duration.observe({ method, route, status }, (performance.now() - exchange.startedAt) / 1000);
-      size.observe({ method, route, status }, bodyBytes(exchange, bytesSentBefore));
+    this.#finish = (exchange, { method, route }) => {
+      const labels = { method, route, status: statusOf(exchange) };
+      duration.observe(labels, (performance.now() - exchange.startedAt) / 1000);
+      size.observe(labels, bodyBytes(exchange));
       if (exchange.hasInvalidResponse) invalid.add({ method, route });
       for (const { policy, decision } of exchange.throttled) throttled.add({ policy, decision: decision.allowed ? 'allowed' : 'refused' });
       if (exchange.idempotency !== null) idempotent.add({ outcome: exchange.idempotency });
@@ -81,32 +80,35 @@ export class HttpMetrics {
   }
 
   started(exchange: Exchange): void {
-    const { method, route } = labelsOf(exchange);
-    const key = `${METHODS.includes(method) ? method : 'other'} ${route}`;
-    this.#arrivals.set(exchange, { key, bytesSent: bytesSent(exchange) });
-    this.#inFlight.set(key, (this.#inFlight.get(key) ?? 0) + 1);
+    exchange.bytesSentBefore = bytesSent(exchange);
+    this.#placeOf(exchange).inFlight += 1;
   }
 
   finished(exchange: Exchange): void {
-    const arrival = this.#arrivals.get(exchange);
-    if (arrival !== undefined) this.#inFlight.set(arrival.key, (this.#inFlight.get(arrival.key) ?? 1) - 1);
-    this.#finish(exchange, arrival?.bytesSent ?? 0);
+    const place = this.#placeOf(exchange);
+    if (exchange.bytesSentBefore !== null) place.inFlight -= 1;
+    this.#finish(exchange, place);
+  }
+
+  #placeOf({ method, route }: Exchange): Place {
+    let byMethod = this.#places.get(route);
+    if (byMethod === undefined) this.#places.set(route, (byMethod = new Map()));
+    const known = byMethod.get(method);
+    if (known !== undefined) return known;
+    // Other names come from strangers, and there is no end to them.
+    const shown = METHODS.includes(method) ? method : OTHER;
+    let place = byMethod.get(shown);
+    if (place === undefined) byMethod.set(shown, (place = { method: shown, route: route?.path ?? UNMATCHED, inFlight: 0 }));
+    return place;
   }
 }
 
 export function httpMetrics(metrics: () => HttpMetrics | undefined): Middleware {
   return {
     name: 'metrics',
-    within(exchange, part, work) {
-      if (part === 'admission') metrics()?.started(exchange);
-      return work();
-    },
+    onRequest: (exchange) => metrics()?.started(exchange),
     onFinish: (exchange) => metrics()?.finished(exchange),
   };
-}
-
-function labelsOf({ method, route }: Exchange): { readonly method: string; readonly route: string } {
-  return { method, route: route?.path ?? UNMATCHED };
 }
 
 function statusOf({ reply }: Exchange): string {
@@ -114,10 +116,10 @@ function statusOf({ reply }: Exchange): string {
 }
 
 /** What was announced. A stream announces nothing: what its connection sent for it, headers included, is close. */
-function bodyBytes(exchange: Exchange, bytesSentBefore: number): number {
+function bodyBytes(exchange: Exchange): number {
   if (exchange.method === 'HEAD') return 0;
   const announced = Number(exchange.reply.getHeader('content-length') ?? Number.NaN);
-  return Number.isFinite(announced) ? announced : Math.max(0, bytesSent(exchange) - bytesSentBefore);
+  return Number.isFinite(announced) ? announced : Math.max(0, bytesSent(exchange) - (exchange.bytesSentBefore ?? 0));
 }
 
 /** An injected request has no connection. */

@@ -1,4 +1,4 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry as PromRegistry } from 'prom-client';
+import { Gauge as PromGauge, type Metric, Registry as PromRegistry } from 'prom-client';
 import type {
   Counter,
   GaugeOptions,
@@ -10,12 +10,20 @@ import type {
   MetricRegistry,
 } from '../../observe/metric-registry.ts';
 import { BoundedLabels } from './bounded-labels.ts';
+import { SeriesTable } from './series-table.ts';
 
 /** From a cached lookup to a request whose client has given up. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Prometheus gives a scrape 10 s unless told: a database that hangs must not cost the other metrics. */
 const READ_MS_MAX = 3000;
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
+
+/** One line of the exposition. */
+interface Sample {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
 
 interface ReadGauge {
   readonly name: string;
@@ -43,17 +51,44 @@ export class PrometheusRegistry implements MetricRegistry {
 
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
     if (!options.name.endsWith('_total')) throw new TypeError(`The counter "${options.name}" must end in "_total".`);
-    const bounds = this.#declare(options);
-    const counter = new PromCounter({ ...described(options), labelNames: bounds.names, registers: [this.prometheus] });
-    if (bounds.names.length === 0) counter.inc(0);
-    return { add: (labels, by = 1) => counter.inc(bounds.bound(labels), by) };
+    const table = new SeriesTable(this.#declare(options), () => ({ value: 0 }));
+    this.#register(options, 'counter', () => table.all.map(({ labels, series: { value } }) => ({ labels, value })));
+    return {
+      add(labels, by = 1) {
+        if (!(by >= 0 && by < Infinity)) throw new TypeError(`${options.name} cannot count ${by}: a counter only rises.`);
+        table.of(labels).value += by;
+      },
+    };
   }
 
   histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
-    const bounds = this.#declare(options);
-    const buckets = [...(options.buckets ?? SECONDS)];
-    const histogram = new PromHistogram({ ...described(options), labelNames: bounds.names, buckets, registers: [this.prometheus] });
-    return { observe: (labels, value) => histogram.observe(bounds.bound(labels), value) };
+    const { name, buckets = SECONDS } = options;
+    const table = new SeriesTable(this.#declare(options), () => ({ sum: 0, count: 0, counts: buckets.map(() => 0) }));
+    this.#register(options, 'histogram', () =>
+      table.all.flatMap(({ labels, series: { sum, count, counts } }) => {
+        let below = 0;
+        return [
+          ...buckets.map((bound, index) => ({
+            metricName: `${name}_bucket`,
+            labels: { le: bound, ...labels },
+            value: (below += counts[index] ?? 0),
+          })),
+          { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: count },
+          { metricName: `${name}_sum`, labels, value: sum },
+          { metricName: `${name}_count`, labels, value: count },
+        ];
+      }),
+    );
+    return {
+      observe(labels, value) {
+        if (!Number.isFinite(value)) throw new TypeError(`${name} cannot observe ${value}: it is not a number.`);
+        const series = table.of(labels);
+        series.sum += value;
+        series.count += 1;
+        const bucket = buckets.findIndex((bound) => value <= bound);
+        if (bucket !== -1) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+      },
+    };
   }
 
   gauge<L extends string = never>(options: GaugeOptions<L>): void {
@@ -74,6 +109,12 @@ export class PrometheusRegistry implements MetricRegistry {
         }
       },
     });
+  }
+
+  /** The library writes what is counted here. It takes any object that has `get`, and says so of its own classes only. */
+  #register({ name, help }: { readonly name: string; readonly help: string }, type: 'counter' | 'histogram', values: () => Sample[]): void {
+    const metric = { name, help, type, get: async () => ({ name, help, type, values: values() }) };
+    this.prometheus.registerMetric(metric as unknown as Metric);
   }
 
   #declare<L extends string>({ name, labels }: MetricOptions<L>): BoundedLabels<L> {
