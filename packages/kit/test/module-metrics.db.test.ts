@@ -4,7 +4,7 @@ import { AccountController } from '../src/contrib/accounts/index.ts';
 import { createUser } from '../src/contrib/accounts/manage-users.ts';
 import { formatKey, newPrefix, newSecret } from '../src/contrib/apikeys/key.ts';
 import { rotateApiKey } from '../src/contrib/apikeys/index.ts';
-import { audit } from '../src/contrib/audit/index.ts';
+import { audit, sealEntries } from '../src/contrib/audit/index.ts';
 import { metrics } from '../src/contrib/metrics/index.ts';
 import { migrate } from '../src/db/index.ts';
 import { allowAny } from '../src/index.ts';
@@ -82,6 +82,19 @@ describeDatabases(
       expect(count(exposition, 'kit_audit_entries_total{action="thing.made"}')).toBe(3);
       expect(exposition).not.toContain('thing.undone');
       expect(exposition.match(/^kit_audit_entries_total\{/gm)?.length).toBeLessThanOrEqual(101);
+    });
+
+    test('the age of audit entries that are not sealed yet is shown, and 0 once all are', async () => {
+      const age = async () => count(await scrape(), 'kit_audit_unsealed_age_seconds{database="default"}');
+      await sealEntries(database.db);
+      expect(await age()).toBe(0);
+      const at = new Date(kit.app.clock.now().getTime() - 90_000);
+      await database.db.query(
+        `insert into audit_inbox (id, at, action, target_type, target_id, content_hash) values ($1, $2, 'a', 'b', 'c', 'd')`,
+        ['01890000-0000-7000-8000-000000000000', at],
+      );
+      expect(await age()).toBeGreaterThanOrEqual(90);
+      await database.db.query('delete from audit_inbox');
     });
   },
   {

@@ -1,7 +1,7 @@
 import { pino, stdSerializers } from 'pino';
 import { expect, test } from 'vitest';
 import { installTracing } from '../observe/tracing.ts';
-import { createLog } from './create-log.ts';
+import { createLog, isPretty } from './create-log.ts';
 
 const settings = { logLevel: 'info', logDestination: 'stdout', logFormat: 'json' };
 const quoting = () => Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (email)=(ada@example.com) already exists.' });
@@ -55,4 +55,13 @@ test('every record inside a trace has its ids, with the app’s own logger too, 
     expect.objectContaining({ trace_id: 't1', span_id: 's1', region: 'eu', request_id: '1' }),
     expect.not.objectContaining({ trace_id: expect.anything() as unknown }),
   ]);
+});
+
+test.each([
+  ['auto', true, true],
+  ['auto', undefined, false],
+  ['pretty', undefined, true],
+  ['json', true, false],
+])('LOG_FORMAT=%s with a terminal: %s is pretty: %s', (format, isTTY, expected) => {
+  expect(isPretty(format, isTTY === undefined ? {} : { isTTY })).toBe(expected);
 });

@@ -36,8 +36,12 @@ export function createLog(
 function streamOf({ logDestination, logFormat }: LogSettings): DestinationStream {
   const [dest, stream] = logDestination === 'stderr' ? [2, process.stderr] : [1, process.stdout];
   const lines = destination({ dest, sync: true });
-  const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && stream.isTTY);
-  return isPretty ? { write: (record) => void lines.write(prettyLine(record)) } : lines;
+  return isPretty(logFormat, stream) ? { write: (record) => void lines.write(prettyLine(record)) } : lines;
+}
+
+/** `auto` is pretty where people read, and JSON where programs do. */
+export function isPretty(format: string, { isTTY }: { readonly isTTY?: boolean }): boolean {
+  return format === 'pretty' || (format === 'auto' && isTTY === true);
 }
 
 type LogFormatter = NonNullable<NonNullable<LoggerOptions['formatters']>['log']>;

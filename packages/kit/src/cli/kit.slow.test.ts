@@ -327,6 +327,11 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     const pending = await run(['migrate', '--check'], { cwd: place });
     expect(pending.code).toBe(1);
     expect(pending.stdout).toContain('pending accounts/0001_initial');
+    const dry = await run(['migrate', '--dry-run'], { cwd: place });
+    expect(dry.code).toBe(0);
+    // Neither of them created the file.
+    expect((await readdir(place)).filter((file) => file.startsWith('app.db'))).toEqual([]);
+    expect(dry.stdout).toMatch(/create table .*users/i);
     const early = await run(['user', 'list'], { cwd: place });
     expect(early.code).toBe(1);
     expect(early.stderr).toMatch(
@@ -334,9 +339,6 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
     );
     expect(early.stderr).not.toContain('postgres:postgres@');
     expect((await run(['doctor'], { cwd: place })).code).toBe(1);
-    const dry = await run(['migrate', '--dry-run'], { cwd: place });
-    expect(dry.code).toBe(0);
-    expect(dry.stdout).toMatch(/create table .*users/i);
     // Two at once: one applies, the other waits and finds nothing to do.
     const both = await Promise.all([1, 2].map(() => program.spawn(['migrate', '--json'], { cwd: place })));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);

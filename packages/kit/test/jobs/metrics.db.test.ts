@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { jobs } from '../../src/contrib/jobs/index.ts';
 import { job } from '../../src/contrib/jobs/job.ts';
@@ -10,6 +10,8 @@ import { allowAny } from '../../src/index.ts';
 import { describeDatabases, fakeClock, testApp, type TestApp } from '../../src/testing/index.ts';
 
 const clock = fakeClock('2026-03-01T12:00:00.000Z');
+const now = performance.now.bind(performance);
+let aheadMs = 0;
 const input = z.object({ n: z.int() });
 let lost: string | undefined;
 const good = job('good', { input, run: () => clock.advance(2000) });
@@ -25,16 +27,30 @@ const taken = job('taken', {
   run: async ({ db, id }) => void (await db.query(`update jobs set claim_token = 'another' where id = $1`, [(lost = id)])),
 });
 const idle = job('idle', { input, queue: 'idle', run: () => undefined });
+let seen = '';
+let scrapeNow: () => Promise<string> = async () => '';
+const watching = job('watching', { input, queue: 'watching', run: async () => void (seen = await scrapeNow()) });
 
 describeDatabases(
   'metrics of jobs',
   (database) => {
     let app: TestApp;
     beforeAll(async () => {
-      const modules = [metrics({ path: '/metrics', permission: allowAny, process: false }), jobs({ jobs: [good, bad, taken, idle] })];
+      const modules = [
+        metrics({ path: '/metrics', permission: allowAny, process: false }),
+        jobs({ jobs: [good, bad, taken, idle, watching] }),
+      ];
       app = await testApp({ database: database.db, clock, modules, mount: {} });
     });
-    afterAll(() => app.close());
+    afterAll(async () => {
+      vi.restoreAllMocks();
+      await app.close();
+    });
+    /** A reading of the database is shown for five seconds; they pass. */
+    const forgetReadings = () => {
+      aheadMs += 6000;
+      vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    };
     const scrape = () => (app.app.registry.metrics as PrometheusRegistry).text();
     const valueIn = (text: string, series: string): number =>
       Number(
@@ -72,6 +88,26 @@ describeDatabases(
       expect(valueIn(after, `kit_jobs_run_duration_seconds_sum${of('default')}`)).toBeGreaterThanOrEqual(4);
       expect(valueIn(after, `kit_jobs_claim_duration_seconds_count${of('default')}`)).toBeGreaterThanOrEqual(1);
       expect(after).not.toMatch(/private|first-and-only/);
+    });
+
+    test('jobs that run, that failed for good and whose worker is gone are shown', async () => {
+      const begin = () => database.db.transaction((tx) => startJob(tx, watching, { n: 1 }));
+      const { id } = await begin();
+      scrapeNow = () => {
+        forgetReadings();
+        return scrape();
+      };
+      await runDueJobs(database.db);
+      expect(valueIn(seen, `kit_jobs_running${of('watching')}`)).toBe(1);
+      expect(valueIn(seen, 'kit_jobs_failed{database="default"}')).toBe(1);
+      expect(valueIn(seen, 'kit_jobs_expired_leases{database="default"}')).toBe(0);
+      const orphan = await begin();
+      await database.db.query(`update jobs set status = 'running', claim_token = 'gone', claimed_until = $2 where id = $1`, [
+        orphan.id,
+        new Date(clock.now().getTime() - 1000),
+      ]);
+      expect(orphan.id).not.toBe(id);
+      expect(valueIn(await scrapeNow(), 'kit_jobs_expired_leases{database="default"}')).toBe(1);
     });
   },
   { database: { clock } },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { PrometheusRegistry } from '../../src/contrib/metrics/prometheus-registry.ts';
 import { deliverDue } from '../../src/contrib/webhooks/delivery/deliver.ts';
 import { createEndpoint } from '../../src/contrib/webhooks/endpoints/create-endpoint.ts';
@@ -11,6 +11,8 @@ import { LOOPBACK } from './loopback.ts';
 import { startReceiver, type Receiver } from './receiver.ts';
 
 const clock = fakeClock('2026-03-01T12:00:00.000Z');
+const now = performance.now.bind(performance);
+let aheadMs = 0;
 
 describeDatabases(
   'metrics of webhooks',
@@ -26,9 +28,15 @@ describeDatabases(
       app = await testApp({ database: database.db, clock, modules, mount: {} });
     });
     afterAll(async () => {
+      vi.restoreAllMocks();
       await app.close();
       await receiver.close();
     });
+    /** A reading of the database is shown for five seconds; they pass. */
+    const forgetReadings = () => {
+      aheadMs += 6000;
+      vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    };
     const scrape = () => (app.app.registry.metrics as PrometheusRegistry).text();
     const value = async (series: string) =>
       Number(
@@ -73,6 +81,24 @@ describeDatabases(
       await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 3 }, { owner: 'bob' }));
       await deliverDue(database.db);
       expect(await value(`kit_webhooks_endpoints_disabled_total${at()}`)).toBe(1);
+      forgetReadings();
+      expect(await value(`kit_webhooks_disabled_endpoints${at()}`)).toBe(1);
+      // The one that answers 500 in the first test.
+      expect(await value(`kit_webhooks_failing_endpoints${at()}`)).toBe(1);
+    });
+
+    test('what waits for an audience is neither pending nor old', async () => {
+      await database.db.query('delete from webhook_deliveries');
+      for (const orderingKey of [undefined, 'k'])
+        await database.db.transaction((tx) =>
+          publish(tx, 'order.paid', { n: 5 }, { owner: 'eve', ...(orderingKey === undefined ? {} : { orderingKey }) }),
+        );
+      await database.db.query('update webhook_events set audience = null');
+      await deliverDue(database.db);
+      clock.advance(90_000);
+      forgetReadings();
+      expect(await value(`kit_webhooks_pending${at()}`)).toBe(0);
+      expect(await value(`kit_webhooks_oldest_pending_age_seconds${at()}`)).toBe(0);
     });
   },
   { database: { clock } },

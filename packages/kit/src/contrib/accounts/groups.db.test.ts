@@ -23,7 +23,7 @@ describeDatabases('groups', (database) => {
     expect((await requireGroup(db(), ' racers ')).tenant_key).toBe('');
     const other = await createGroup(db(), { name: 'walkers' });
     await expect(renameGroup(db(), other.id, 'racers')).rejects.toMatchObject({ code: 'group_name_taken' });
-    for (const name of ['', ' ', 'x'.repeat(151), 'a\nb'])
+    for (const name of ['', ' ', 'x'.repeat(151), 'a\nb', 'admins\u202e', 'ad\u200bmins'])
       await expect(createGroup(db(), { name })).rejects.toMatchObject({ code: 'invalid_group', status: 422 });
   });
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { Group, GroupDirectory } from '../../auth/group-directory.ts';
+import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { refuseUnknownNames } from '../../options/read-options.ts';
@@ -133,8 +134,10 @@ function normalizeName(name: string): string {
 
 function checkedName(given: string): string {
   const name = typeof given === 'string' ? normalizeName(given) : '';
-  if (name === '' || name.length > NAME_MAX || /\p{Cc}/u.test(name))
-    throw accountErrors.invalid_group({ detail: `A group's name has 1 to ${NAME_MAX} characters and no control characters.` });
+  if (name === '' || name.length > NAME_MAX || hasHiddenCharacters(name))
+    throw accountErrors.invalid_group({
+      detail: `A group's name has 1 to ${NAME_MAX} characters and none that are not seen, such as control characters.`,
+    });
   return name;
 }
 

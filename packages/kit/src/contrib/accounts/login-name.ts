@@ -1,6 +1,8 @@
+import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
+
 const USERNAME = /^[a-z0-9][a-z0-9._+-]{0,149}$/;
-/** One `@`, no white space or control characters, at most 254: what can be mailed to is decided by mailing to it. */
-const EMAIL = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,189}$/u;
+/** One `@`, no white space or characters that are not seen, at most 254: what can be mailed to is decided by mailing to it. */
+const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/u;
 
 /**
  * User names and addresses are kept in lower case, so two users cannot differ by case alone. A user name has no `@`:
@@ -29,5 +31,5 @@ export function usernameFault(username: string): string | null {
 }
 
 export function emailFault(email: string): string | null {
-  return EMAIL.test(email) ? null : 'An e-mail address is of the form name@domain, at most 254 characters.';
+  return EMAIL.test(email) && !hasHiddenCharacters(email) ? null : 'An e-mail address is of the form name@domain, at most 254 characters.';
 }

@@ -1,5 +1,6 @@
 import type { FieldError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
 import { withoutKeys } from '../../auth/without-keys.ts';
 import { isScope } from '../../permissions/scope.ts';
 import { rateFault } from '../../throttle/rate.ts';
@@ -13,9 +14,6 @@ export const GRACE_SECONDS_MAX = 30 * 86_400;
 
 /** Later is more than either database, or a date on the wire, can hold. */
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
-/** Control characters, line and paragraph separators, bidi controls and other format characters: a name with them can look like another. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** What a caller may say about a key; undefined is not said. */
 export interface KeyFields {
@@ -61,7 +59,7 @@ function nameFaults(name: unknown, fault: Fault): void {
   // Code points, as the column counts them.
   const length = typeof name === 'string' ? Array.from(name.trim()).length : 0;
   if (length < 1 || length > NAME_LENGTH_MAX) fault(['name'], 'invalid_name', `The name is 1 to ${NAME_LENGTH_MAX} characters.`);
-  else if (UNSEEN.test(name as string))
+  else if (hasHiddenCharacters(name as string))
     fault(
       ['name'],
       'invalid_name',

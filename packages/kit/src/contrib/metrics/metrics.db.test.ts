@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import type { App, Module } from '../../app/module.ts';
 import type { Authenticator } from '../../auth/authenticator.ts';
@@ -20,6 +20,7 @@ import type { PrometheusRegistry } from './prometheus-registry.ts';
 const Ok = z.strictObject({ ok: z.boolean() });
 const entered = Promise.withResolvers<void>();
 const leave = Promise.withResolvers<void>();
+let hanging = Promise.withResolvers<void>();
 
 const authenticator: Authenticator = {
   name: 'key',
@@ -27,6 +28,7 @@ const authenticator: Authenticator = {
   authenticate({ headers }) {
     const key = headers['x-key'];
     if (key === undefined) return null;
+    if (key === 'broken') throw new Error('the store of keys is gone');
     if (key !== 'good' && key !== 'staff') throw coreErrors.invalid_credentials();
     const user = { id: 'u1', username: 'ada', email: null, is_active: true, is_staff: key === 'staff', is_superuser: false };
     return { user, scheme: 'key', scopes: null };
@@ -51,6 +53,11 @@ class ThingController extends Controller {
   slow = route.query('/slow', { body: Ok, permission: allowAny, response: Ok }, async () => {
     entered.resolve();
     await leave.promise;
+    return { ok: true };
+  });
+  hang = route.get('/hang/up', { permission: allowAny, response: Ok }, async ({ signal }) => {
+    hanging.resolve();
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
     return { ok: true };
   });
   file = route.get('/file/big', { permission: allowAny, response: raw('text/plain') }, () => 'x'.repeat(5000));
@@ -120,18 +127,32 @@ describeDatabases('metrics of an application', (database) => {
     expect(value(await scrape(app), 'http_server_active_requests{method="GET",route="/metrics"}')).toBe(1);
   });
 
+  test('a request whose client leaves before the answer is counted as aborted, and is no longer under way', async () => {
+    await using app = await testApp({ ...inside(), database: database.db });
+    hanging = Promise.withResolvers();
+    const socket = connect(Number(new URL(await app.listen()).port), '127.0.0.1');
+    socket.write('GET /v1/things/hang/up HTTP/1.1\r\nHost: h\r\n\r\n');
+    await hanging.promise;
+    socket.destroy();
+    const place = 'method="GET",route="/v1/things/hang/up"';
+    const aborted = async () => value(await scrape(app), `http_server_request_duration_seconds_count{${place},status="aborted"}`);
+    await vi.waitUntil(async () => (await aborted()) === 1, { timeout: 20_000 });
+    expect(value(await scrape(app), `http_server_active_requests{${place}}`)).toBe(0);
+  });
+
   test('authentication and throttles are counted by outcome', async () => {
-    await using app = await testApp({ ...inside(), database: database.db, throttles: [clientThrottle('4/min')] });
+    await using app = await testApp({ ...inside(), database: database.db, throttles: [clientThrottle('5/min')] });
     const ask = (key?: string) =>
       app.inject({ method: 'POST', url: '/v1/things', payload: { ok: true }, headers: key === undefined ? {} : { 'x-key': key } });
     const statuses = [];
-    for (const key of ['good', 'bad-1', 'bad-2', undefined, 'good']) statuses.push((await ask(key)).statusCode);
-    expect(statuses).toEqual([201, 401, 401, 401, 429]);
+    for (const key of ['good', 'bad-1', 'bad-2', undefined, 'broken', 'good']) statuses.push((await ask(key)).statusCode);
+    expect(statuses).toEqual([201, 401, 401, 401, 500, 429]);
     const exposition = await (app.app.registry.metrics as PrometheusRegistry).text();
     expect(value(exposition, 'kit_authentications_total{scheme="key",outcome="accepted"}')).toBe(1);
     expect(value(exposition, 'kit_authentications_total{scheme="none",outcome="refused"}')).toBe(2);
     expect(value(exposition, 'kit_authentications_total{scheme="none",outcome="anonymous"}')).toBe(1);
-    expect(value(exposition, 'kit_throttle_decisions_total{policy="client",decision="allowed"}')).toBe(4);
+    expect(value(exposition, 'kit_authentications_total{scheme="none",outcome="failed"}')).toBe(1);
+    expect(value(exposition, 'kit_throttle_decisions_total{policy="client",decision="allowed"}')).toBe(5);
     expect(value(exposition, 'kit_throttle_decisions_total{policy="client",decision="refused"}')).toBe(1);
     expect(exposition).not.toContain('bad-1');
   });
@@ -167,6 +188,52 @@ describeDatabases('metrics of an application', (database) => {
     expect(value(exposition, 'db_client_connections_waiting{database="default"}')).toBe(0);
     expect(value(exposition, 'db_client_transaction_retries_total{database="default"}')).toBe(0);
     expect(exposition).not.toContain('nowhere');
+  });
+
+  test('statements that write are timed by what they do, also behind a with; anything else is one more label', async () => {
+    await using app = await testApp({ ...inside(), database: database.db });
+    await app.app.ready();
+    await database.db.query('create table written (id int)');
+    await database.db.query('insert into written values (1)');
+    await database.db.query('with one as (select 1 as id) update written set id = (select id from one)');
+    await database.db.query('with one as (select 1 as id) select * from one');
+    await database.db.query('delete from written');
+    await database.db.query('drop table written');
+    const exposition = await scrape(app);
+    const count = (operation: string) =>
+      value(exposition, `db_client_operation_duration_seconds_count{database="default",operation="${operation}",outcome="success"}`);
+    expect(['insert', 'update', 'select', 'delete', 'other'].map(count)).toEqual([1, 1, 1, 1, 2]);
+  });
+
+  test('the pool shows who uses a connection and who waits for one, and transactions that were run again are counted', async () => {
+    const db = await database.open({ poolMax: 1 });
+    await using app = await testApp({ ...inside(), database: db });
+    await app.app.ready();
+    const begun = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.query('select 1');
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
+    const waiter = db.transaction((tx) => tx.query('select 2'));
+    const busy = await scrape(app);
+    const pool = (name: string) => value(busy, `db_client_connections_${name}{database="default"}`);
+    expect(['max', 'used', 'waiting'].map(pool)).toEqual([1, 1, 1]);
+    end.resolve();
+    await Promise.all([holder, waiter]);
+    // SQLite never retries: BEGIN IMMEDIATE takes the write lock first.
+    if (database.dialect === 'sqlite') return;
+    let attempts = 0;
+    await db.transaction(
+      async () => {
+        attempts += 1;
+        if (attempts < 3) throw Object.assign(new Error('conflict'), { code: '40001' });
+      },
+      { retries: 5 },
+    );
+    expect(value(await scrape(app), 'db_client_transaction_retries_total{database="default"}')).toBe(2);
   });
 });
 

@@ -13,9 +13,11 @@ const COUNTED_MAX = 100_000;
 /** Nor searched for its oldest: among the first due ones there is one that is old enough to be worth an alarm. */
 const SEARCHED_MAX = 10_000;
 
-// Two conditions, because pending deliveries are in two partial indexes: both together are the work that is left, whatever is finished.
-const UNORDERED = { where: `status = 'pending' and ordering_key is null`, order: 'next_attempt_at' };
-const ORDERED = { where: `status = 'pending' and ordering_key is not null`, order: 'endpoint_id, ordering_key, id' };
+// Two conditions, because pending deliveries are in two partial indexes: both together are the work that is left, whatever is finished. Without an
+// audience nothing makes a delivery due, so it has no next attempt and is no reason for an alarm.
+const DUE_SOMETIME = `status = 'pending' and next_attempt_at is not null`;
+const UNORDERED = { where: `${DUE_SOMETIME} and ordering_key is null`, order: 'next_attempt_at' };
+const ORDERED = { where: `${DUE_SOMETIME} and ordering_key is not null`, order: 'endpoint_id, ordering_key, id' };
 
 const COUNT = `select count(*) as pending from (
   select id from (select id from webhook_deliveries where ${UNORDERED.where} union all select id from webhook_deliveries where ${ORDERED.where}) p

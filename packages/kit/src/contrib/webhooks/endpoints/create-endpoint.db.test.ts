@@ -19,6 +19,7 @@ describeOutbox('createEndpoint and updateEndpoint', (outbox) => {
       [{ tenantKey: 'x'.repeat(256) }, 'invalid_endpoint'],
       [{ description: 5 }, 'invalid_endpoint'],
       [{ description: 'x'.repeat(201) }, 'invalid_endpoint'],
+      [{ description: 'paid \u202egnp.exe' }, 'invalid_endpoint'],
       [{ schedule: [-1] }, 'invalid_endpoint'],
       [{ schedule: 'soon' }, 'invalid_endpoint'],
       [{ schedule: Array.from({ length: 51 }, () => 1) }, 'invalid_endpoint'],

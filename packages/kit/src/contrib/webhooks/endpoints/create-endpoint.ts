@@ -1,3 +1,4 @@
+import { hasHiddenCharacters } from '../../../auth/hidden-characters.ts';
 import type { Db } from '../../../db/db.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
 import { codePoints } from '../../../db/column-codec.ts';
@@ -93,9 +94,15 @@ function isAudienceKey(key: unknown): boolean {
   return typeof key === 'string' && key.length <= AUDIENCE_KEY_LENGTH_MAX;
 }
 
+/** Written by owners, read by staff. Line breaks are text, and some languages and emoji need joiners. */
 export function checkDescription(description: unknown): void {
   if (typeof description !== 'string' || codePoints(description) > DESCRIPTION_LENGTH_MAX)
     throw webhookErrors.invalid_endpoint({ detail: `The description is a text of at most ${DESCRIPTION_LENGTH_MAX} characters.` });
+  if (hasHiddenCharacters(description.replaceAll(/[\r\n\t\u200c\u200d]/g, '')))
+    throw invalidField(
+      'description',
+      'The description must not contain control characters, or characters that change the direction of text.',
+    );
 }
 
 function checkedSignature(signature: unknown): SignatureVersion {
