@@ -71,6 +71,8 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const [place = '', find = '', patch = '', share = '', received = '', delivered = '', follow = '', change = '', revoke = ''] =
       first.commands;
     expect(first.commands).toHaveLength(9);
+    const metrics = /metrics\s+(http:\S+)/.exec(first.panel)?.[1] ?? '';
+    expect(await (await fetch(metrics)).text()).toContain('http_server_request_duration_seconds');
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
     expect(JSON.parse(shell(find, folder, url))).toMatchObject({
       items: [{ item: 'Filter paper', total: '37.50', version: 1, invoice: null }],

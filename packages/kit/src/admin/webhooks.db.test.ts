@@ -142,6 +142,7 @@ const define = (database: TestDatabase): void => {
         schedule: ['5', '60'],
         headers: ['X-Api-Key: first-value', 'X-Team: shipping'],
         rate_limit: '10/s',
+        send_traceparent: true,
       });
       expect([status, body.secret.label, body.secret.value]).toEqual([201, 'Public key', expect.stringMatching(/^whpk_/)]);
       const facts = async () => (await read('endpoints', body.id)).sections[0].values;
@@ -151,9 +152,15 @@ const define = (database: TestDatabase): void => {
         schedule: '5 s, 60 s',
         header_names: ['x-api-key', 'x-team'],
         rate_limit: '10/s',
+        send_traceparent: true,
       });
       const { form } = await read('endpoints', body.id);
-      expect(form.values).toMatchObject({ headers: ['x-api-key: •••', 'x-team: •••'], schedule: ['5', '60'], rate_limit: '10/s' });
+      expect(form.values).toMatchObject({
+        headers: ['x-api-key: •••', 'x-team: •••'],
+        schedule: ['5', '60'],
+        rate_limit: '10/s',
+        send_traceparent: true,
+      });
       const storedHeaders = async () =>
         openHeaders(webhooksOf(database.db).secrets, (await findEndpoint(database.db, body.id))?.headers ?? null);
       // A line as shown keeps its value, a changed line replaces it, a removed line removes the header.
@@ -161,9 +168,15 @@ const define = (database: TestDatabase): void => {
         headers: ['x-api-key: •••', 'X-New: second-value'],
         schedule: [],
         rate_limit: '',
+        send_traceparent: false,
       });
       expect(await storedHeaders()).toEqual({ 'x-api-key': 'first-value', 'x-new': 'second-value' });
-      expect(await facts()).toMatchObject({ schedule: 'those of the application', header_names: ['x-api-key', 'x-new'], rate_limit: null });
+      expect(await facts()).toMatchObject({
+        schedule: 'those of the application',
+        header_names: ['x-api-key', 'x-new'],
+        rate_limit: null,
+        send_traceparent: false,
+      });
       const rotated = await site.act(staff, 'endpoints', 'rotate-secret', [body.id]);
       expect(rotated.body.secret).toMatchObject({ label: 'Public key', value: expect.stringMatching(/^whpk_/) });
       expect(rotated.body.secret.value).not.toBe(body.secret.value);

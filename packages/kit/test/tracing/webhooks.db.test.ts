@@ -83,6 +83,17 @@ describeOutbox('webhooks in a trace', (outbox) => {
     expect(outbox.receiver.of(`/${owner}`)[0]?.headers).not.toHaveProperty('traceparent');
   });
 
+  test('an endpoint that asks for the trace gets it, and no other', async () => {
+    const [asking, other] = [outbox.owner(), outbox.owner()];
+    await outbox.endpoint({ owner: asking, sendTraceparent: true });
+    await outbox.endpoint({ owner: other });
+    for (const owner of [asking, other]) await inRequest(() => outbox.publish('order.paid', { owner }));
+    await deliverDue(outbox.db);
+    const sent = outbox.receiver.of(`/${asking}`)[0]?.headers['traceparent'];
+    expect(spans().map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`)).toContain(sent);
+    expect(outbox.receiver.of(`/${other}`)[0]?.headers).not.toHaveProperty('traceparent');
+  });
+
   test('a retry is linked to the publication, and its failure is named', async () => {
     const owner = outbox.owner();
     await outbox.endpoint({ owner });

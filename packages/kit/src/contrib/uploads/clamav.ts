@@ -1,6 +1,7 @@
 import { createConnection, type NetConnectOpts, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { inSpan } from '../../observe/tracing.ts';
 import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
 import { filledText, milliseconds, wholeNumber } from '../../options/value-rule.ts';
 import type { Scan } from './scanner.ts';
@@ -28,16 +29,18 @@ export function clamav(options: ClamAvOptions): Scan {
     faults.push({ id: 'E011', message: 'clamav(): give either socket or address.', hint: "clamav({ socket: '/run/clamav/clamd.ctl' })." });
   if (faults.length > 0) throw new InvalidOptions(faults);
   const target: NetConnectOpts = socket === undefined ? { ...(address as NonNullable<typeof address>) } : { path: socket };
-  return async (file) => {
-    const connection = createConnection(target);
-    connection.setTimeout(timeoutMs, () => connection.destroy(new Error(`clamd was silent for ${timeoutMs} ms.`)));
-    try {
-      await once(connection, 'connect');
-      return verdictOf(await instream(connection, (await file.read()) as AsyncIterable<Buffer>));
-    } finally {
-      connection.destroy();
-    }
-  };
+  const attributes = { 'server.address': socket ?? address?.host, ...(address === undefined ? {} : { 'server.port': address.port }) };
+  return (file) =>
+    inSpan('clamav scan', { kind: 'client', attributes }, async () => {
+      const connection = createConnection(target);
+      connection.setTimeout(timeoutMs, () => connection.destroy(new Error(`clamd was silent for ${timeoutMs} ms.`)));
+      try {
+        await once(connection, 'connect');
+        return verdictOf(await instream(connection, (await file.read()) as AsyncIterable<Buffer>));
+      } finally {
+        connection.destroy();
+      }
+    });
 }
 
 /** `zINSTREAM`: chunks with their length in front, an empty one at the end, and one answer. */

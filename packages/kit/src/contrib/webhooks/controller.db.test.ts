@@ -29,6 +29,7 @@ const FIELDS = [
   'header_names',
   'public_key',
   'rate_limit',
+  'send_traceparent',
   'schedule',
   'signature',
 ];
@@ -170,10 +171,17 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
       schedule: [1, 2.5],
       headers: { 'X-Api-Key': 'of-the-receiver', 'x-route': 'eu' },
       rate_limit: '10/s',
+      send_traceparent: true,
     };
     const { status, body } = await create(user, fields);
     expect(status).toBe(201);
-    const shown = { signature: 'v1a', schedule: [1, 2.5], header_names: ['x-api-key', 'x-route'], rate_limit: '10/s' };
+    const shown = {
+      signature: 'v1a',
+      schedule: [1, 2.5],
+      header_names: ['x-api-key', 'x-route'],
+      rate_limit: '10/s',
+      send_traceparent: true,
+    };
     expect(body).toMatchObject({ ...shown, secret: null });
     expect(parseSecret(body.public_key)).toMatchObject({ kind: 'public' });
     const stored = await row(body.id);
@@ -190,6 +198,7 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
       schedule: null,
       header_names: [],
       rate_limit: null,
+      send_traceparent: false,
     });
   });
 
@@ -200,8 +209,14 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     const changed = await call(user, 'PATCH', path, { headers: { 'X-A': 'new', 'x-b': null, 'x-c': '3' } });
     expect(changed.body).toMatchObject({ header_names: ['x-a', 'x-c'], schedule: [1], rate_limit: '1/s' });
     expect(openHeaders(webhooksOf(app.db).secrets, (await row(body.id)).headers)).toEqual({ 'x-a': 'new', 'x-c': '3' });
-    const reset = await call(user, 'PATCH', path, { headers: { 'x-a': null, 'x-c': null }, schedule: null, rate_limit: null });
-    expect(reset.body).toMatchObject({ header_names: [], schedule: null, rate_limit: null });
+    expect((await call(user, 'PATCH', path, { send_traceparent: true })).body).toMatchObject({ rate_limit: '1/s', send_traceparent: true });
+    const reset = await call(user, 'PATCH', path, {
+      headers: { 'x-a': null, 'x-c': null },
+      schedule: null,
+      rate_limit: null,
+      send_traceparent: false,
+    });
+    expect(reset.body).toMatchObject({ header_names: [], schedule: null, rate_limit: null, send_traceparent: false });
     expect((await row(body.id)).headers).toBeNull();
   });
 

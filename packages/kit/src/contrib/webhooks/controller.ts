@@ -136,9 +136,9 @@ export class WebhookEndpointController extends Controller {
       description: 'The answer is the only time the signing secret is shown.',
     },
     async (context) => {
-      const { rate_limit: rateLimit = null, ...fields } = context.body;
+      const { rate_limit: rateLimit = null, send_traceparent: sendTraceparent = false, ...fields } = context.body;
       const { owner, tenantKey } = await this.#scope(context);
-      const input = { owner, tenantKey, ...fields, rateLimit, ...this.#available };
+      const input = { owner, tenantKey, ...fields, rateLimit, sendTraceparent, ...this.#available };
       const created = await this.#db(context).transaction(async (tx) => {
         const result = await createEndpoint(tx, input);
         await recordEndpointChange(tx, 'created', { before: null, after: result.endpoint }, author(context));
@@ -349,9 +349,9 @@ export class WebhookEndpointController extends Controller {
   }
 
   #update(context: Context, id: string, body: UpdateFields) {
-    const { is_active: isActive, rate_limit: rateLimit, ...fields } = body;
+    const { is_active: isActive, rate_limit: rateLimit, send_traceparent: sendTraceparent, ...fields } = body;
     return this.#change(context, id, async (tx, before) => {
-      const after = await updateEndpoint(tx, before, { ...fields, rateLimit, isActive, ...this.#available });
+      const after = await updateEndpoint(tx, before, { ...fields, rateLimit, sendTraceparent, isActive, ...this.#available });
       await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       return recordOf(tx)(after);
     });

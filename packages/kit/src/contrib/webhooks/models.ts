@@ -98,6 +98,8 @@ export const webhookEndpoints = model(
     rate_limit: t.text(RATE_LENGTH_MAX).nullable(),
     /** When the rate limit has room again; in the past or null: now. */
     rate_next_at: t.timestamp().nullable(),
+    /** Sends the `traceparent` of the request that published the event, whatever the module says. */
+    send_traceparent: t.bool().dbDefault(false),
     ...timestamps(),
   },
   {

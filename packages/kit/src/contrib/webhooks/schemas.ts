@@ -49,6 +49,10 @@ const rateLimit = {
   maxLength: RATE_LENGTH_MAX,
   description: 'Requests at most, such as `10/s` or `100/min`; null for no limit.',
 };
+const sendTraceparent = {
+  type: 'boolean',
+  description: 'Send `traceparent`, so that the receiver can continue the trace of the request that published the event.',
+};
 const isActive = { type: 'boolean', description: 'false disables and fails what waits; true enables and clears failures.' };
 
 function closed(properties: Record<string, object>, required: readonly string[] = Object.keys(properties)): object {
@@ -71,6 +75,7 @@ const endpointProperties = {
   schedule: { type: ['array', 'null'], items: { type: 'number' }, description: 'null: the schedule of the application.' },
   header_names: { type: 'array', items: { type: 'string' }, description: 'Names of the custom headers; their values are not shown.' },
   rate_limit: textOrNull,
+  send_traceparent: { type: 'boolean' },
   previous_secret_expires_at: { ...timestampOrNull, description: 'Until when the secret from before the last rotation signs too.' },
   created_at: timestamp,
   updated_at: timestamp,
@@ -196,6 +201,7 @@ interface SharedFields {
   readonly description?: string;
   readonly schedule?: readonly number[] | null;
   readonly rate_limit?: string | null;
+  readonly send_traceparent?: boolean;
 }
 
 export interface EndpointFields extends SharedFields {
@@ -206,7 +212,19 @@ export interface EndpointFields extends SharedFields {
 }
 
 export const CreateBody = jsonSchema<EndpointFields>({
-  ...closed({ url, events, description, signature, schedule, headers: headers(headerValue), rate_limit: rateLimit }, ['url', 'events']),
+  ...closed(
+    {
+      url,
+      events,
+      description,
+      signature,
+      schedule,
+      headers: headers(headerValue),
+      rate_limit: rateLimit,
+      send_traceparent: sendTraceparent,
+    },
+    ['url', 'events'],
+  ),
 });
 
 export interface UpdateFields extends SharedFields {
@@ -219,7 +237,19 @@ export interface UpdateFields extends SharedFields {
 const headerEdit = { ...headerValue, type: ['string', 'null'], description: 'null removes the header; headers that are not named stay.' };
 
 export const UpdateBody = jsonSchema<UpdateFields>({
-  ...closed({ url, events, description, schedule, headers: headers(headerEdit), rate_limit: rateLimit, is_active: isActive }, []),
+  ...closed(
+    {
+      url,
+      events,
+      description,
+      schedule,
+      headers: headers(headerEdit),
+      rate_limit: rateLimit,
+      send_traceparent: sendTraceparent,
+      is_active: isActive,
+    },
+    [],
+  ),
 });
 
 /** Nothing needs to be said to send a failed delivery again: no body is an empty one. */

@@ -34,17 +34,18 @@ export type NewEndpoint = Pick<
   | 'headers'
   | 'header_names'
   | 'rate_limit'
+  | 'send_traceparent'
   | 'created_at'
 >;
 
 /** The endpoint and its subscriptions. */
 export async function insertEndpoint(tx: Db, endpoint: NewEndpoint): Promise<WebhookEndpoint> {
   const { id, owner_id, tenant_key, url, events, description, secret, signature, public_key, schedule, created_at } = endpoint;
-  const { headers, header_names, rate_limit } = endpoint;
+  const { headers, header_names, rate_limit, send_traceparent } = endpoint;
   const [row] = await tx.query<WebhookEndpoint>(
     `insert into webhook_endpoints (id, owner_id, tenant_key, url, events, description, secret, signature, public_key, schedule,
-       headers, header_names, rate_limit, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) returning *`,
+       headers, header_names, rate_limit, send_traceparent, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) returning *`,
     [
       id,
       owner_id,
@@ -59,6 +60,7 @@ export async function insertEndpoint(tx: Db, endpoint: NewEndpoint): Promise<Web
       headers,
       header_names,
       rate_limit,
+      send_traceparent,
       created_at,
     ],
   );
@@ -122,6 +124,7 @@ export type EndpointChanges = Partial<
     | 'header_names'
     | 'rate_limit'
     | 'rate_next_at'
+    | 'send_traceparent'
   >
 >;
 

@@ -3,6 +3,8 @@ import type { Readable } from 'node:stream';
 import { Agent, request as send, type Dispatcher } from 'undici';
 import { systemClock, type Clock } from '../../../db/clock.ts';
 import { isKitError } from '../../../errors/kit-error.ts';
+import { serverAttributes } from '../../../observe/server-attributes.ts';
+import { activeTracing } from '../../../observe/tracing.ts';
 import { type OptionRules, readOptions } from '../../../options/read-options.ts';
 import { filledText, flag, required, rule, secret } from '../../../options/value-rule.ts';
 import { uploadErrors } from '../errors.ts';
@@ -283,8 +285,20 @@ class S3Store implements UploadStore {
     return body.text();
   }
 
+  /** In a span of its own, without the key: it names an owner and a file. */
+  #call(call: S3Call): Promise<Dispatcher.ResponseData> {
+    const tracing = activeTracing();
+    if (tracing === undefined) return this.#request(call);
+    const attributes = { 'http.request.method': call.method, ...serverAttributes(this.#place.origin) };
+    return tracing.span(call.method, { kind: 'client', attributes }, async (span) => {
+      const found = await this.#request(call);
+      span?.set({ 'http.response.status_code': found.statusCode });
+      return found;
+    });
+  }
+
   /** One request. What is not expected, or never arrives, is `store_unavailable`; its cause names the operation and S3's code, nothing else. */
-  async #call({ method, key, query = [], headers = {}, body, expected }: S3Call): Promise<Dispatcher.ResponseData> {
+  async #request({ method, key, query = [], headers = {}, body, expected }: S3Call): Promise<Dispatcher.ResponseData> {
     const { origin, base } = this.#place;
     const path = key === undefined ? base || '/' : this.#path(key);
     const operation = `${method} ${query[0]?.[0] ?? 'object'}`;

@@ -120,6 +120,12 @@ const rateLimitField: AdminField = {
   placeholder: '10/s',
   help: 'Requests at most; empty for no limit.',
 };
+const sendTraceparentField: AdminField = {
+  name: 'send_traceparent',
+  label: 'Send the trace',
+  kind: 'bool',
+  help: 'Sends traceparent, so that the receiver can continue the trace of the request that published the event.',
+};
 const signatureField: AdminField = {
   name: 'signature',
   label: 'Signature',
@@ -147,6 +153,7 @@ const creationFields = (place: AdminPlace): readonly AdminField[] => [
   scheduleField,
   headersField,
   rateLimitField,
+  sendTraceparentField,
 ];
 
 export function endpointsResource(place: AdminPlace): AdminResource {
@@ -219,7 +226,15 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           await lastErrors(place, db, endpoint),
         ],
         form: {
-          fields: [urlField, eventsFieldOf(place, await publishedTypes(db)), descriptionField, scheduleField, headersField, rateLimitField],
+          fields: [
+            urlField,
+            eventsFieldOf(place, await publishedTypes(db)),
+            descriptionField,
+            scheduleField,
+            headersField,
+            rateLimitField,
+            sendTraceparentField,
+          ],
           values: {
             url,
             events,
@@ -227,6 +242,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
             schedule: (endpoint.schedule ?? []).map(String),
             headers: (endpoint.header_names ?? []).map((name) => `${name}: ${HIDDEN_VALUE}`),
             rate_limit: endpoint.rate_limit ?? '',
+            send_traceparent: endpoint.send_traceparent,
           },
         },
         actions: is_active
@@ -261,6 +277,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           schedule: scheduleOf(given.schedule),
           headers: headersOf(given.headers ?? []),
           rateLimit: isSet(given.rate_limit) ? given.rate_limit : null,
+          sendTraceparent: given.send_traceparent ?? false,
         });
         await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
         return created;
@@ -279,6 +296,7 @@ export function endpointsResource(place: AdminPlace): AdminResource {
           ...(given.schedule === undefined ? {} : { schedule: scheduleOf(given.schedule) }),
           ...(given.headers === undefined ? {} : { headers: headerEdit(before, given.headers) }),
           ...(given.rate_limit === undefined ? {} : { rateLimit: isSet(given.rate_limit) ? given.rate_limit : null }),
+          ...(given.send_traceparent === undefined ? {} : { sendTraceparent: given.send_traceparent ?? false }),
         });
         await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       });
@@ -305,6 +323,7 @@ interface NewEndpointFields {
   readonly schedule?: readonly string[];
   readonly headers?: readonly string[];
   readonly rate_limit?: string | null;
+  readonly send_traceparent?: boolean | null;
 }
 
 /** Forms send an empty text, or null, for a field that is left empty. */
@@ -599,6 +618,7 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow, { waiting, next }: Wait
       { name: 'schedule', label: 'Retry delays', kind: 'text' },
       { name: 'header_names', label: 'Custom headers', kind: 'chips' },
       { name: 'rate_limit', label: 'Rate limit', kind: 'text' },
+      { name: 'send_traceparent', label: 'Sends the trace', kind: 'bool' },
       { name: 'updated_at', label: 'Changed', kind: 'time' },
       { name: 'id', label: 'Id', kind: 'code' },
     ],
@@ -615,6 +635,7 @@ function factsOf(endpoint: ShownEndpoint, row: AdminRow, { waiting, next }: Wait
       schedule: endpoint.schedule === null ? 'those of the application' : endpoint.schedule.map((seconds) => `${seconds} s`).join(', '),
       header_names: endpoint.header_names ?? [],
       rate_limit: endpoint.rate_limit,
+      send_traceparent: endpoint.send_traceparent,
       updated_at: endpoint.updated_at.toISOString(),
       id: endpoint.id,
     },

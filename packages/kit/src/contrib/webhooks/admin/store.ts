@@ -30,6 +30,7 @@ const ENDPOINT = [
   'schedule',
   'header_names',
   'rate_limit',
+  'send_traceparent',
   'created_at',
   'updated_at',
 ]

@@ -25,6 +25,7 @@ export interface Claim {
     | 'schedule'
     | 'headers'
     | 'rate_limit'
+    | 'send_traceparent'
   >;
 }
 
@@ -49,7 +50,7 @@ const DUE = `status = 'pending' and ordering_key is null and next_attempt_at <= 
 const DELIVERY_COLUMNS = 'id, claim_token as token, attempts, ordering_key, event_id, endpoint_id';
 const EVENT_COLUMNS = 'id, type, data, timestamp, audience, owner_id, tenant_key, traceparent';
 const ENDPOINT_COLUMNS = `id, owner_id, tenant_key, url, is_active, failing_since, consecutive_failures,
-  secret, previous_secret, previous_secret_expires_at, older_secrets, schedule, headers, rate_limit`;
+  secret, previous_secret, previous_secret_expires_at, older_secrets, schedule, headers, rate_limit, send_traceparent`;
 
 // A token of its own for every row and every claim: the beginning of a random UUID for the claim, the end of the delivery's. A random one for each
 // row is a call of the system for each.

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../../db/bounded-map.ts';
 import { reaches, type Audience } from '../publishing/audience.ts';
+import { serverAttributes } from '../../../observe/server-attributes.ts';
 import { activeTracing, inSpan } from '../../../observe/tracing.ts';
 import { MESSAGING_SYSTEM } from '../publishing/traced-events.ts';
 import type { Claim } from './claim-store.ts';
@@ -160,16 +161,11 @@ export class Sender {
   }
 
   /** The outgoing call is a span of its own. Its URL may hold a secret, so only the host is shown. */
-  #call(request: TransportRequest, { event }: Claim): Promise<TransportResult> {
-    const { sendTraceparent } = this.#webhooks.settings;
+  #call(request: TransportRequest, { event, endpoint }: Claim): Promise<TransportResult> {
+    const sendTraceparent = this.#webhooks.settings.sendTraceparent || endpoint.send_traceparent;
     const tracing = activeTracing();
     if (tracing === undefined) return this.#sendRequest(sendTraceparent ? withTraceparent(request, event.traceparent) : request);
-    const { hostname, port, protocol } = new URL(request.url);
-    const attributes = {
-      'http.request.method': 'POST',
-      'server.address': hostname,
-      'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
-    };
+    const attributes = { 'http.request.method': 'POST', ...serverAttributes(request.url) };
     return tracing.span('POST', { kind: 'client', attributes }, async (span) => {
       const traceparent = tracing.traceparent() ?? event.traceparent;
       const answer = await this.#sendRequest(sendTraceparent ? withTraceparent(request, traceparent) : request);

@@ -21,6 +21,7 @@ describeOutbox('createEndpoint and updateEndpoint', (outbox) => {
       [{ description: 'x'.repeat(201) }, 'invalid_endpoint'],
       [{ description: 'paid \u202egnp.exe' }, 'invalid_endpoint'],
       [{ schedule: [-1] }, 'invalid_endpoint'],
+      [{ sendTraceparent: 'yes' }, 'invalid_endpoint'],
       [{ schedule: 'soon' }, 'invalid_endpoint'],
       [{ schedule: Array.from({ length: 51 }, () => 1) }, 'invalid_endpoint'],
       [{ events: 'order.paid' }, 'invalid_events'],

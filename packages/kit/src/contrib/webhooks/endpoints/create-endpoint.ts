@@ -32,6 +32,8 @@ export interface EndpointInput {
   readonly headers?: CustomHeaders;
   /** Requests at most, such as `10/s` or `100/min`; unlimited unless given. */
   readonly rateLimit?: string | null;
+  /** Sends `traceparent` with every request, so that the receiver can continue the trace; not sent unless true, or the module sends it to all. */
+  readonly sendTraceparent?: boolean;
   /** What may be subscribed to; everything unless given. */
   readonly availableEvents?: readonly string[];
 }
@@ -53,6 +55,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
     signature: true,
     headers: true,
     rateLimit: true,
+    sendTraceparent: true,
     schedule: true,
     availableEvents: true,
   } satisfies Record<keyof EndpointInput, true>),
@@ -61,7 +64,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
 export async function createEndpoint(tx: Db, input: EndpointInput): Promise<CreatedEndpoint> {
   refuseUnknownNames('createEndpoint()', input, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { owner, tenantKey = '', description = '', schedule = null, rateLimit = null } = input;
+  const { owner, tenantKey = '', description = '', schedule = null, rateLimit = null, sendTraceparent = false } = input;
   const secret = input.secret ?? newSecret(checkedSignature(input.signature));
   const url = checkedUrl(webhooks, input.url);
   const events = checkedEvents(input.events, input.availableEvents);
@@ -85,6 +88,7 @@ export async function createEndpoint(tx: Db, input: EndpointInput): Promise<Crea
     schedule: checkedSchedule(schedule),
     ...checkedHeaders(webhooks, {}, input.headers ?? {}),
     rate_limit: checkedRateLimit(rateLimit),
+    send_traceparent: checkedSendTraceparent(sendTraceparent),
     created_at: webhooks.clock.now(),
   });
   return { endpoint, secret };
@@ -122,6 +126,11 @@ export function checkedRateLimit(rate: string | null): string | null {
   const fault = rate === null ? null : rateFault(rate);
   if (fault !== null) throw invalidField('rate_limit', fault);
   return rate;
+}
+
+export function checkedSendTraceparent(send: unknown): boolean {
+  if (typeof send !== 'boolean') throw invalidField('send_traceparent', 'Whether the trace is sent is true or false.');
+  return send;
 }
 
 /** The columns of the headers after the edit. */

@@ -23,6 +23,7 @@ export interface EndpointRecord {
   readonly schedule: readonly number[] | null;
   readonly header_names: readonly string[];
   readonly rate_limit: string | null;
+  readonly send_traceparent: boolean;
   readonly previous_secret_expires_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
@@ -45,6 +46,7 @@ export function endpointRecord(webhooks: Webhooks, endpoint: WebhookEndpoint): E
     schedule,
     header_names: endpoint.header_names ?? [],
     rate_limit,
+    send_traceparent: endpoint.send_traceparent,
     previous_secret_expires_at: iso(endpoint.previous_secret_expires_at),
     created_at: endpoint.created_at.toISOString(),
     updated_at: endpoint.updated_at.toISOString(),

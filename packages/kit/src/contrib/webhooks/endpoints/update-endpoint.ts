@@ -1,5 +1,13 @@
 import type { Db } from '../../../db/db.ts';
-import { checkDescription, checkedEvents, checkedHeaders, checkedRateLimit, checkedSchedule, checkedUrl } from './create-endpoint.ts';
+import {
+  checkDescription,
+  checkedEvents,
+  checkedHeaders,
+  checkedRateLimit,
+  checkedSchedule,
+  checkedSendTraceparent,
+  checkedUrl,
+} from './create-endpoint.ts';
 import { openHeaders, type HeaderEdit } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
@@ -16,6 +24,7 @@ export interface EndpointEdit {
   readonly headers?: HeaderEdit | undefined;
   /** Such as `10/s`; null for no limit. */
   readonly rateLimit?: string | null | undefined;
+  readonly sendTraceparent?: boolean | undefined;
   /** False disables and fails what waits; true enables a disabled endpoint and clears its failures. */
   readonly isActive?: boolean | undefined;
   /** What may be subscribed to; everything unless given. */
@@ -30,6 +39,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
     schedule: true,
     headers: true,
     rateLimit: true,
+    sendTraceparent: true,
     isActive: true,
     availableEvents: true,
   } satisfies Record<keyof EndpointEdit, true>),
@@ -39,7 +49,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
 export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
   refuseUnknownNames('updateEndpoint()', edit, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { url, events, description, schedule, headers, rateLimit, isActive } = edit;
+  const { url, events, description, schedule, headers, rateLimit, sendTraceparent, isActive } = edit;
   if (description !== undefined) checkDescription(description);
   const changes: EndpointChanges = {
     ...(url === undefined ? {} : { url: checkedUrl(webhooks, url) }),
@@ -48,6 +58,7 @@ export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: En
     ...(schedule === undefined ? {} : { schedule: checkedSchedule(schedule) }),
     ...(headers === undefined ? {} : checkedHeaders(webhooks, openHeaders(webhooks.secrets, endpoint.headers), headers)),
     ...(rateLimit === undefined ? {} : { rate_limit: checkedRateLimit(rateLimit), rate_next_at: null }),
+    ...(sendTraceparent === undefined ? {} : { send_traceparent: checkedSendTraceparent(sendTraceparent) }),
   };
   if (Object.keys(changes).length > 0) await changeEndpoint(tx, endpoint.id, changes, webhooks.clock.now());
   if (isActive === false) await disableEndpoint(tx, endpoint.id, 'manual');

@@ -10,6 +10,7 @@ import { deliveryReferences } from './0009_delivery_references.ts';
 import { eventsOfRecord } from './0010_events_of_record.ts';
 import { valueDomains } from './0011_value_domains.ts';
 import { publishFunction } from './0012_publish_function.ts';
+import { sendTraceparent } from './0013_send_traceparent.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -25,4 +26,5 @@ export const webhookMigrations = [
   eventsOfRecord,
   valueDomains,
   publishFunction,
+  sendTraceparent,
 ];
