@@ -117,6 +117,20 @@ describe('dashboard and alerts', () => {
   });
 });
 
+test('every alert fires in a test', () => {
+  const { tests } = parse(source('deploy/monitoring/alerts.test.yml')) as {
+    tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
+  };
+  const firing = new Set(
+    tests.flatMap((each) => each.alert_rule_test.filter((rule) => rule.exp_alerts.length > 0)).map((rule) => rule.alertname),
+  );
+  expect(
+    rules()
+      .filter(({ alert }) => !firing.has(alert))
+      .map(({ alert }) => alert),
+  ).toEqual([]);
+});
+
 test('the reference page lists every metric of the toolkit', () => {
   const page = source('docs/reference/metrics.md');
   const listed = (name: string) => page.includes(`\`${name}\``) || page.includes(`\`…${name.slice(name.lastIndexOf('_'))}\``);

@@ -31,6 +31,7 @@ describeDatabases('kit jobs', (database) => {
       join(folder, 'kit.config.ts'),
       `import { createApp } from ${sourceOf('index.ts')};
 import { job, jobs } from ${sourceOf('contrib/jobs/index.ts')};
+import { metrics } from ${sourceOf('contrib/metrics/index.ts')};
 import { jsonSchema } from ${sourceOf('http/json-schema.ts')};
 const input = jsonSchema<{ kind: string }>({ type: 'object' });
 const work = job('work', {
@@ -42,7 +43,7 @@ const work = job('work', {
   },
 });
 const deaf = job('deaf', { input, queue: 'deaf', concurrency: 1, timeoutMs: 50, run: () => new Promise<void>(() => undefined) });
-export default createApp({ database: ${JSON.stringify(database.url)}, modules: [jobs({ jobs: [work, deaf], stopTimeoutMs: 200 })], mount: {} });
+export default createApp({ database: ${JSON.stringify(database.url)}, modules: [jobs({ jobs: [work, deaf], stopTimeoutMs: 200 }), metrics({ port: 0 })], mount: {} });
 `,
     );
     expect(await program.run(['migrate'])).toMatchObject({ code: 0 });
@@ -70,10 +71,14 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await statusOf(good)).toBeUndefined();
   }, 120_000);
 
-  test('work runs until SIGTERM, then gives back what is under way', async () => {
+  test('work runs until SIGTERM and serves its own metrics, then gives back what is under way', async () => {
     const id = await started('hangs');
-    const child = program.start(['work'], { bin: 'kit_jobs' });
+    const child = program.start(['work'], { bin: 'kit_jobs', environment: { LOG_LEVEL: 'info' } });
+    let logged = '';
+    child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });
+    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(logged)?.[0] ?? '';
+    expect(await (await fetch(address)).text()).toContain('kit_jobs_running{database="default",queue="default"} 1');
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
     expect(await findJob(database.db, id)).toMatchObject({ status: 'queued', attempts: 0 });

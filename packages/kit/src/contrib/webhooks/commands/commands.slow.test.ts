@@ -56,9 +56,10 @@ describeDatabases('kit webhooks', (database) => {
     await writeFile(
       join(folder, 'kit.config.ts'),
       `import { createApp } from ${sourceOf('index.ts')};
+import { metrics } from ${sourceOf('contrib/metrics/index.ts')};
 import { URLPolicy, webhooks } from ${sourceOf('contrib/webhooks/index.ts')};
 const urlPolicy = URLPolicy({ allowHttp: true, allowPrivateNetworks: true });
-export default createApp({ database: ${JSON.stringify(database.url)}, modules: [webhooks({ urlPolicy })], mount: {} });
+export default createApp({ database: ${JSON.stringify(database.url)}, modules: [webhooks({ urlPolicy }), metrics({ port: 0 })], mount: {} });
 `,
     );
     expect(await program.run(['migrate'])).toMatchObject({ code: 0 });
@@ -92,11 +93,15 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await deliveryOf(bad.event)).toMatchObject({ status: 'pending' });
   });
 
-  test('deliver --loop sends new work until it is told to stop, and then ends well', async () => {
-    const child = start(['deliver', '--loop', '--interval', '0.2']);
+  test('deliver --loop sends new work until it is told to stop, serves its own metrics, and then ends well', async () => {
+    const child = program.start(['deliver', '--loop', '--interval', '0.2'], { bin: 'kit_webhooks', environment: { LOG_LEVEL: 'info' } });
+    let logged = '';
+    child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     const { event } = await deliverable('/loop');
     for (let tries = 0; tries < 200 && (await deliveryOf(event))?.status !== 'succeeded'; tries++)
       await new Promise((resolve) => setTimeout(resolve, 100));
+    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(logged)?.[0] ?? '';
+    expect(await (await fetch(address)).text()).toContain('kit_webhooks_attempts_total{database="default",outcome="succeeded"} 1');
     child.kill('SIGTERM');
     expect(await output(child, /succeeded=\d+/)).toBe('succeeded=1');
     expect(await once(child, 'close')).toEqual([0, null]);
