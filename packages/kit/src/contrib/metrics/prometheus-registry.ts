@@ -112,8 +112,8 @@ export class PrometheusRegistry implements MetricRegistry {
   }
 
   /** The library writes what is counted here. It takes any object that has `get`, and says so of its own classes only. */
-  #register({ name, help }: { readonly name: string; readonly help: string }, type: 'counter' | 'histogram', values: () => Sample[]): void {
-    const metric = { name, help, type, get: async () => ({ name, help, type, values: values() }) };
+  #register<L extends string>({ name, help, labels }: MetricOptions<L>, type: 'counter' | 'histogram', values: () => Sample[]): void {
+    const metric = { name, help, type, labelNames: Object.keys(labels ?? {}), get: async () => ({ name, help, type, values: values() }) };
     this.prometheus.registerMetric(metric as unknown as Metric);
   }
 
