@@ -219,10 +219,10 @@ describeDatabases('metrics of an application', (database) => {
     await begun.promise;
     const waiter = db.transaction((tx) => tx.query('select 2'));
     const busy = await scrape(app);
-    const pool = (name: string) => value(busy, `db_client_connections_${name}{database="default"}`);
-    expect(['max', 'used', 'waiting'].map(pool)).toEqual([1, 1, 1]);
     end.resolve();
     await Promise.all([holder, waiter]);
+    const pool = (name: string) => value(busy, `db_client_connections_${name}{database="default"}`);
+    expect(['max', 'used', 'waiting'].map(pool)).toEqual([1, 1, 1]);
     // SQLite never retries: BEGIN IMMEDIATE takes the write lock first.
     if (database.dialect === 'sqlite') return;
     let attempts = 0;
