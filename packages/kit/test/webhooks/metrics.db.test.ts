@@ -57,12 +57,23 @@ describeDatabases(
       clock.advance(90_000);
       expect(await value(`kit_webhooks_pending${at()}`)).toBe(4);
       expect(await value(`kit_webhooks_oldest_pending_age_seconds${at()}`)).toBe(90);
+      expect(await value(`kit_webhooks_oldest_due_age_seconds${at()}`)).toBe(90);
       await deliverDue(database.db);
       expect(await value(`kit_webhooks_attempts_total${at(',outcome="succeeded"')}`)).toBe(2);
       expect(await value(`kit_webhooks_attempts_total${at(',outcome="rejected"')}`)).toBe(2);
       expect(await value(`kit_webhooks_send_duration_seconds_count${at()}`)).toBe(4);
       expect(await value(`kit_webhooks_claim_duration_seconds_count${at()}`)).toBeGreaterThanOrEqual(1);
       expect(await scrape()).not.toContain(receiver.origin);
+    });
+
+    test('what waits for its next attempt, or behind such a one, is not due', async () => {
+      await database.db.transaction((tx) => publish(tx, 'order.paid', { n: 3 }, { owner: 'ada', orderingKey: 'k' }));
+      await deliverDue(database.db);
+      forgetReadings();
+      // Both deliveries to the endpoint that fails, and the one behind the second.
+      expect(await value(`kit_webhooks_pending${at()}`)).toBe(3);
+      expect(await value(`kit_webhooks_oldest_pending_age_seconds${at()}`)).toBe(90);
+      expect(await value(`kit_webhooks_oldest_due_age_seconds${at()}`)).toBe(0);
     });
 
     test('a result that comes after another worker has taken the delivery over is a lost claim', async () => {
@@ -99,6 +110,7 @@ describeDatabases(
       forgetReadings();
       expect(await value(`kit_webhooks_pending${at()}`)).toBe(0);
       expect(await value(`kit_webhooks_oldest_pending_age_seconds${at()}`)).toBe(0);
+      expect(await value(`kit_webhooks_oldest_due_age_seconds${at()}`)).toBe(0);
     });
   },
   { database: { clock } },

@@ -4,6 +4,8 @@ export interface WaitingDeliveries {
   readonly pending: number;
   /** When the oldest of them was published. */
   readonly oldest: Date | null;
+  /** When the one that is due first is due: in the past, it waits for a worker. */
+  readonly firstDue: Date | null;
   readonly disabledEndpoints: number;
   readonly failingEndpoints: number;
 }
@@ -27,6 +29,14 @@ const oldestOf = ({ where, order }: typeof UNORDERED): string =>
   `select created_at from (select created_at from webhook_deliveries where ${where} order by ${order} limit ${SEARCHED_MAX}) p
   order by created_at limit 1`;
 
+const FIRST_DUE = `select next_attempt_at from webhook_deliveries where ${UNORDERED.where} order by next_attempt_at limit 1`;
+/** Those behind the first of an ordering key wait for it, whatever their own time says. */
+const FIRST_DUE_ORDERED = `select next_attempt_at from (
+  select next_attempt_at, row_number() over (partition by endpoint_id, ordering_key order by id) as place from (
+    select id, endpoint_id, ordering_key, next_attempt_at from webhook_deliveries where ${ORDERED.where} order by ${ORDERED.order} limit ${SEARCHED_MAX}
+  ) p
+) h where place = 1 order by next_attempt_at limit 1`;
+
 /** How much work is left. */
 export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
   const [count] = await db.query<{ pending: number }>(COUNT);
@@ -35,14 +45,24 @@ export async function readWaiting(db: Db): Promise<WaitingDeliveries> {
     const [row] = await db.query<{ created_at: Date }>(oldestOf(kind));
     if (row !== undefined) oldest.push(row.created_at);
   }
+  const due: Date[] = [];
+  for (const text of [FIRST_DUE, FIRST_DUE_ORDERED]) {
+    const [row] = await db.query<{ next_attempt_at: Date }>(text);
+    if (row !== undefined) due.push(row.next_attempt_at);
+  }
   const [endpoints] = await db.query<{ disabled: number; failing: number }>(
     `select coalesce(sum(case when is_active then 0 else 1 end), 0) as disabled,
        coalesce(sum(case when is_active and failing_since is not null then 1 else 0 end), 0) as failing from webhook_endpoints`,
   );
   return {
     pending: count?.pending ?? 0,
-    oldest: oldest.sort((a, b) => a.getTime() - b.getTime())[0] ?? null,
+    oldest: earliest(oldest),
+    firstDue: earliest(due),
     disabledEndpoints: endpoints?.disabled ?? 0,
     failingEndpoints: endpoints?.failing ?? 0,
   };
+}
+
+function earliest(moments: readonly Date[]): Date | null {
+  return moments.toSorted((a, b) => a.getTime() - b.getTime())[0] ?? null;
 }

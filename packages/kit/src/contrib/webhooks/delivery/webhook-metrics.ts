@@ -42,7 +42,12 @@ export function webhookMetrics(registry: MetricRegistry, databases: () => readon
   gauge(
     'kit_webhooks_oldest_pending_age_seconds',
     'Age of the oldest pending delivery; 0 when nothing is pending.',
-    ({ oldest }, { clock }) => (oldest === null ? 0 : Math.max(0, (clock.now().getTime() - oldest.getTime()) / 1000)),
+    ({ oldest }, { clock }) => secondsSince(oldest, clock.now()),
+  );
+  gauge(
+    'kit_webhooks_oldest_due_age_seconds',
+    'How long a delivery that is due waits to be sent; 0 when none is due. One that failed is due again at its next attempt.',
+    ({ firstDue }, { clock }) => secondsSince(firstDue, clock.now()),
   );
   gauge('kit_webhooks_disabled_endpoints', 'Disabled webhook endpoints.', ({ disabledEndpoints }) => disabledEndpoints);
   gauge('kit_webhooks_failing_endpoints', 'Active endpoints whose last attempts failed.', ({ failingEndpoints }) => failingEndpoints);
@@ -74,6 +79,10 @@ export function webhookMetrics(registry: MetricRegistry, databases: () => readon
       labels: { database },
     }),
   };
+}
+
+function secondsSince(moment: Date | null, now: Date): number {
+  return moment === null ? 0 : Math.max(0, (now.getTime() - moment.getTime()) / 1000);
 }
 
 /** How an attempt ended, for the counter; undefined when nothing was tried. */
