@@ -86,6 +86,14 @@ describe.each(Object.entries(forms))('94: %s', (_form, Orders) => {
       expect(body).toMatchObject({ item: 'Filter paper', quantity: 3, total: '37.50', currency: 'EUR', status: 'open' });
     });
 
+    test.each([0, -1, 1.5])('a quantity of %s is refused at its field, and nothing is written', async (quantity) => {
+      const before = (await call('ada', 'GET', '')).body['count'];
+      const { status, body } = await call('ada', 'POST', '', { item: 'Beans', quantity });
+      expect(status).toBe(422);
+      expect(body['errors']).toMatchObject([{ location: ['body', 'quantity'] }]);
+      expect((await call('ada', 'GET', '')).body['count']).toBe(before);
+    });
+
     test('a quantity above the limit is refused with the limit, and nothing is written', async () => {
       const before = (await call('ada', 'GET', '')).body['count'];
       expect(await call('ada', 'POST', '', { item: 'Beans', quantity: 101 })).toMatchObject({

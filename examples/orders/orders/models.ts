@@ -8,7 +8,7 @@ export const orders = model(
     id: t.uuidv7().pk(),
     owner_id: t.ref(() => users),
     item: t.text({ min: 1, max: 120 }),
-    quantity: t.int(),
+    quantity: t.int({ min: 1 }),
     total: t.decimal(12, 2),
     currency: t.text(3),
     status: t.enum(['open', 'paid', 'cancelled']).dbDefault('open'),
