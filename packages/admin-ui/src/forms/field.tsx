@@ -5,6 +5,7 @@ import { Prose } from '../values/prose.tsx';
 import { FileField } from './file-field.tsx';
 import type { InputValue } from './form-values.ts';
 import { ReferencePicker } from './reference-picker.tsx';
+import { Suggestions } from './suggestions.tsx';
 
 interface FieldProps {
   readonly field: AdminField;
@@ -156,13 +157,7 @@ function SuggestingInput({ suggestions, onText, ...input }: SuggestingInputProps
   return (
     <>
       <TextInput {...input} list={suggestions.length === 0 ? undefined : listId} onChange={(event) => onText(event.currentTarget.value)} />
-      {suggestions.length > 0 && (
-        <datalist id={listId}>
-          {suggestions.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      )}
+      <Suggestions id={listId} values={suggestions} />
     </>
   );
 }

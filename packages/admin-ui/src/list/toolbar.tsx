@@ -4,6 +4,7 @@ import type { ListRequest } from '../api/client.ts';
 import type { AdminFilter, AdminResourceShape } from '../api/shapes.ts';
 import { toInput } from '../forms/form-values.ts';
 import { ReferencePicker } from '../forms/reference-picker.tsx';
+import { Suggestions } from '../forms/suggestions.tsx';
 import { Icon } from '../icons/icon.tsx';
 import { isNarrowed } from './list-query.ts';
 import css from './list.module.css';
@@ -157,13 +158,7 @@ function DelayedInput({ className, label, placeholder, value, withIcon = false, 
         list={suggestions.length === 0 ? undefined : listId}
         onChange={(event) => setText(event.currentTarget.value)}
       />
-      {suggestions.length > 0 && (
-        <datalist id={listId}>
-          {suggestions.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      )}
+      <Suggestions id={listId} values={suggestions} />
     </>
   );
 }
