@@ -57,8 +57,13 @@ export interface StatementRunner {
   stream(text: string, parameters: readonly unknown[], chunkSize: number, options?: StreamOptions): AsyncIterableIterator<StatementResult>;
 }
 
-/** Told how a statement ended: its error, or undefined and the number of rows. */
-export type AnswerListener = (error: unknown, count: number) => void;
+/** What is done with the answer to a statement that was sent. */
+export interface SentStatement {
+  /** Told how it ended, before the commit does: its error, or undefined and the number of rows. */
+  readonly answered?: (error: unknown, count: number) => void;
+  /** The error that the commit fails with when the statement failed; the database's own unless given. */
+  readonly failureOf?: (error: unknown) => unknown;
+}
 
 /** One open transaction, bound to one connection. */
 export interface EngineTransaction extends StatementRunner {
@@ -67,7 +72,7 @@ export interface EngineTransaction extends StatementRunner {
    * commit, which fail with its error when it fails. Nothing is saved then, unless a savepoint around it is rolled back. Throws what is wrong
    * with the parameters.
    */
-  send?(text: string, parameters: readonly unknown[], answered: AnswerListener): void;
+  send?(text: string, parameters: readonly unknown[], sent?: SentStatement): void;
   savepoint(name: string): Promise<void>;
   releaseSavepoint(name: string): Promise<void>;
   rollbackToSavepoint(name: string): Promise<void>;
@@ -98,6 +103,8 @@ export interface Engine extends StatementRunner {
   readonly pool: PoolStatus;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
+  /** The transaction at once, where the engine can begin it without waiting, else undefined. */
+  beginNow?(options: EngineTransactionOptions): EngineTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;

@@ -8,6 +8,7 @@ import type {
   EngineTransaction,
   EngineTransactionOptions,
   QueryOptions,
+  SentStatement,
   StatementResult,
   StreamOptions,
   TransactionOptions,
@@ -101,9 +102,16 @@ export class Handle {
     return (result === undefined ? this.runner.run(own.text, own.parameters, options).then(rowsOf) : result.rows) as R[] | Promise<R[]>;
   }
 
-  async send(text: string, parameters: readonly unknown[]): Promise<void> {
+  async send(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Promise<void> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
-    if (!this.runner.send(own.text, own.parameters)) await this.query(text, parameters);
+    if (this.runner.send(own.text, own.parameters, sent)) return;
+    try {
+      const { count } = this.runner.runNow(own.text, own.parameters) ?? (await this.runner.run(own.text, own.parameters));
+      sent.answered?.(undefined, count);
+    } catch (error) {
+      sent.answered?.(error, 0);
+      throw sent.failureOf?.(error) ?? error;
+    }
   }
 
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
@@ -148,7 +156,8 @@ export class Handle {
   }
 
   async #attempt<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
-    const transaction = await this.context.engine.begin(options);
+    const { engine } = this.context;
+    const transaction = engine.beginNow?.(options) ?? (await engine.begin(options));
     const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
     let result: R;
     try {
@@ -159,7 +168,7 @@ export class Handle {
       await transaction.rollback();
       throw error;
     }
-    await runCallbacks(scope.callbacks, this.context.log);
+    if (scope.callbacks.length > 0) await runCallbacks(scope.callbacks, this.context.log);
     return result;
   }
 
@@ -183,8 +192,8 @@ export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknow
  * Runs a statement of a transaction without waiting for its result: on PostgreSQL it goes out with the next statement or with the commit, which
  * saves a round trip. When it fails, they fail with its error, and nothing is saved. Rejects what is wrong with the parameters.
  */
-export function sendStatement(tx: Db, text: string, parameters: readonly unknown[]): Promise<void> {
-  return (tx as unknown as Handle).send(text, parameters);
+export function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
+  return (tx as unknown as Handle).send(text, parameters, sent);
 }
 
 for (const name of BUILDERS) {

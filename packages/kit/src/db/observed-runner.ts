@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { DatabaseObservers } from './database-observer.ts';
-import type { EngineTransaction, QueryOptions, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
+import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
 /** Runs statements and reports them to the database's observers and to those of the async context. */
@@ -55,18 +55,22 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** See {@link EngineTransaction.send}. False: the engine has nothing to gain by it, and nothing was sent. */
-  send(text: string, parameters: readonly unknown[]): boolean {
+  send(text: string, parameters: readonly unknown[], sent?: SentStatement): boolean {
     const runner = this.runner as Partial<Pick<EngineTransaction, 'send'>>;
     if (runner.send === undefined) return false;
     this.#admit?.(text);
     if (!this.#isObserved()) {
-      runner.send(text, parameters, () => undefined);
+      runner.send(text, parameters, sent);
       return true;
     }
     const started = performance.now();
     // The observers of the caller's async context, in which the answer does not arrive.
     const report = AsyncResource.bind((error: unknown, count: number) => this.#report(text, parameters, count, started, error));
-    runner.send(text, parameters, report);
+    const answered = (error: unknown, count: number): void => {
+      report(error, count);
+      sent?.answered?.(error, count);
+    };
+    runner.send(text, parameters, { ...sent, answered });
     return true;
   }
 

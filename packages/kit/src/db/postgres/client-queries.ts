@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { encodePostgres, INT8, postgresTypes, postgresWireTypes } from './codec.ts';
+import { type DriverResult, type DriverStatement, StatementQuery } from './statement-query.ts';
 import type { StatementNames } from './statement-names.ts';
 
 export interface QuerySettings {
@@ -15,27 +16,31 @@ export async function runOnClient(
   parameters: readonly unknown[],
   options?: QueryOptions,
 ): Promise<StatementResult> {
-  return toResult(await client.query<Record<string, unknown>>(driverQuery(settings, text, parameters, options)));
+  return toResult(await sendOnClient(client, driverStatement(settings, text, parameters, options)));
 }
 
-/** A statement as the driver takes it. Throws what is wrong with the parameters. */
-export function driverQuery(
+export function sendOnClient(client: pg.ClientBase, statement: DriverStatement): Promise<DriverResult> {
+  return new Promise((resolve, reject) => {
+    client.query(new StatementQuery(statement, (error, result) => (error ? reject(error) : resolve(result))));
+  });
+}
+
+/** Throws what is wrong with the parameters. */
+export function driverStatement(
   settings: QuerySettings,
   text: string,
   parameters: readonly unknown[],
   { replanned = false, as }: QueryOptions = {},
-): pg.QueryConfig {
+): DriverStatement {
   const name = replanned ? undefined : settings.names?.nameOf(text);
-  const values = parameters.map(encodePostgres);
-  const types = typesFor(as);
-  return name === undefined ? { text, values, types } : { name, text, values, types };
+  return { name, text, values: parameters.map(encodePostgres), types: typesFor(as) };
 }
 
 function typesFor(as: QueryOptions['as']): pg.CustomTypesConfig {
   return as === 'wire' ? postgresWireTypes : postgresTypes;
 }
 
-function toResult(result: pg.QueryResult<Record<string, unknown>>): StatementResult {
+export function toResult(result: pg.QueryResult<Record<string, unknown>>): StatementResult {
   for (const field of result.fields) {
     if (field.dataTypeID === INT8 && field.tableID === 0) toNumbers(result.rows, field.name);
   }

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
@@ -410,8 +411,8 @@ describe('statements whose answer is not waited for', () => {
     const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
     const client = await pool.connect();
     const settings = { names: new StatementNames() };
-    await client.query('begin');
     const tx = new PostgresTransaction(client, settings);
+    await tx.run('select 1', []);
     try {
       await work(client, settings, tx);
     } finally {
@@ -434,8 +435,8 @@ describe('statements whose answer is not waited for', () => {
           write(...values);
         };
       }
-      tx.send(text, [3060], () => undefined);
-      tx.send(text, [3061], () => undefined);
+      tx.send(text, [3060]);
+      tx.send(text, [3061]);
       await Promise.resolve();
       await tx.commit();
       expect(writes).toBe(1);
@@ -449,7 +450,7 @@ describe('statements whose answer is not waited for', () => {
       // The driver believes that the connection has another statement under the name of this one, and refuses to mix them up.
       const name = names?.nameOf(text) ?? '';
       (client.connection as unknown as { readonly parsedStatements: Record<string, string> }).parsedStatements[name] = 'select 1';
-      tx.send(text, [3064], () => undefined);
+      tx.send(text, [3064]);
       await expect(tx.commit()).rejects.toThrow('Prepared statements must be unique');
       await tx.rollback();
       expect(await saved(3062, 3063, 3064)).toEqual([]);
@@ -489,6 +490,147 @@ describe('statements whose answer is not waited for', () => {
     await expect(lost).rejects.toMatchObject({ code: expect.stringMatching(/^(commit_unknown|database_unavailable)$/) as string });
     expect(await saved(3090, 3091)).toEqual([]);
   });
+});
+
+describe('BEGIN goes out with the first statement', () => {
+  const INSERT = 'insert into notes (id) values ($1)';
+  const saved = async (...ids: number[]) =>
+    (await operator.query<{ id: number }>('select id from notes where id = any($1) order by id', [ids])).rows.map(({ id }) => id);
+
+  test('in one write, and a transaction without statements sends nothing', async () => {
+    const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
+    const client = await pool.connect();
+    const settings = { names: new StatementNames() };
+    const writes = countWrites(client);
+    await new PostgresTransaction(client, settings).commit();
+    expect(writes()).toBe(0);
+    const tx = new PostgresTransaction(await pool.connect(), settings);
+    await tx.run(INSERT, [4000]);
+    expect(writes()).toBe(1);
+    await tx.commit();
+    expect(writes()).toBe(2);
+    await pool.end();
+    expect(await saved(4000)).toEqual([4000]);
+  });
+
+  test('whatever that is: named or not, without parameters, several at once, a savepoint, a stream, one that is not awaited', async () => {
+    const first: readonly ((tx: Db, id: number) => Promise<unknown>)[] = [
+      (tx, id) => tx.query(INSERT, [id]),
+      (tx, id) => tx.query(`insert into notes (id) values (${id})`),
+      (tx, id) => Promise.all([tx.query(INSERT, [id]), tx.query('select 1'), tx.query('select $1::int', [1])]),
+      (tx, id) => tx.transaction((savepoint) => savepoint.query(INSERT, [id])),
+      async (tx, id) => {
+        for await (const rows of tx.stream('select generate_series(1, $1::int) as n', [3])) expect(rows).toHaveLength(3);
+        await tx.query(INSERT, [id]);
+      },
+      (tx, id) => sendStatement(tx, INSERT, [id]),
+      (tx, id) => Promise.all([tx.query('select $1::int', [1]), sendStatement(tx, INSERT, [id])]),
+      (tx, id) => sendStatement(tx, `insert into notes (id) values (${id})`, []),
+    ];
+    for (const [index, statement] of first.entries()) {
+      const [kept, undone] = [4100 + index, 4200 + index];
+      await db.transaction((tx) => statement(tx, kept));
+      const failing = db.transaction(async (tx) => {
+        await statement(tx, undone);
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      expect([index, await saved(kept, undone)]).toEqual([index, [kept]]);
+    }
+  });
+
+  test('with the isolation that was asked for', async () => {
+    const read = (name: string) => (tx: Db) => tx.query('select current_setting($1) as value', [name]);
+    expect(await db.transaction(read('transaction_isolation'), { isolation: 'serializable' })).toEqual([{ value: 'serializable' }]);
+    expect(await db.transaction(read('transaction_read_only'), { readOnly: true })).toEqual([{ value: 'on' }]);
+    await expect(db.transaction((tx) => tx.query(INSERT, [4300]), { readOnly: true })).rejects.toMatchObject({ code: '25006' });
+  });
+
+  test('a first statement that fails rolls back, and its connection and its text work on', async () => {
+    const own = await openDatabase(place.url, { poolMax: 1 });
+    try {
+      for (let time = 0; time < 3; time += 1) {
+        const failing = own.transaction(async (tx) => {
+          await tx.query('insert into later (id) values ($1)', [time]).catch(() => undefined);
+          await tx.query(INSERT, [4400]);
+        });
+        await expect(failing).rejects.toMatchObject({ code: 'transaction_aborted' });
+      }
+      await own.query('create table later (id integer)');
+      await own.transaction((tx) => tx.query('insert into later (id) values ($1)', [9]));
+      expect(await own.query('select id from later')).toEqual([{ id: 9 }]);
+      expect(await saved(4400)).toEqual([]);
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('when it fails, no statement of the transaction runs, and the next transaction works', async () => {
+    const proxy = await spoilingProxy(place.url);
+    const own = await openDatabase(proxy.url, { poolMax: 1 });
+    try {
+      const write = (id: number): Promise<unknown>[] => [
+        own.transaction((tx) => tx.query(INSERT, [id])),
+        own.transaction((tx) => Promise.all([tx.query(INSERT, [id]), tx.query(INSERT, [id + 1]), tx.query('select 1')])),
+        own.transaction((tx) => Promise.all([tx.query('select 1'), tx.query(INSERT, [id])])),
+        own.transaction((tx) => sendStatement(tx, INSERT, [id])),
+        own.transaction(async (tx) => {
+          await tx.query(INSERT, [id]).catch(() => undefined);
+          await tx.query(INSERT, [id + 1]);
+        }),
+        own.transaction(async (tx) => {
+          await tx.query(INSERT, [id]).catch(() => undefined);
+          await sendStatement(tx, INSERT, [id + 1]);
+        }),
+        own.transaction(async (tx) => {
+          await tx.query(INSERT, [id]).catch(() => undefined);
+        }),
+      ];
+      proxy.spoils = true;
+      for (const result of await Promise.allSettled(write(4500)))
+        expect(result).toMatchObject({ status: 'rejected', reason: { code: '42601' } });
+      expect(await saved(4500, 4501)).toEqual([]);
+      proxy.spoils = false;
+      await own.transaction((tx) => tx.query(INSERT, [4510]));
+      expect(await saved(4510)).toEqual([4510]);
+    } finally {
+      await own.close();
+      proxy.close();
+    }
+  });
+
+  /** How often data was handed to the socket: what was collected goes by `_writev`, a single message by `_write`. */
+  function countWrites({ connection: { stream } }: pg.PoolClient): () => number {
+    let writes = 0;
+    for (const name of ['_write', '_writev'] as const) {
+      const write = stream[name]?.bind(stream) as ((...values: unknown[]) => void) | undefined;
+      if (write === undefined) continue;
+      stream[name] = (...values: unknown[]) => {
+        writes += 1;
+        write(...values);
+      };
+    }
+    return () => writes;
+  }
+
+  /** A way to the server on which a BEGIN can be made one that the server does not understand. */
+  async function spoilingProxy(url: string) {
+    const target = new URL(url);
+    const server = createServer((socket) => {
+      const upstream = connect(Number(target.port), target.hostname);
+      socket.on('data', (data) =>
+        upstream.write(proxy.spoils ? Buffer.from(data.toString('latin1').replaceAll('begin\0', 'bexin\0'), 'latin1') : data),
+      );
+      upstream.pipe(socket);
+      socket.on('close', () => upstream.destroy()).on('error', () => undefined);
+      upstream.on('close', () => socket.destroy()).on('error', () => undefined);
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const own = new URL(url);
+    own.port = String((server.address() as AddressInfo).port);
+    const proxy = { url: own.href, spoils: false, close: () => void server.close() };
+    return proxy;
+  }
 });
 
 test('values are read the same whatever the session time zone', async () => {

@@ -140,15 +140,9 @@ export class PostgresEngine implements Engine {
   }
 
   async begin(options: TransactionOptions): Promise<EngineTransaction> {
-    const client = await this.#acquire();
     const isolation = options.isolation === undefined ? '' : ` isolation level ${options.isolation}`;
-    try {
-      await client.query(`begin${isolation}${options.readOnly === true ? ' read only' : ''}`);
-    } catch (error) {
-      release(client, error, true);
-      throw translateFailure(error);
-    }
-    return new PostgresTransaction(client, this.#settings);
+    const begin = `begin${isolation}${options.readOnly === true ? ' read only' : ''}`;
+    return new PostgresTransaction(await this.#acquire(), this.#settings, begin);
   }
 
   isRetryable(error: unknown): boolean {
@@ -195,7 +189,7 @@ export class PostgresEngine implements Engine {
 }
 
 /** A client goes back to the pool unless its connection is the problem. */
-function release(client: pg.PoolClient, failure: unknown, discard = false): void {
-  const isBroken = discard || (failure !== undefined && isConnectionFailure(failure));
+function release(client: pg.PoolClient, failure: unknown): void {
+  const isBroken = failure !== undefined && isConnectionFailure(failure);
   client.release(isBroken ? (failure instanceof Error ? failure : true) : undefined);
 }

@@ -1,50 +1,119 @@
 import type pg from 'pg';
-import type { AnswerListener, EngineTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
-import { driverQuery, runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
+import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
+import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
 
-/** A transaction on one client of the pool. */
+/**
+ * A transaction on one client of the pool. BEGIN goes out with the first statement (a round trip less), and nothing else goes out before it is
+ * answered: a statement behind a BEGIN that failed would be committed on its own.
+ */
 export class PostgresTransaction implements EngineTransaction {
   readonly #client: pg.PoolClient;
   readonly #settings: QuerySettings;
+  readonly #begin: string;
+  /** Settled when BEGIN is answered. Undefined: nothing was sent yet. */
+  #begun: Promise<void> | undefined;
+  #isOpen = false;
+  /** The error of BEGIN: there is no transaction, and there will be none. */
+  #beginFailure: unknown;
   #ended = false;
   /** Statements that were sent and not answered yet. */
   #unanswered = 0;
+  /** Those of them that had to wait for BEGIN, or took it along. */
+  readonly #early: Promise<void>[] = [];
   /** The error of a statement that was sent and not awaited. It holds until the savepoint around the statement is rolled back. */
   #failure: unknown;
   #isCorked = false;
 
-  constructor(client: pg.PoolClient, settings: QuerySettings) {
+  constructor(client: pg.PoolClient, settings: QuerySettings, begin = 'begin') {
     this.#client = client;
     this.#settings = settings;
+    this.#begin = begin;
   }
 
   async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     this.#refuseWhenOver();
     try {
-      const answer = runOnClient(this.#client, this.#settings, text, parameters, options);
+      const statement = driverStatement(this.#settings, text, parameters, options);
+      if (!this.#isOpen) return toResult(await this.#runEarly(statement));
+      const answer = sendOnClient(this.#client, statement);
       this.#uncork();
-      return await answer;
+      return toResult(await answer);
     } catch (error) {
       throw translateFailure(this.#cause(error));
     }
   }
 
-  send(text: string, parameters: readonly unknown[], answered: AnswerListener): void {
+  send(text: string, parameters: readonly unknown[], { answered, failureOf }: SentStatement = {}): void {
     this.#refuseWhenOver();
-    const query = driverQuery(this.#settings, text, parameters);
-    this.#cork();
-    this.#unanswered += 1;
-    // A callback, not a promise: `commit` relies on a failure being noted at once.
-    this.#client.query(query, (error: Error | null | undefined, result) => {
+    const statement = driverStatement(this.#settings, text, parameters);
+    const settle = (error: unknown, count: number): void => {
       this.#unanswered -= 1;
-      if (error) this.#failure ??= error;
-      answered(error ?? undefined, error ? 0 : (result.rowCount ?? 0));
+      if (error !== undefined) this.#failure ??= failureOf?.(error) ?? error;
+      answered?.(error, count);
+    };
+    this.#unanswered += 1;
+    if (!this.#isOpen) {
+      const early = this.#runEarly(statement).then(
+        (result) => settle(undefined, result.rowCount ?? 0),
+        (error: unknown) => settle(error, 0),
+      );
+      this.#early.push(early);
+      return;
+    }
+    this.#cork();
+    // A callback, not a promise: `commit` relies on a failure being noted at once.
+    const query = new StatementQuery(statement, (error, result) => (error ? settle(error, 0) : settle(undefined, result.rowCount ?? 0)));
+    this.#client.query(query);
+  }
+
+  /** Runs a statement that was asked for before BEGIN was answered: the first takes it along, others wait for it. */
+  async #runEarly(statement: DriverStatement): Promise<DriverResult> {
+    if (this.#begun === undefined && isPrepared(statement)) return this.#beginWith(statement);
+    await this.#opened();
+    return sendOnClient(this.#client, statement);
+  }
+
+  #beginWith(statement: DriverStatement): Promise<DriverResult> {
+    const { promise: begun, resolve: opened, reject: failed } = Promise.withResolvers<void>();
+    begun.catch(() => undefined); // the statement fails with it
+    this.#begun = begun;
+    return new Promise((resolve, reject) => {
+      const first = new BeginQuery(this.#begin, statement, (error, result) => {
+        if (first.hasBegun) {
+          this.#isOpen = true;
+          opened();
+        } else {
+          this.#beginFailure = error;
+          failed(error);
+        }
+        if (error) reject(error);
+        else resolve(result);
+      });
+      this.#client.query(first);
     });
+  }
+
+  /** Waits until the transaction is open. Rejects when it cannot be, or has ended meanwhile. */
+  async #opened(): Promise<void> {
+    this.#begun ??= this.#beginAlone();
+    await this.#begun;
+    this.#refuseWhenOver();
+  }
+
+  async #beginAlone(): Promise<void> {
+    try {
+      await this.#client.query(this.#begin);
+      this.#isOpen = true;
+    } catch (error) {
+      this.#beginFailure = error;
+      throw error;
+    }
   }
 
   /** What is sent from here on goes out in one write, with the next statement that is waited for or at the end of this turn of the event loop. */
@@ -73,6 +142,7 @@ export class PostgresTransaction implements EngineTransaction {
     options?: StreamOptions,
   ): AsyncIterableIterator<StatementResult> {
     this.#refuseWhenOver();
+    if (!this.#isOpen) await this.#opened();
     yield* streamOnClient(this.#client, text, parameters, chunkSize, options);
   }
 
@@ -93,6 +163,9 @@ export class PostgresTransaction implements EngineTransaction {
 
   async commit(): Promise<void> {
     this.#refuseWhenOver();
+    if (this.#begun === undefined) return this.#end();
+    if (this.#early.length > 0) await Promise.all(this.#early);
+    if (!this.#isOpen) await this.#opened();
     // The driver reports a statement that it could not send at the next tick: PostgreSQL would not know of it, and commit.
     if (this.#unanswered > 0) await new Promise<void>((done) => process.nextTick(done));
     if (this.#failure !== undefined) throw translateFailure(this.#failure);
@@ -117,15 +190,22 @@ export class PostgresTransaction implements EngineTransaction {
 
   async rollback(): Promise<void> {
     if (this.#ended) return;
+    if (this.#begun === undefined) return this.#end();
+    if (this.#beginFailure !== undefined) return this.#discard(this.#beginFailure);
     try {
       const answer = this.#client.query('rollback');
       this.#uncork();
       await answer;
       this.#end();
     } catch (error) {
-      this.#ended = true;
-      this.#client.release(error instanceof Error ? error : true); // closes the connection, which rolls back too
+      this.#discard(error); // which rolls back too
     }
+  }
+
+  /** Closes the connection. */
+  #discard(error: unknown): void {
+    this.#ended = true;
+    this.#client.release(error instanceof Error ? error : true);
   }
 
   #end(): void {

@@ -19,6 +19,9 @@ interface Prepared {
 /** Statements kept prepared per connection; applications have tens to a few hundred shapes. */
 const STATEMENTS_MAX = 500;
 
+/** What every transaction runs: kept prepared, like other statements. */
+const BOUNDARIES: ReadonlySet<string> = new Set(['begin immediate', 'commit']);
+
 export interface SqliteConnectionOptions {
   readonly readOnly: boolean;
   readonly durability: 'normal' | 'full';
@@ -28,6 +31,7 @@ export interface SqliteConnectionOptions {
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly #cache = new Map<string, Prepared>();
+  readonly #boundaries = new Map<string, StatementSync>();
   readonly #schemaVersion: StatementSync;
   #knownSchema: unknown;
 
@@ -70,10 +74,18 @@ export class SqliteConnection {
 
   exec(text: string): void {
     try {
-      this.database.exec(text);
+      const boundary = BOUNDARIES.has(text) ? this.#boundary(text) : undefined;
+      if (boundary === undefined) this.database.exec(text);
+      else boundary.run();
     } catch (error) {
       throw translateFailure(error);
     }
+  }
+
+  #boundary(text: string): StatementSync {
+    let statement = this.#boundaries.get(text);
+    if (statement === undefined) this.#boundaries.set(text, (statement = this.database.prepare(text)));
+    return statement;
   }
 
   /** The tables have changed. SQLite itself looks only when a statement first steps, after its columns were asked for. */
@@ -85,6 +97,7 @@ export class SqliteConnection {
 
   close(): void {
     this.#cache.clear();
+    this.#boundaries.clear();
     if (this.database.isOpen) this.database.close();
   }
 

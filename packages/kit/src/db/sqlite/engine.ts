@@ -114,6 +114,20 @@ export class SqliteEngine implements Engine {
     }
   }
 
+  /** Undefined unless it is an ordinary transaction and the writer is free. */
+  beginNow(options: EngineTransactionOptions): EngineTransaction | undefined {
+    if (options.readOnly === true || options.withoutForeignKeys === true) return undefined;
+    if (this.#freeWriter() === undefined || !this.#queue.tryAcquire()) return undefined;
+    try {
+      this.writer.exec('begin immediate');
+    } catch (error) {
+      this.#queue.release();
+      if (isBusy(error)) return undefined;
+      throw error;
+    }
+    return new SqliteTransaction(this.writer, () => this.#queue.release());
+  }
+
   async begin(options: EngineTransactionOptions): Promise<EngineTransaction> {
     if (options.readOnly === true && !this.#inMemory) {
       const connection = await openReader(this.file, this.options);

@@ -13,11 +13,15 @@ export class WriterQueue {
     return this.#waiting.length;
   }
 
+  /** Acquires it when nobody has it. */
+  tryAcquire(): boolean {
+    if (this.#held) return false;
+    this.#held = true;
+    return true;
+  }
+
   async acquire(deadlineMs: number): Promise<void> {
-    if (!this.#held) {
-      this.#held = true;
-      return;
-    }
+    if (this.tryAcquire()) return;
     await new Promise<void>((granted, refused) => {
       const enter = (): void => {
         clearTimeout(timer);

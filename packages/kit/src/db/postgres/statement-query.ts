@@ -1,0 +1,93 @@
+import pg from 'pg';
+
+/** A statement as the driver takes it. */
+export interface DriverStatement {
+  readonly name: string | undefined;
+  readonly text: string;
+  readonly values: unknown[];
+  readonly types: pg.CustomTypesConfig;
+}
+
+export type DriverResult = pg.QueryResult<Record<string, unknown>>;
+
+export type Answered = (error: Error | null | undefined, result: DriverResult) => void;
+
+/** What the driver's own queries have, beyond the types of the package. */
+interface DriverQuery extends pg.Submittable {
+  name: string | undefined;
+  values: unknown[];
+  types: pg.CustomTypesConfig;
+  queryMode: 'extended' | undefined;
+  readonly _result: { _types: pg.CustomTypesConfig };
+  prepare(connection: pg.Connection): void;
+  handleCommandComplete(message: unknown, connection: pg.Connection): void;
+  handleError(error: Error, connection: pg.Connection): void;
+}
+
+const DriverQueryClass = pg.Query as unknown as new (text: string, answered: Answered) => DriverQuery;
+
+/**
+ * A query of the driver, made from a text: from an object the driver makes a copy with property descriptors first, which takes as long as the
+ * rest of the call.
+ */
+export class StatementQuery extends DriverQueryClass {
+  constructor({ name, text, values, types }: DriverStatement, answered: Answered) {
+    super(text, answered);
+    this.name = name;
+    this.values = values;
+    this.types = types;
+    this._result._types = types;
+  }
+}
+
+interface Protocol {
+  readonly submittedNamedStatements: Record<string, string>;
+  parse(message: { readonly text: string }): void;
+  bind(message: object): void;
+  execute(message: object): void;
+}
+
+/**
+ * BEGIN and the first statement of a transaction in one round trip. They share one Sync: when BEGIN fails, the server skips the statement, so
+ * that it never runs, and is never committed, on its own.
+ */
+export class BeginQuery extends StatementQuery {
+  readonly #begin: string;
+  readonly #name: string | undefined;
+  /** Whether the transaction is open. */
+  hasBegun = false;
+
+  constructor(begin: string, statement: DriverStatement, answered: Answered) {
+    super(statement, answered);
+    this.queryMode = 'extended';
+    this.#begin = begin;
+    this.#name = statement.name;
+  }
+
+  override prepare(connection: pg.Connection): void {
+    const protocol = connection as unknown as Protocol;
+    protocol.parse({ text: this.#begin });
+    protocol.bind({});
+    protocol.execute({});
+    super.prepare(connection);
+    // The driver would take the answer to the Parse of BEGIN for that of the statement.
+    this.name = undefined;
+  }
+
+  override handleCommandComplete(message: unknown, connection: pg.Connection): void {
+    if (this.hasBegun) return super.handleCommandComplete(message, connection);
+    this.hasBegun = true;
+    this.name = this.#name;
+  }
+
+  override handleError(error: Error, connection: pg.Connection): void {
+    // What the driver does for a query whose name it knows: the statement was not parsed.
+    if (this.#name !== undefined) delete (connection as unknown as Protocol).submittedNamedStatements[this.#name];
+    super.handleError(error, connection);
+  }
+}
+
+/** Whether the driver sends it with the extended protocol. A statement without name and parameters may be several. */
+export function isPrepared({ name, values }: DriverStatement): boolean {
+  return name !== undefined || values.length > 0;
+}
