@@ -256,9 +256,11 @@ export class Operations {
   }
 
   /** What of the rows this caller sees, for idempotency: a response is sent again only to who would get the same. */
-  readonly audience = async (context: Context): Promise<string> => {
-    const visibilityOf = await this.visibilityOf(await this.request(context, 'audience'));
-    return this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+  readonly audience = (context: Context): Maybe<string> => {
+    const maskOf = (visibilityOf: (policy: Policy) => Visibility) => this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
+    return this.#isUniform
+      ? maskOf(seesEverything)
+      : andThen(this.request(context, 'audience'), (request) => andThen(this.visibilityOf(request), maskOf));
   };
 
   /** Exactly which rows and fields this caller reads, for caches: who lost a right has another audience at once. */

@@ -295,11 +295,15 @@ async function inTransaction(
   const headers = { ...reply.getHeaders() };
   const { statusCode } = reply;
   try {
+    let isRepeated = false;
     return await exchange.host.db.transaction(async (tx) => {
       // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
-      for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
-      reply.headers(headers).code(statusCode);
-      exchange.verdict = verdict;
+      if (isRepeated) {
+        for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
+        reply.headers(headers).code(statusCode);
+        exchange.verdict = verdict;
+      }
+      isRepeated = true;
       exchange.tx = tx;
       const composed = compose(plan, exchange, context, await run(plan, exchange, context));
       // The deadline has answered: nothing of the request may stay.

@@ -282,6 +282,25 @@ describeDatabases(
       expect((await pay(key)).text).toBe(taken.text);
     });
 
+    test('a completion that fails with the commit saves nothing, and the key is free for the retry', async () => {
+      if (database.db.dialect !== 'postgres') return; // SQLite sends nothing ahead: its statement fails where it stands.
+      await database.db.query(`create function refuse_completion() returns trigger language plpgsql as $$ begin
+        if new.key like '%-lost-connection' then perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(10); end if;
+        raise exception 'no room' using errcode = '53100';
+      end $$`);
+      const when = `new.state = 'complete' and new.key like 'fails-%'`;
+      await database.db.query(
+        `create trigger refuse before update on kit_idempotency for each row when (${when}) execute function refuse_completion()`,
+      );
+      const keys = [`fails-${newKey()}`, `fails-${newKey()}-lost-connection`];
+      for (const key of keys) {
+        const { status } = await pay(key, { account: key.slice(-40), amount: 5 });
+        expect([key, status, await rows(key.slice(-40)), await listRecords(database.db, { key }, 1)]).toEqual([key, 503, [], []]);
+      }
+      await database.db.query('drop trigger refuse on kit_idempotency');
+      for (const key of keys) expect((await pay(key, { account: key.slice(-40), amount: 5 })).status).toBe(201);
+    });
+
     test('the OpenAPI document has the header, the replay and the codes', async () => {
       const document = (await asNobody('GET', '/openapi.json')).body;
       const operation = document.paths['/v1/payments'].post;

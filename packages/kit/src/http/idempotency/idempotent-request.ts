@@ -11,9 +11,9 @@ import type { IdempotencyOutcome } from './outcome.ts';
 import {
   type Claim,
   claimKey,
-  claimNewKey,
+  claimOrFind,
   completeClaim,
-  findRecord,
+  completeInTransaction,
   type IdempotencyRecord,
   isAbandoned,
   type KeptAnswer,
@@ -67,7 +67,7 @@ export class IdempotentRequest {
   async complete(tx: Db, answer: Pick<KeptAnswer, 'status' | 'headers'> & { readonly body: Uint8Array | null }): Promise<void> {
     const isKept = this.#keepsResponse && answer.body !== null && answer.body.length <= BODY_BYTES_MAX && !('set-cookie' in answer.headers);
     const kept = { ...answer, headers: isKept ? answer.headers : {}, body: isKept ? answer.body : null, audience: this.#audience };
-    if (!(await completeClaim(tx, this.#claim, kept))) throw idempotencyErrors.idempotency_lost();
+    await completeInTransaction(tx, this.#claim, kept, idempotencyErrors.idempotency_lost);
   }
 
   completed(): void {
@@ -98,41 +98,82 @@ export class IdempotentRequest {
   }
 }
 
+/** What became of a request: it may run and holds the claim, it was done before, or it has no key and runs as it is. */
+export type ClaimResult = IdempotentRequest | Replay | undefined;
+
 /**
- * Claims the key of a request. Undefined: the request has none and may run as it is. Throws what else there is to say: the key was used for
- * another request, or is being worked on.
+ * Claims the key of a request, without a promise where nothing has to be waited for. Throws or rejects what else there is to say: the key was
+ * used for another request, or is being worked on.
  */
-export async function claimRequest(
+export function claimRequest(
   exchange: Exchange,
   plan: IdempotencyPlan,
   view: () => string | Promise<string>,
-): Promise<IdempotentRequest | Replay | undefined> {
+): ClaimResult | Promise<ClaimResult> {
   const key = readKey(exchange.headers['idempotency-key']);
   if (key === undefined) {
     if (plan.isRequired) throw idempotencyErrors.idempotency_key_required();
     return undefined;
   }
-  const request = await identify(exchange, plan);
-  const audience = audienceOf(exchange.principal, await view());
+  const anonymous = anonymousCaller(exchange, plan);
+  const { tenant } = exchange;
+  const seen = view();
+  return tenant instanceof Promise || seen instanceof Promise
+    ? Promise.all([tenant, seen]).then((settled) => claimAs(exchange, plan, key, anonymous, ...settled))
+    : claimAs(exchange, plan, key, anonymous, tenant, seen);
+}
+
+function claimAs(
+  exchange: Exchange,
+  plan: IdempotencyPlan,
+  key: string,
+  anonymous: string | undefined,
+  tenant: string | null,
+  view: string,
+): ClaimResult | Promise<ClaimResult> {
+  const { principal, method, url } = exchange;
+  const { operationId } = exchange.route as CompiledRoute;
+  const request: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
   const claim: Claim = {
     scopeHash: scopeHash(request, key),
     key,
     caller: callerText(request),
-    operation: request.operationId.slice(0, 200),
+    operation: operationId.slice(0, 200),
     fingerprint: fingerprintOf(request),
     token: randomUUID(),
   };
-  const { db } = exchange.host;
-  // A record that goes between the claim and the look at it was released: the next claim gets the key.
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    if (await claimNewKey(db, claim)) return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
-    const record = await findRecord(db, claim.scopeHash);
-    if (record === undefined) continue;
-    if (!isAbandoned(db, record, claim)) return decide(exchange, record, claim, audience);
-    if (await claimKey(db, claim)) return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
-  }
-  throw inProgress(1);
+  const attempt: Attempt = { exchange, plan, claim, audience: audienceOf(principal, view) };
+  const found = claimOrFind(exchange.host.db, claim);
+  return found === 'claimed' ? claimedBy(attempt) : settleClaim(attempt, found);
 }
+
+interface Attempt {
+  readonly exchange: Exchange;
+  readonly plan: IdempotencyPlan;
+  readonly claim: Claim;
+  readonly audience: string;
+}
+
+function claimedBy({ exchange, plan, claim, audience }: Attempt): IdempotentRequest {
+  return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
+}
+
+/** A record that goes between the claim and the look at it was released: the next claim gets the key. */
+async function settleClaim(attempt: Attempt, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
+  const { exchange, claim, audience } = attempt;
+  const { db } = exchange.host;
+  for (let found = await first, left = ATTEMPTS_MAX - 1; ; left -= 1) {
+    if (found === 'claimed') return claimedBy(attempt);
+    if (found !== undefined) {
+      if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
+      if (await claimKey(db, claim)) return claimedBy(attempt);
+    }
+    if (left === 0) throw inProgress(1);
+    found = await claimOrFind(db, claim);
+  }
+}
+
+const ATTEMPTS_MAX = 3;
 
 function decide(exchange: Exchange, record: IdempotencyRecord, { fingerprint }: Claim, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {
@@ -157,11 +198,11 @@ function inProgress(seconds: number): KitError {
   return idempotencyErrors.request_in_progress({ headers: { 'retry-after': String(seconds) } });
 }
 
-async function identify(exchange: Exchange, plan: IdempotencyPlan): Promise<IdentifiedRequest> {
-  const { principal, method, url, headers, clientAddress } = exchange;
-  const anonymous = principal === null ? plan.anonymous?.({ headers, clientAddress }) : undefined;
-  // Two strangers must not get one another's responses.
-  if (principal === null && (anonymous === undefined || anonymous === '')) throw coreErrors.not_authenticated();
-  const { operationId } = exchange.route as CompiledRoute;
-  return { principal, anonymous, tenant: await exchange.tenant, operationId, method, url, body: exchange.request.body };
+/** Undefined for a caller with credentials. Two strangers must not get one another's responses. */
+function anonymousCaller(exchange: Exchange, plan: IdempotencyPlan): string | undefined {
+  if (exchange.principal !== null) return undefined;
+  const { headers, clientAddress } = exchange;
+  const anonymous = plan.anonymous?.({ headers, clientAddress });
+  if (anonymous === undefined || anonymous === '') throw coreErrors.not_authenticated();
+  return anonymous;
 }

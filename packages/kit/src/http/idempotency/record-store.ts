@@ -1,6 +1,7 @@
 import { idempotency } from '../../db/core/models.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
+import { queryAtOnce, sendStatement } from '../../db/handle.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
 
@@ -35,9 +36,23 @@ const { list } = statementsOf(idempotency);
 const column = (name: string) => statementsOf(idempotency).column(name);
 const encoded = (name: string, value: unknown) => column(name).encode(value);
 
-/** Claims a free key. A key that is taken costs no write: nothing is locked and nothing waits for the disk. */
-export async function claimNewKey(db: Db, claim: Claim): Promise<boolean> {
-  return (await db.query(`${CLAIM} do nothing returning ${CLAIMED[db.dialect]}`, claimValues(db, claim))).length > 0;
+/**
+ * Claims a free key, or finds the record of one that is taken, which costs no write: nothing is locked and nothing waits for the disk. Undefined:
+ * neither, because another request claimed or released the key at the same time.
+ */
+export function claimOrFind(db: Db, claim: Claim): Found | Promise<Found> {
+  if (db.dialect === 'postgres')
+    return (queryAtOnce(db, CLAIM_OR_FIND, claimValues(db, claim), PIPELINED) as Promise<FoundRow[]>).then(foundIn);
+  const claimed = queryAtOnce(db, CLAIM_NEW, claimValues(db, claim));
+  const found = (rows: readonly unknown[]): Found | Promise<Found> => (rows.length > 0 ? 'claimed' : findRecord(db, claim.scopeHash));
+  return claimed instanceof Promise ? claimed.then(found) : found(claimed);
+}
+
+type Found = 'claimed' | IdempotencyRecord | undefined;
+type FoundRow = IdempotencyRecord & { readonly is_claimed: boolean };
+
+function foundIn([row]: FoundRow[]): Found {
+  return row?.is_claimed === true ? 'claimed' : row;
 }
 
 /**
@@ -63,6 +78,16 @@ const CLAIM =
  * they are on disk, so is the claim. After a loss of power without them the key is free, and nothing was done under it.
  */
 const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
+
+const CLAIM_NEW = `${CLAIM} do nothing returning ${CLAIMED.sqlite}`;
+// One round trip for a new key and for a replay. The record is looked up only when nothing was claimed.
+const CLAIM_OR_FIND = `with claimed as (${CLAIM} do nothing returning ${CLAIMED.postgres})
+select ${list}, false as is_claimed from kit_idempotency where scope_hash = $1 and not exists (select 1 from claimed)
+union all select ${statementsOf(idempotency)
+  .columns.map(() => 'null')
+  .join(', ')}, true from claimed`;
+/** A claim waits for no more than the commit of another request with the same key: it may share a connection with other short statements. */
+const PIPELINED = { pipelined: true } as const;
 
 function claimValues({ clock }: Db, claim: Claim): unknown[] {
   const now = clock.now();
@@ -90,14 +115,35 @@ export async function findRecord(db: Db, scopeHash: string): Promise<Idempotency
   return record;
 }
 
-/** Written in the transaction of the change. False: another request has the claim by now. */
-export async function completeClaim(db: Db, { scopeHash, token }: Claim, answer: KeptAnswer): Promise<boolean> {
-  const { count } = await db.execute(
-    `update kit_idempotency set state = 'complete', status = $3, headers = $4, body = $5, audience = $6 ` +
-      `where scope_hash = $1 and token = $2 and state = 'running'`,
-    [scopeHash, encoded('token', token), answer.status, encoded('headers', answer.headers), encoded('body', answer.body), answer.audience],
-  );
-  return count === 1;
+const COMPLETE =
+  `update kit_idempotency set state = 'complete', status = $3, headers = $4, body = $5, audience = $6 ` +
+  `where scope_hash = $1 and token = $2 and state = 'running'`;
+
+function completionValues({ scopeHash, token }: Claim, answer: KeptAnswer): unknown[] {
+  const { status, headers, body, audience } = answer;
+  return [scopeHash, encoded('token', token), status, encoded('headers', headers), encoded('body', body), audience];
+}
+
+/** False: another request has the claim by now. */
+export async function completeClaim(db: Db, claim: Claim, answer: KeptAnswer): Promise<boolean> {
+  return (await db.execute(COMPLETE, completionValues(claim, answer))).count === 1;
+}
+
+/** Fails when no row was updated, so that PostgreSQL turns the commit that follows it into a rollback. */
+const COMPLETE_OR_FAIL = `with completed as (${COMPLETE} returning 1) select 1 / count(*) as one from completed`;
+const DIVISION_BY_ZERO = '22012';
+
+/**
+ * As the last statement in the transaction of the change. On PostgreSQL it goes out with the commit. When another request has the claim by now,
+ * this one or the commit fails with `lost`, and nothing is saved.
+ */
+export async function completeInTransaction(tx: Db, claim: Claim, answer: KeptAnswer, lost: () => Error): Promise<void> {
+  if (tx.dialect === 'sqlite') {
+    if (!(await completeClaim(tx, claim, answer))) throw lost();
+    return;
+  }
+  const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
+  await sendStatement(tx, COMPLETE_OR_FAIL, completionValues(claim, answer), { failureOf });
 }
 
 /** The key is free again. */
