@@ -37,6 +37,24 @@ describeDatabases(
       expect(JSON.stringify(test.records)).not.toContain(secret);
     });
 
+    test('an event of the registry that cannot be stored fails its transaction, and nothing is saved', async () => {
+      await using test = await testApp({ database: database.db, modules: [webhooks({ urlPolicy: LOOPBACK })], mount: {} });
+      const { db } = database;
+      if (db.dialect === 'postgres') {
+        await db.query(
+          `create function refuse_event() returns trigger language plpgsql as $$ begin raise exception 'no more events'; end $$`,
+        );
+        await db.query('create trigger refuse before insert on webhook_events for each row execute function refuse_event()');
+      } else await db.query(`create trigger refuse before insert on webhook_events begin select raise(abort, 'no more events'); end`);
+      const publishing = db.transaction(async (tx) => {
+        await createEndpoint(tx, { owner: 'eve', url: 'http://127.0.0.1:9/eve', events: ['order.*'] });
+        await test.app.registry.events?.publish(tx, [{ type: 'order.paid', data: { n: 2 }, owner: 'eve' }]);
+      });
+      await expect(publishing).rejects.toThrow('no more events');
+      expect(await db.query('select id from webhook_endpoints where owner_id = $1', ['eve'])).toEqual([]);
+      await db.query(db.dialect === 'postgres' ? 'drop trigger refuse on webhook_events' : 'drop trigger refuse');
+    });
+
     test('a database that the app does not have is refused at start-up', async () => {
       const starting = testApp({ database: database.db, modules: [webhooks({ databases: ['reports'] })], mount: {} });
       await expect(starting).rejects.toThrow(/has tables in the database "reports", which the app does not have\. The app has default/);

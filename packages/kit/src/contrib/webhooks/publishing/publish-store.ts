@@ -1,4 +1,6 @@
+import type { Db } from '../../../db/db.ts';
 import type { Dialect } from '../../../db/dialect.ts';
+import { sendStatement } from '../../../db/handle.ts';
 import type { Audience } from './audience.ts';
 import {
   markTransaction,
@@ -85,6 +87,9 @@ from (select ${call} as deliveries offset 0) published`;
 
 const PUBLISH_POSTGRES = variants('cast($12 as text)', publishPostgres);
 
+/** One row when an endpoint is reached, else none: of a statement that was sent only the number of rows is known. */
+const PUBLISH_SENT = `select 1 as reached from (select ${PUBLISH_CALL} as deliveries offset 0) published where deliveries > 0`;
+
 /** Membership is asked of the endpoint as well as of its subscription: a row that is out of step may miss an event, never leak one. */
 const REACHED: Readonly<Record<Audience['kind'], { readonly subscription: string; readonly endpoint: string }>> = {
   owner: { subscription: `s.tenant_key = '' and s.owner_id = $5`, endpoint: `p.tenant_key = '' and p.owner_id = $5` },
@@ -126,14 +131,22 @@ export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly
   return written;
 }
 
-function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
-  const { id, type, data, audience, orderingKey, idempotencyKey, traceparent } = event;
+/**
+ * Like `writeEvent` on PostgreSQL, for an event without an idempotency key, in a transaction of the toolkit: the statement goes out with the next one
+ * or with the commit, which fail when it fails. `reached` is told, before the commit is over, whether there are deliveries.
+ */
+export function sendEvent(tx: Db, event: NewEvent, patterns: readonly string[], reached: (isReached: boolean) => void): Promise<void> {
+  return sendStatement(tx, PUBLISH_SENT, publishParameters(event, patterns), { answered: (_error, count) => reached(count > 0) });
+}
+
+function publishParameters(event: NewEvent, patterns: readonly string[]): SqlParameter[] {
+  const { id, type, data, timestamp, audience, orderingKey, idempotencyKey, traceparent } = event;
   const { owner, tenant } = audienceColumns(audience);
-  const parameters: SqlParameter[] = [
+  return [
     id,
     type,
     data,
-    event.timestamp.toISOString(),
+    timestamp.toISOString(),
     audience.kind,
     owner,
     tenant,
@@ -142,6 +155,11 @@ function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly s
     traceparent,
     textArray(patterns),
   ];
+}
+
+function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+  const { id } = event;
+  const parameters = publishParameters(event, patterns);
   if (tx.isTransaction !== true) parameters.push(id);
   const write = function* (): SqlSteps<number | null> {
     const [row] = (yield [variantFor(tx, PUBLISH_POSTGRES), parameters]) as { deliveries: number | null }[];

@@ -1,3 +1,4 @@
+import type { Db } from '../../../db/db.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
 import { systemClock } from '../../../db/clock.ts';
 import { parseAudience, type AudienceOptions } from './audience.ts';
@@ -9,6 +10,7 @@ import { DEFAULT_PAYLOAD_BYTES_MAX } from '../options.ts';
 import {
   findByIdempotencyKey,
   REMOVE_UNDELIVERED,
+  sendEvent,
   WAKE_CHANNEL,
   writeEvent,
   writeEvents,
@@ -20,7 +22,7 @@ import { candidatePatterns, EVENT_TYPE_LENGTH_MAX, isEventType } from '../endpoi
 import type { DeliveryTask, TaskQueue } from './task-queue.ts';
 import { writeTraced } from './traced-events.ts';
 import { findWebhooks } from '../webhooks.ts';
-import { wakeAfterCommit } from '../../../work/wake-workers.ts';
+import { wakeAfterCommit, wakeWorkers } from '../../../work/wake-workers.ts';
 
 export interface PublishOptions extends AudienceOptions {
   /** The alias of the database that the transaction must belong to; refused when it is another. */
@@ -79,6 +81,27 @@ export async function publishMany(tx: SqlExecutor, events: readonly EventToPubli
   const reached = published.find(({ created, deliveries }) => created && deliveries > 0);
   if (reached !== undefined) registerAfterCommit(tx, call, {}, reached);
   return published;
+}
+
+/**
+ * `publishMany` for changes that the toolkit announces, in its own transactions and without idempotency keys. No answer is needed, so on PostgreSQL a
+ * single event goes out with the next statement or with the commit, a round trip less. When it cannot be written, they fail and nothing is saved.
+ */
+export async function publishWithCommit(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Promise<void> {
+  const [only] = events;
+  if (tx.dialect !== 'postgres' || only === undefined || events.length > 1) {
+    await publishMany(tx, events);
+    return;
+  }
+  const { type, data, ...options } = only;
+  const { event } = checkedCall(tx, type, data, options);
+  let hasDeliveries = false;
+  await writeTraced([event], ([traced]) =>
+    sendEvent(tx, traced as NewEvent, candidatePatterns(event.type), (isReached) => (hasDeliveries = isReached)),
+  );
+  tx.afterCommit(() => {
+    if (hasDeliveries) wakeWorkers(tx.database, WAKE_CHANNEL);
+  });
 }
 
 function stored(tx: SqlExecutor, event: NewEvent): PublishedEvent | Promise<PublishedEvent> {
