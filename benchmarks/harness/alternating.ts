@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { serving, startServer } from './server-process.ts';
+import { serving, startServer, type Turn } from './server-process.ts';
 import { requestRate, type LoadRequest } from './wrk.ts';
 
 /** Long enough for hundreds of requests, short enough that whatever else the machine does falls on both sides. */
@@ -8,7 +8,7 @@ const SLICE_MS = 50;
 
 interface Side {
   readonly server: Server;
-  readonly costs: number[];
+  readonly turns: Turn[];
 }
 
 /**
@@ -18,12 +18,13 @@ interface Side {
  */
 export async function servingInTurns(first: Server, second: Server): Promise<void> {
   const sides: readonly [Side, Side] = [
-    { server: first, costs: [] },
-    { server: second, costs: [] },
+    { server: first, turns: [] },
+    { server: second, turns: [] },
   ];
   let side = sides[0];
   let requests = 0;
   let cpu = process.cpuUsage();
+  let began = performance.now();
   let names = new Map<string, string>();
   const front = createServer((request, response) => {
     requests += 1;
@@ -34,14 +35,16 @@ export async function servingInTurns(first: Server, second: Server): Promise<voi
   });
   setInterval(() => {
     const { user, system } = process.cpuUsage(cpu);
-    if (requests > 0) side.costs.push((user + system) / requests);
+    const now = performance.now();
+    if (requests > 0) side.turns.push({ cpuMicros: (user + system) / requests, rate: (requests / (now - began)) * 1000 });
     requests = 0;
     side = side === sides[0] ? sides[1] : sides[0];
+    began = now;
     cpu = process.cpuUsage();
   }, SLICE_MS).unref();
   await new Promise<void>((done) => front.listen(0, '127.0.0.1', done));
   serving([front, first, second].map(portOf), {
-    slices: () => ({ first: sides[0].costs.splice(0), second: sides[1].costs.splice(0) }),
+    slices: () => ({ first: sides[0].turns.splice(0), second: sides[1].turns.splice(0) }),
     rename: (renamed) => void (names = new Map(renamed)),
   });
 }
@@ -60,10 +63,11 @@ export interface Alternation {
   readonly seconds: number;
 }
 
-/** CPU time per request of two applications, in microseconds. */
+/** CPU time per request of two applications, in microseconds, and their requests per second. */
 export interface AlternatingCpu {
   readonly first: number;
   readonly second: number;
+  readonly rates: { readonly first: number; readonly second: number };
 }
 
 export async function alternatingCpu({ script, args, requests, warmUpSeconds, seconds }: Alternation): Promise<AlternatingCpu> {
@@ -76,7 +80,13 @@ export async function alternatingCpu({ script, args, requests, warmUpSeconds, se
     await server.slices();
     await requestRate(front, ofSecond, seconds);
     const slices = await server.slices();
-    return { first: middle(slices.first), second: middle(slices.second) };
+    const costs = (turns: readonly Turn[]): number => middle(turns.map(({ cpuMicros }) => cpuMicros));
+    const rates = (turns: readonly Turn[]): number => middle(turns.map(({ rate }) => rate));
+    return {
+      first: costs(slices.first),
+      second: costs(slices.second),
+      rates: { first: rates(slices.first), second: rates(slices.second) },
+    };
   } finally {
     await server.stop();
   }

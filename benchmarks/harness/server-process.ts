@@ -19,10 +19,16 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** CPU time per request, in microseconds, of two applications that took turns. */
+/** What one turn of an application came to: CPU time per request, in microseconds, and requests per second. */
+export interface Turn {
+  readonly cpuMicros: number;
+  readonly rate: number;
+}
+
+/** The turns of two applications. */
 export interface Slices {
-  readonly first: readonly number[];
-  readonly second: readonly number[];
+  readonly first: readonly Turn[];
+  readonly second: readonly Turn[];
 }
 
 /** The path that is requested, and what the first application calls it. */

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,15 +15,26 @@ export interface LoadRequest {
 
 const CONNECTIONS = 16;
 
-/** Requests per second of a server on loopback that is sent `requests` in turn, over keep-alive connections from the load core. Needs `wrk`. */
-export async function requestRate(port: number, requests: readonly LoadRequest[], seconds: number): Promise<number> {
+/** In a header, a path or a body: replaced by another text of the same length in every request. */
+export const NEW_EACH_TIME = '@@@@@@@@-new-each-time-@@@@@@@@';
+
+/**
+ * Requests per second of a server on loopback that is sent `requests` in turn, over keep-alive connections (16 unless told otherwise) from the load
+ * core. Needs `wrk`.
+ */
+export async function requestRate(
+  port: number,
+  requests: readonly LoadRequest[],
+  seconds: number,
+  connections = CONNECTIONS,
+): Promise<number> {
   if (spawnSync('wrk', ['--version']).error !== undefined)
     throw new Error('This benchmark needs wrk (Debian: apt install wrk): a load generator in JavaScript is slower than the servers.');
   const folder = mkdtempSync(join(tmpdir(), 'kit-wrk-'));
   try {
     const script = join(folder, 'requests.lua');
     writeFileSync(script, scriptFor(requests));
-    const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', script, `http://127.0.0.1:${port}`];
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, `http://127.0.0.1:${port}`];
     const text = await output(pinned(LOAD_CORE, 'wrk', args));
     const failed = /Non-2xx or 3xx responses: (\d+)/.exec(text);
     if (failed !== null) throw new Error(`${failed[1]} requests were refused: ${requests[0]?.method} ${requests[0]?.path}`);
@@ -32,7 +44,7 @@ export async function requestRate(port: number, requests: readonly LoadRequest[]
   }
 }
 
-/** The requests are formatted once, when wrk starts. */
+/** The requests are formatted once, when wrk starts; only {@link NEW_EACH_TIME} is put in as they leave. */
 function scriptFor(requests: readonly LoadRequest[]): string {
   const rows = requests.map(({ method, path, headers, body }) => {
     const table = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
@@ -41,13 +53,23 @@ function scriptFor(requests: readonly LoadRequest[]): string {
   return `
 local given = {${rows.join(',\n')}}
 local ready = {}
+local rest = {}
 local at = 0
+local made = 0
+local mark = ${lua(NEW_EACH_TIME)}
 init = function()
-  for i, r in ipairs(given) do ready[i] = wrk.format(r[1], r[2], r[3], r[4]) end
+  for i, r in ipairs(given) do
+    local text = wrk.format(r[1], r[2], r[3], r[4])
+    local from, to = string.find(text, mark, 1, true)
+    ready[i] = from and string.sub(text, 1, from - 1) or text
+    rest[i] = from and string.sub(text, to + 1)
+  end
 end
 request = function()
   at = at % #ready + 1
-  return ready[at]
+  if not rest[at] then return ready[at] end
+  made = made + 1
+  return ready[at] .. string.format('${randomBytes(8).toString('hex')}%0${NEW_EACH_TIME.length - 16}d', made) .. rest[at]
 end
 `;
 }
