@@ -1,8 +1,8 @@
 import type { AdminField } from '../app/admin/shapes.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { FaultCollector, FAULTS_MAX } from '../errors/fault-collector.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
-import { FAULTS_MAX } from '../http/json/unknown-fields.ts';
 import { isMoment } from './read-list-query.ts';
 
 /** A text field without a length of its own takes this many characters. */
@@ -16,12 +16,44 @@ export interface ReadFieldsOptions {
   readonly partial: boolean;
 }
 
+interface ReadFields {
+  /** The fields without faults. */
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly faults: readonly FieldError[];
+}
+
 /** Checks what a form sent against the fields it was drawn from, before any module sees it. Every fault at once. */
 export function readFields(
   fields: readonly AdminField[],
   given: Readonly<Record<string, unknown>>,
-  { location, partial }: ReadFieldsOptions,
+  options: ReadFieldsOptions,
 ): Readonly<Record<string, unknown>> {
+  const { values, faults } = checkFields(fields, given, options);
+  if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+  return values;
+}
+
+/** Like {@link readFields}; `validate` checks the fields without faults where others have some, and what it refuses is reported too. */
+export async function readRecordFields(
+  fields: readonly AdminField[],
+  given: Readonly<Record<string, unknown>>,
+  options: ReadFieldsOptions,
+  validate: (values: Readonly<Record<string, unknown>>) => Promise<void> | undefined,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { values, faults } = checkFields(fields, given, options);
+  if (faults.length === 0) return values;
+  const all = new FaultCollector();
+  all.add(...faults);
+  await all.check(async () => validate(values));
+  all.throwIfAny();
+  return values;
+}
+
+function checkFields(
+  fields: readonly AdminField[],
+  given: Readonly<Record<string, unknown>>,
+  { location, partial }: ReadFieldsOptions,
+): ReadFields {
   const faults: FieldError[] = [];
   const known = fields.map(({ name }) => name);
   for (const name of Object.keys(given)) {
@@ -43,8 +75,7 @@ export function readFields(
     if (fault === null) values[field.name] = value;
     else faults.push({ location: [...location, field.name], ...fault });
   }
-  if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
-  return values;
+  return { values, faults };
 }
 
 type FieldFault = Pick<FieldError, 'code' | 'message'>;

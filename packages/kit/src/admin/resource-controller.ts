@@ -12,7 +12,7 @@ import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
 import { adminErrors } from './errors.ts';
-import { readFields } from './read-fields.ts';
+import { readFields, readRecordFields } from './read-fields.ts';
 import { ListParametersSchema, readListQuery } from './read-list-query.ts';
 import { RangeQuery, readRange } from './read-range.ts';
 import { ADMIN_ACTION_IDS_MAX } from './wire.ts';
@@ -60,8 +60,12 @@ export function resourceController(site: AdminSite): Controller {
       await requireRole(site.settings, context.user, resource, 'create');
       if ('refused' in resource.creation || resource.create === undefined)
         throw adminErrors.not_creatable('refused' in resource.creation ? { detail: resource.creation.refused } : {});
-      const fields = readFields(resource.creation.fields, context.body, { location: ['body'], partial: false });
-      return resource.create(site.context(context, context.principal), fields);
+      const asked = site.context(context, context.principal);
+      const options = { location: ['body'], partial: false };
+      const fields = await readRecordFields(resource.creation.fields, context.body, options, (values) =>
+        resource.validate?.(asked, values, null),
+      );
+      return resource.create(asked, fields);
     });
 
     read = route.get('/:resource/:id', { ...facts, params: RecordName, query: RangeQuery, response: RecordAnswer }, async (context) => {
@@ -84,8 +88,13 @@ export function resourceController(site: AdminSite): Controller {
       const asked = site.context(context, context.principal);
       const { form } = await find(resource, asked, context.params.id);
       if (form === undefined || resource.update === undefined) throw adminErrors.not_editable();
-      const fields = readFields(form.fields, context.body, { location: ['body'], partial: true });
-      const changed = Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
+      const changesOf = (fields: Readonly<Record<string, unknown>>) =>
+        Object.entries(fields).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(form.values[name]));
+      const options = { location: ['body'], partial: true };
+      const fields = await readRecordFields(form.fields, context.body, options, (values) =>
+        resource.validate?.(asked, Object.fromEntries(changesOf(values)), context.params.id),
+      );
+      const changed = changesOf(fields);
       if (changed.length === 0) return { message: 'Nothing was changed.', id: context.params.id };
       return resource.update(asked, context.params.id, Object.fromEntries(changed), versionOf(context.request.headers['if-match']));
     });

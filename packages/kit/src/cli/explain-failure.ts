@@ -31,6 +31,9 @@ export function explainFailure(error: unknown): string | undefined {
   if (code === '28P01' || code === '28000')
     return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;
   if (code === '3D000') return `The database server answers, but ${error.message}. Create it, or correct the end of the URL.`;
+  // Of faulty input the faults themselves are the message, not that there are some.
+  if (isKitError(error) && error.code === 'validation_error' && error.errors !== undefined)
+    return [...new Set(error.errors.map(({ message }) => message))].join(' ');
   if (isKitError(error)) return error.detail;
   if (error instanceof CliFailure || EXPLAINED.has(code ?? '')) return error.message;
   return undefined;

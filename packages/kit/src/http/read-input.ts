@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import { isSensitiveAt, marksSensitive, maskedSentence } from '../db/sensitive-members.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { FaultCollector, FAULTS_MAX } from '../errors/fault-collector.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { Handling } from './handling.ts';
 import type { Input } from './input.ts';
 import { compileCoercions, type Coercion } from './json/coerce.ts';
-import { compileUnknownFields, FAULTS_MAX, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
+import { compileUnknownFields, unknownField, type UnknownFieldCheck } from './json/unknown-fields.ts';
 import type { RawBody } from './raw.ts';
 import { refuseMediaType } from './read-raw-body.ts';
 import { readQuery, type QueryValues } from './query-string.ts';
@@ -52,9 +53,15 @@ function runRules(
   input: Input,
   faults: FieldError[],
 ): Input | Promise<Input> {
-  const found = validate(acceptedMembers(exchange.request.body, faults), new Handling(exchange, input));
-  const join = (more: readonly FieldError[]) => conclusion(exchange, input, [...faults, ...more]);
-  return found instanceof Promise ? found.then(join) : join(found);
+  const all = new FaultCollector();
+  all.add(...faults);
+  const conclude = (found: readonly FieldError[] | void) => {
+    all.add(...(found ?? []));
+    all.throwIfAny();
+    return input;
+  };
+  const found = all.check(() => validate(acceptedMembers(exchange.request.body, faults), new Handling(exchange, input)));
+  return found instanceof Promise ? found.then(conclude) : conclude(found);
 }
 
 /** The members of the body, as sent, that no fault is about. */

@@ -89,13 +89,14 @@ export interface RouteOptions<
   readonly response?: R;
   /**
    * Rules about the body that a schema cannot state. It gets the members that the schema accepts, as they were sent, also when the schema
-   * refuses others: the caller sees the faults of both in one 422.
+   * refuses others: the caller sees the faults of both in one 422. It returns the faults, or throws a 422 with a code of its own, which is kept
+   * where nothing else is wrong.
    */
   validate?(
     this: void,
     body: Partial<InputOf<B>>,
     context: HandlerContext<unknown, unknown, unknown, unknown, U>,
-  ): readonly FieldError[] | Promise<readonly FieldError[]>;
+  ): readonly FieldError[] | void | Promise<readonly FieldError[] | void>;
   /** Closed by default: say who may, if only `allowAny`. Added to the controller's. */
   readonly permission: Permission<U>;
 }

@@ -131,6 +131,11 @@ export interface AdminResource extends Omit<AdminResourceShape, 'actions'> {
   read(context: AdminContext, id: string, range?: AdminRange): Promise<AdminRecord | null>;
   /** What people call the records with these ids; those that are gone are not in it. */
   titles?(context: AdminContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Rules about fields that their kinds cannot state; throws a 422. Asked where a form has faults of its kinds: it gets the fields that have none, so
+   * that the user sees all faults at once. `create` and `update` check the same. `id`: null for a new record.
+   */
+  validate?(context: AdminContext, fields: Readonly<Record<string, unknown>>, id: string | null): Promise<void>;
   /** Throws the module's own errors; a fault of a field is a 422 whose location names it. */
   create?(context: AdminContext, fields: Readonly<Record<string, unknown>>): Promise<AdminResult>;
   /** `version`: of the record when its form was made (`AdminRecord.form.version`); null when the form has none. */

@@ -55,6 +55,18 @@ describeDatabases(
       expect(await accountsDirectory.findByLogin(database.db, 'eve')).toBeNull();
     });
 
+    test('every fault of a new user is reported at once, at its field', async () => {
+      const refused = createUser(database.db, { username: 'no at@sign', email: 'nonsense', password: 'short' }, management);
+      await expect(refused).rejects.toMatchObject({
+        code: 'validation_error',
+        errors: [
+          { location: ['body', 'username'], code: 'invalid' },
+          { location: ['body', 'email'], code: 'invalid' },
+          { location: ['body', 'password'], code: 'weak_password' },
+        ],
+      });
+    });
+
     test('a user is found by name, address and id, and what leaves the module has no hash', async () => {
       const { id } = await createUser(
         database.db,

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../auth/audit-sink.ts';
 import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
+import { FaultCollector } from '../../errors/fault-collector.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import { emailFault, normalizeEmail, normalizeLogin, normalizeUsername, usernameFault } from './login-name.ts';
@@ -50,13 +51,8 @@ export async function requireUser(db: Db, login: string): Promise<UserRow> {
 export async function createUser(db: Db, input: NewUser, management: UserManagement = accountsOf(db).management(null)): Promise<UserRow> {
   refuseUnknownNames('createUser()', input, NEW_USER);
   checkManagement('createUser()', management);
-  if (typeof input.username !== 'string') throw accountErrors.invalid_user({ detail: 'A user needs a username.' });
-  const username = normalizeUsername(input.username);
-  const email = input.email === undefined || input.email === null || input.email === '' ? null : normalizeEmail(input.email);
-  const fault = usernameFault(username) ?? (email === null ? null : emailFault(email));
-  if (fault !== null) throw accountErrors.invalid_user({ detail: fault });
-  const password = input.password ?? null;
-  const password_hash = password === null ? null : await hashNewPassword(password, { username, email }, management.passwordCost);
+  const { username, email, password } = checkedUser(input);
+  const password_hash = password === null ? null : await hashPassword(password, management.passwordCost);
   const now = management.clock.now();
   const { is_staff = false, is_superuser = false } = input;
   const wanted = {
@@ -78,6 +74,25 @@ export async function createUser(db: Db, input: NewUser, management: UserManagem
     await record(tx, management, { action: 'user.created', target_id: user.id, before: null, after: publicUser(user) });
     return user;
   });
+}
+
+/** Every fault at once: of the user name, the address and the password. */
+function checkedUser(input: NewUser): { readonly username: string; readonly email: string | null; readonly password: string | null } {
+  const isNamed = typeof input.username === 'string';
+  const username = isNamed ? normalizeUsername(input.username) : '';
+  const email = input.email === undefined || input.email === null || input.email === '' ? null : normalizeEmail(input.email);
+  const password = input.password ?? null;
+  const faults = new FaultCollector();
+  const refuse = (field: string, message: string | null): void => {
+    if (message === null) return;
+    const errors = [{ location: ['body', field], code: 'invalid', message }];
+    faults.refuse(accountErrors.invalid_user({ detail: message, errors }));
+  };
+  refuse('username', isNamed ? usernameFault(username) : 'A user needs a username.');
+  refuse('email', email === null ? null : emailFault(email));
+  if (password !== null) faults.check(() => checkPassword(password, { username, email }, 'password'));
+  faults.throwIfAny();
+  return { username, email, password };
 }
 
 /** Ends every session of the user in the same transaction; the next request with one is anonymous. */
@@ -190,9 +205,14 @@ async function changeActive(db: Db, id: string, active: boolean, management: Use
 
 /** Slow on purpose: call it before a transaction, which would hold the writer all the while. */
 export async function hashNewPassword(password: string, user: Pick<User, 'username' | 'email'>, cost: PasswordCost): Promise<string> {
-  const fault = passwordFault(password, user);
-  if (fault !== null) throw accountErrors.weak_password({ detail: fault });
+  checkPassword(password, user, 'new_password');
   return hashPassword(password, cost);
+}
+
+function checkPassword(password: string, user: Pick<User, 'username' | 'email'>, field: string): void {
+  const message = passwordFault(password, user);
+  if (message === null) return;
+  throw accountErrors.weak_password({ detail: message, errors: [{ location: ['body', field], code: 'weak_password', message }] });
 }
 
 async function tellListeners(tx: Db, id: string, { userChanges = [], actor, requestId }: UserManagement): Promise<void> {

@@ -16,7 +16,7 @@ import {
   type ListedKey,
 } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
-import { NAME_LENGTH_MAX } from './field-rules.ts';
+import { fieldFaults, NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
 import { keyringOf } from './keyring.ts';
 import { revokeApiKey } from './revoke.ts';
@@ -185,15 +185,25 @@ const resource: AdminResource = {
       removable: false,
     };
   },
-  async update({ db, principal, requestId }, id, fields) {
-    const { name, scopes, rate_limit, expires_at } = fields as Partial<ReturnType<typeof formValues>>;
-    const faults = grantFaults(scopes ?? [], defaultGrantable(keyringOf(db).routeScopes(), principal.user));
-    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
-    const expiresAt = typeof expires_at === 'string' ? new Date(expires_at) : expires_at;
-    const key = await updateApiKey(db, id, { name, scopes, rateLimit: rate_limit, expiresAt, by: principal, requestId });
+  async validate(context, fields) {
+    checkedForm(context, fields);
+  },
+  async update(context, id, fields) {
+    const { db, principal, requestId } = context;
+    const key = await updateApiKey(db, id, { ...checkedForm(context, fields), by: principal, requestId });
     return { message: `${key.name} saved.`, id };
   },
 };
+
+/** Every fault at once: of the fields themselves, and of scopes that the member of staff may not grant. */
+function checkedForm({ db, principal }: AdminContext, form: Readonly<Record<string, unknown>>) {
+  const { name, scopes, rate_limit: rateLimit, expires_at } = form as Partial<ReturnType<typeof formValues>>;
+  const fields = { name, scopes, rateLimit, expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : expires_at };
+  const { clock, routeScopes } = keyringOf(db);
+  const errors = [...fieldFaults(fields, clock.now()), ...grantFaults(scopes ?? [], defaultGrantable(routeScopes(), principal.user))];
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  return fields;
+}
 
 /** The admin site's list of keys, and what it shows of them at a glance. */
 export const apiKeysAdmin: AdminDeclaration = { resources: [resource], overview };

@@ -109,7 +109,10 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
 
   test.each([
     [['create', '--user', 'nobody', '--name', 'x'], /There is no user "nobody"/],
-    [['create', '--user', 'ada', '--name', ' ', '--rate', '5/fortnight', '--scope', 'X'], /name is 1 to 100.*scope is.*fortnight/s],
+    [
+      ['create', '--user', 'nobody', '--name', ' ', '--rate', '5/fortnight', '--scope', 'X', '--days', 'ten'],
+      /no user "nobody".*--days is "ten".*name is 1 to 100.*scope is.*fortnight/s,
+    ],
     [['create', '--user', 'ada', '--name', 'x', '--days', 'ten'], /--days is "ten"/],
     [['rotate', '--prefix', 'nosuchprefix'], /no key with this prefix/],
     [['revoke', '--prefix', 'nosuchprefix'], /no key with this prefix/],

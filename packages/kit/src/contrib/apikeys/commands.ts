@@ -2,12 +2,14 @@ import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../app/command.ts';
 import type { App } from '../../app/module.ts';
 import type { User } from '../../auth/principal.ts';
-import { isKitError } from '../../errors/kit-error.ts';
+import { checkAll, FaultCollector } from '../../errors/fault-collector.ts';
 import type { Db } from '../../db/db.ts';
+import { optionFault, wholeNumberOption } from '../../app/command-options.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { scopeCovers } from '../../permissions/scope.ts';
 import { type ApiKey, apiKeyRecord } from './api-key.ts';
 import { createApiKey, type IssuedApiKey } from './create.ts';
+import { checkFields, fieldFaults } from './field-rules.ts';
 import { keyringOf } from './keyring.ts';
 import { couldBeUserId } from '../../auth/user-table.ts';
 import { revokeApiKey } from './revoke.ts';
@@ -46,10 +48,13 @@ function addCreate(command: CommanderCommand, context: Context): void {
     .option('--rate <rate>', 'a rate limit of its own, such as 1000/hour')
     .action(async (options: { user: string; name: string; scope?: string[]; days?: string; rate?: string }) => {
       const { db, clock } = await context.app();
-      const user = await requireUser(db, options.user, context);
-      const expiresAt = options.days === undefined ? null : inDays(options.days, clock.now(), context);
-      const input = { user, name: options.name, scopes: options.scope ?? [], expiresAt, rateLimit: options.rate ?? null, by: ACTOR };
-      const issued = await explained(context, createApiKey(db, input));
+      const { name, scope: scopes = [], rate: rateLimit = null } = options;
+      const faults = new FaultCollector();
+      const user = (await faults.check(() => requireUser(db, options.user))) as User;
+      const expiresAt = options.days === undefined ? null : faults.check(() => inDays(options.days as string, clock.now()));
+      faults.add(...fieldFaults({ name, scopes, expiresAt, rateLimit }, clock.now()));
+      faults.throwIfAny();
+      const issued = await createApiKey(db, { user, name, scopes, expiresAt: expiresAt ?? null, rateLimit, by: ACTOR });
       warnAboutScopes(context, issued.apiKey.scopes, keyringOf(db).routeScopes());
       const now = clock.now();
       const sentence = `Key ${issued.apiKey.prefix} created for ${user.username}${until(issued.apiKey, now)}. Keep the next line; it is not shown again.`;
@@ -69,14 +74,14 @@ function addRotate(command: CommanderCommand, context: Context): void {
     .action(async (options: { prefix: string; days?: string; scope?: string[]; rate?: string; grace?: string }) => {
       const { db, clock } = await context.app();
       const key = await requireKey(db, options.prefix, context);
-      const rotation = {
-        scopes: options.scope,
-        expiresAt: options.days === undefined ? undefined : inDays(options.days, clock.now(), context),
-        rateLimit: options.rate === 'none' ? null : options.rate,
-        graceSeconds: options.grace === undefined ? 0 : wholeNumber('--grace', options.grace, 0, context),
-        by: ACTOR,
-      };
-      const issued = await explained(context, rotateApiKey(db, key, rotation));
+      const { scope: scopes, rate, days, grace } = options;
+      const rateLimit = rate === 'none' ? null : rate;
+      const { expiresAt, graceSeconds } = checkAll({
+        expiresAt: () => (days === undefined ? undefined : inDays(days, clock.now())),
+        graceSeconds: () => (grace === undefined ? 0 : wholeNumberOption('--grace', grace, 0)),
+        fields: () => checkFields({ scopes, rateLimit }, clock.now()),
+      });
+      const issued = await rotateApiKey(db, key, { scopes, expiresAt, rateLimit, graceSeconds, by: ACTOR });
       warnAboutScopes(context, options.scope ?? [], keyringOf(db).routeScopes());
       const { previous_expires_at } = issued.apiKey;
       const old =
@@ -129,7 +134,7 @@ function addList(command: CommanderCommand, context: Context): void {
       if (state !== undefined && !isState(state))
         context.fail(`There is no state ${JSON.stringify(state)}; use one of ${KEY_STATES.join(', ')}.`);
       const { db } = await context.app();
-      const ownerId = login === undefined ? undefined : (await requireUser(db, login, context)).id;
+      const ownerId = login === undefined ? undefined : (await requireUser(db, login)).id;
       const { statements, clock } = keyringOf(db);
       const now = clock.now();
       const keys: ApiKey[] = [];
@@ -173,10 +178,11 @@ function until({ expires_at }: ApiKey, now: Date): string {
     : `, but expired since ${expires_at.toISOString()}: rotate it with --days`;
 }
 
-async function requireUser(db: Db, login: string, context: Context): Promise<User> {
+async function requireUser(db: Db, login: string): Promise<User> {
   const { users } = keyringOf(db);
   const user = (await users.findByLogin(db, login)) ?? (couldBeUserId(login, users.table) ? await users.findById(db, login) : null);
-  return user ?? context.fail(`There is no user ${JSON.stringify(login)}. Name one by user name, e-mail address or id.`);
+  if (user === null) throw optionFault('--user', `There is no user ${JSON.stringify(login)}. Name one by user name, e-mail address or id.`);
+  return user;
 }
 
 async function requireKey(db: Db, prefix: string, context: Context): Promise<ApiKey> {
@@ -188,22 +194,6 @@ async function requireKey(db: Db, prefix: string, context: Context): Promise<Api
   );
 }
 
-function inDays(text: string, now: Date, context: Context): Date {
-  return new Date(now.getTime() + wholeNumber('--days', text, 1, context) * DAY_MS);
-}
-
-function wholeNumber(option: string, text: string, least: number, context: Context): number {
-  if (!/^\d{1,7}$/.test(text) || Number(text) < least)
-    context.fail(`${option} is ${JSON.stringify(text)}; use a whole number, ${least} or more.`);
-  return Number(text);
-}
-
-/** On a command line the faults themselves are the message, not that there are some. */
-async function explained<R>(context: Context, work: Promise<R>): Promise<R> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isKitError(error) && error.errors !== undefined) context.fail(error.errors.map(({ message }) => message).join(' '));
-    throw error;
-  }
+function inDays(text: string, now: Date): Date {
+  return new Date(now.getTime() + wholeNumberOption('--days', text, 1, 9_999_999) * DAY_MS);
 }

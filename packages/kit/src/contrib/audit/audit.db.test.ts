@@ -345,6 +345,11 @@ describeDatabases(
       expect([status, body.errors]).toMatchObject([422, [{ location: ['query', name], code: 'invalid_date' }]]);
     });
 
+    test('422: both times of a range are reported at once', async () => {
+      const { body } = await list('?since=0000-01-01T00:00:00Z&until=0000-01-01T00:00:00Z');
+      expect(body.errors?.map(({ location }: { location: unknown[] }) => location[1])).toEqual(['since', 'until']);
+    });
+
     test.each(['?page=0', '?page=1e30', '?page=92233720368547758070', '?since=yesterday', '?nonsense=1', '?action='])(
       '422 for %s',
       async (query) => {

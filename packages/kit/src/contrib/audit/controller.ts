@@ -1,6 +1,7 @@
 import { databaseNamed } from '../../db/named-database.ts';
 import type { Database } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { checkAll } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/controller.ts';
 import { route } from '../../http/route.ts';
 import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
@@ -34,7 +35,8 @@ export class AuditController extends Controller {
     async ({ databases, query }) => {
       const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
       const limit = Math.min(page_size, PAGE_SIZE_MAX);
-      const filter = { ...equal, since: momentOf('since', since), until: momentOf('until', until) };
+      const times = checkAll({ since: () => momentOf('since', since), until: () => momentOf('until', until) });
+      const filter = { ...equal, ...times };
       const db = this.#db(databases);
       await sealBeforeReading(db);
       const { entries, count } = await listEntries(db, filter, { limit, offset: (page - 1) * limit });

@@ -104,6 +104,8 @@ describeDatabases('grants in the admin site', (database) => {
       [{ set: 'emperor' }, 'unknown_set'],
     ] as const)
       expect((await site.send(root, 'POST', 'resources/grants', { ...fields, ...change })).body.errors?.[0]?.code).toBe(code);
+    const many = await site.send(root, 'POST', 'resources/grants', { ...fields, subject: 'nobody', set: 'emperor' });
+    expect(many.body.errors?.map((error: { code: string }) => error.code)).toEqual(['unknown_subject', 'unknown_set']);
   });
 
   test('a user’s page says what it has access to, also through groups; staff are told of objects they may view only', async () => {

@@ -3,7 +3,9 @@ import { AdminConditions, type AdminOrders, adminRows, sortableColumns } from '.
 import { boundOrder, newestRows } from '../../app/admin/search-rows.ts';
 import type { AdminRow } from '../../app/admin/shapes.ts';
 import { isUuid } from '../../db/uuid.ts';
+import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
+import { FaultCollector } from '../../errors/fault-collector.ts';
 import {
   adminAsker,
   expiryField,
@@ -16,6 +18,7 @@ import {
 } from './admin-sections.ts';
 import { grantErrors } from './errors.ts';
 import { findSubject } from './find-subject.ts';
+import { checkTerms } from './grant.ts';
 import { grantsState } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
 import { lockToShare, shareObject, sharedBy, unshareObject } from './share.ts';
@@ -174,15 +177,16 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
           if (error.code !== grantErrors.unknown_object().code && error.code !== 'not_found') throw error;
           throw fieldFault('object', 'unknown_object', 'There is no such object.');
         });
-        const found = await findSubject(tx, String(fields['subject']), object.link.tenantKey);
-        if ('fault' in found) throw fieldFault('subject', 'unknown_subject', found.fault);
-        const given = {
-          subject: found.subject,
+        const terms = {
           ...(typeof fields['set'] === 'string' && fields['set'] !== '' ? { set: fields['set'] } : {}),
           ...(Array.isArray(fields['actions']) && fields['actions'].length > 0 ? { actions: fields['actions'] as string[] } : {}),
           expiresAt: typeof fields['expires_at'] === 'string' ? new Date(fields['expires_at']) : null,
         };
-        return shareObject(tx, object, [given], { by: principal, requestId }, () => ['body']);
+        const faults = new FaultCollector();
+        const subject = (await faults.check(() => requireSubject(tx, String(fields['subject']), object.link.tenantKey))) as string;
+        faults.check(() => checkTerms(tx, declaration, terms, ['body']));
+        faults.throwIfAny();
+        return shareObject(tx, object, [{ subject, ...terms }], { by: principal, requestId }, () => ['body']);
       });
       return { message: 'Granted.', id: (row as GrantRow).id };
     },
@@ -216,6 +220,12 @@ function objectType({ db }: AdminContext, type: string): ObjectActions {
   if (found === undefined)
     throw fieldFault('type', 'unknown_type', `There are no actions for "${type}". Known: ${[...objects.keys()].join(', ')}.`);
   return found;
+}
+
+async function requireSubject(tx: Db, text: string, tenantKey: string): Promise<string> {
+  const found = await findSubject(tx, text, tenantKey);
+  if ('fault' in found) throw fieldFault('subject', 'unknown_subject', found.fault);
+  return found.subject;
 }
 
 function fieldFault(name: string, code: string, message: string): Error {

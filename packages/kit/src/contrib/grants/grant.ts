@@ -207,16 +207,38 @@ export async function checkGrants(
     const subject = parsed === undefined ? '' : subjectText(parsed);
     if (seen.has(subject)) errors.push({ location: [...at, 'subject'], code: 'duplicate', message: 'The subject is given twice.' });
     seen.add(subject);
-    const expiresAt = given.expiresAt ?? null;
-    if (expiresAt !== null && !(expiresAt > now))
-      errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The time is over already.' });
-    checked.push({ subject, stored: readActions(declaration, given, at, errors), expiresAt });
+    checked.push({ subject, ...readTerms(declaration, given, at, now, errors) });
   }
   if (errors.length > 0) throw coreErrors.validation_error({ errors });
   return checked;
 }
 
-function readActions(declaration: ObjectActions, given: GivenGrant, at: readonly (string | number)[], errors: FieldError[]): string {
+/** Throws one 422 with every fault of what is granted and until when, whoever it is granted to. */
+export function checkTerms(tx: Db, declaration: ObjectActions, given: Omit<GivenGrant, 'subject'>, at: readonly (string | number)[]): void {
+  const errors: FieldError[] = [];
+  readTerms(declaration, given, at, grantsState.of(tx).clock.now(), errors);
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+}
+
+function readTerms(
+  declaration: ObjectActions,
+  given: Omit<GivenGrant, 'subject'>,
+  at: readonly (string | number)[],
+  now: Date,
+  errors: FieldError[],
+): Omit<CheckedGrant, 'subject'> {
+  const expiresAt = given.expiresAt ?? null;
+  if (expiresAt !== null && !(expiresAt > now))
+    errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The time is over already.' });
+  return { stored: readActions(declaration, given, at, errors), expiresAt };
+}
+
+function readActions(
+  declaration: ObjectActions,
+  given: Omit<GivenGrant, 'subject'>,
+  at: readonly (string | number)[],
+  errors: FieldError[],
+): string {
   const { set, action, actions = action === undefined ? undefined : [action] } = given;
   const refuse = (member: string, code: string, message: string) => {
     errors.push({ location: [...at, member], code, message });
@@ -228,11 +250,11 @@ function readActions(declaration: ObjectActions, given: GivenGrant, at: readonly
       ? storedActions({ set })
       : refuse('set', 'unknown_set', `There is no set "${set}". Known: ${[...declaration.sets.keys()].join(', ')}.`);
   const list = actions as readonly string[];
-  const unknown = list.find((each) => !declaration.actions.has(each));
+  const unknown = list.filter((each) => !declaration.actions.has(each));
   if (list.length === 0) return refuse('actions', 'required', 'Give at least one action; to take everything away, revoke the grant.');
-  return unknown === undefined
+  return unknown.length === 0
     ? storedActions({ actions: list })
-    : refuse('actions', 'unknown_action', `There is no action "${unknown}". Known: ${[...declaration.actions].join(', ')}.`);
+    : refuse('actions', 'unknown_action', `There is no action "${unknown.join('", "')}". Known: ${[...declaration.actions].join(', ')}.`);
 }
 
 /** A subject of another tenant is like one that does not exist. */

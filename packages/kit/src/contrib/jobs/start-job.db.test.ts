@@ -213,6 +213,8 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
       ['wrong_database', () => start(count, { n: 1 }, { using: 'elsewhere' })],
     ];
     for (const [code, refused] of refusals) await expect(refused()).rejects.toMatchObject({ code });
+    const many = start(count, { n: 1 }, { priority: 0.5, runAt: new Date(Number.NaN), owner: '' });
+    await expect(many).rejects.toThrow(/runAt must be a Date\. priority must be .* owner must be a text/);
     expect(await bench.db.query('select id from jobs')).toEqual([]);
   });
 

@@ -183,24 +183,36 @@ function jobsOfTransaction(tx: SqlExecutor | null | undefined, using: string | u
   return jobs;
 }
 
+/** Every fault at once; the code is that of the first. */
 function checkOptions({ runAt, delaySeconds, priority, uniqueUntil, ...keys }: StartOptions): void {
-  const invalid = (message: string): StartRefused => new StartRefused('option_invalid', message);
-  if (runAt !== undefined && (!(runAt instanceof Date) || Number.isNaN(runAt.getTime()))) throw invalid('runAt must be a Date.');
-  if (delaySeconds !== undefined && !(typeof delaySeconds === 'number' && delaySeconds >= 0 && delaySeconds <= 3_155_760_000))
-    throw invalid('delaySeconds must be a number of seconds from 0 to a hundred years.');
-  if (runAt !== undefined && delaySeconds !== undefined) throw invalid('Give runAt or delaySeconds, not both.');
-  if (priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority) <= PRIORITY_MAX))
-    throw invalid(`priority must be a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`);
-  if (uniqueUntil !== undefined && uniqueUntil !== 'finished' && uniqueUntil !== 'started')
-    throw invalid('uniqueUntil must be "finished" or "started".');
-  if (uniqueUntil !== undefined && keys.uniqueKey === undefined) throw invalid('uniqueUntil needs a uniqueKey.');
-  for (const name of ['owner', 'tenantKey', 'uniqueKey', 'serialKey'] as const) checkKey(name, keys[name]);
+  const faults: { readonly code: 'option_invalid' | 'key_invalid'; readonly message: string }[] = [];
+  const refuseIf = (isWrong: boolean, message: string): void => {
+    if (isWrong) faults.push({ code: 'option_invalid', message });
+  };
+  refuseIf(runAt !== undefined && (!(runAt instanceof Date) || Number.isNaN(runAt.getTime())), 'runAt must be a Date.');
+  refuseIf(
+    delaySeconds !== undefined && !(typeof delaySeconds === 'number' && delaySeconds >= 0 && delaySeconds <= 3_155_760_000),
+    'delaySeconds must be a number of seconds from 0 to a hundred years.',
+  );
+  refuseIf(runAt !== undefined && delaySeconds !== undefined, 'Give runAt or delaySeconds, not both.');
+  refuseIf(
+    priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority) <= PRIORITY_MAX),
+    `priority must be a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}.`,
+  );
+  refuseIf(
+    uniqueUntil !== undefined && uniqueUntil !== 'finished' && uniqueUntil !== 'started',
+    'uniqueUntil must be "finished" or "started".',
+  );
+  refuseIf(uniqueUntil !== undefined && keys.uniqueKey === undefined, 'uniqueUntil needs a uniqueKey.');
+  for (const name of ['owner', 'tenantKey', 'uniqueKey', 'serialKey'] as const)
+    if (!isKey(keys[name])) faults.push({ code: 'key_invalid', message: `${name} must be a text of 1 to ${KEY_LENGTH_MAX} characters.` });
+  const [first] = faults;
+  if (first !== undefined) throw new StartRefused(first.code, faults.map(({ message }) => message).join(' '));
 }
 
-function checkKey(name: string, key: unknown): void {
-  if (key === undefined) return;
-  if (typeof key === 'string' && key !== '' && key.length <= KEY_LENGTH_MAX && !key.includes('\0') && key.isWellFormed()) return;
-  throw new StartRefused('key_invalid', `${name} must be a text of 1 to ${KEY_LENGTH_MAX} characters.`);
+function isKey(key: unknown): boolean {
+  if (key === undefined) return true;
+  return typeof key === 'string' && key !== '' && key.length <= KEY_LENGTH_MAX && !key.includes('\0') && key.isWellFormed();
 }
 
 function checkedInput({ name }: JobDefinition, result: SchemaResult<unknown>, where = ''): void {

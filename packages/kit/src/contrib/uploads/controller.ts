@@ -1,6 +1,7 @@
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { User } from '../../auth/principal.ts';
+import { FaultCollector } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/controller.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
@@ -14,7 +15,7 @@ import { removeUpload } from './delete.ts';
 import { downloadAddress } from './download.ts';
 import { uploadErrors } from './errors.ts';
 import { resumeParts, type RequestedPart } from './parts.ts';
-import { readUploadPolicy, type CompletePolicy, type UploadPolicy } from './policy.ts';
+import { collectFileFaults, readUploadPolicy, type CompletePolicy, type UploadPolicy } from './policy.ts';
 import {
   CompleteBody,
   CreateBody,
@@ -25,6 +26,7 @@ import {
   UploadId,
   UploadOut,
   UploadRead,
+  type CreateFields,
   type PartFields,
 } from './schemas.ts';
 import { findOwnUpload, type UploadScope } from './store.ts';
@@ -59,6 +61,7 @@ export class UploadController extends Controller {
     {
       ...writes,
       body: CreateBody,
+      validate: (body, { request }) => this.#check(body, request.body),
       response: UploadCreated,
       status: 201,
       raises: [
@@ -178,6 +181,25 @@ export class UploadController extends Controller {
       await removeUpload(context.db, await scopeOf(context), context.params.id, author(context));
     },
   );
+
+  /** Reported together with what the schema refuses; `createUpload` checks again. */
+  #check(body: Partial<CreateFields>, sent: unknown): void {
+    const faults = new FaultCollector();
+    const { content_type: contentType, size, checksum_sha256: checksumSha256, multipart } = body;
+    // A member that the schema refuses is not in `body`, and not missing.
+    const given = (typeof sent === 'object' && sent !== null ? sent : {}) as Partial<CreateFields>;
+    collectFileFaults(
+      this.#policy,
+      {
+        contentType,
+        size,
+        checksumSha256: (given.checksum_sha256 ?? null) === null ? null : checksumSha256,
+        multipart: given.multipart === undefined ? false : multipart,
+      },
+      faults,
+    );
+    faults.throwIfAny();
+  }
 
   faults(app: App): readonly Fault[] {
     return requiredModule(app, 'uploads', this.constructor.name, 'uploads()');

@@ -1,5 +1,4 @@
 import type { Db } from '../../db/db.ts';
-import { coreErrors } from '../../errors/core-errors.ts';
 import { normalChecksum } from './checksum.ts';
 import { displayName } from './file-name.ts';
 import { uploadErrors } from './errors.ts';
@@ -36,7 +35,6 @@ export async function createUpload(db: Db, input: NewUpload): Promise<CreatedUpl
   const { store, clock, place } = uploadsOf(db);
   const { policy, scope, size, multipart = false } = input;
   const checksum = input.checksumSha256 ?? null;
-  if (multipart && checksum !== null) throw multipartChecksum();
   const type = acceptedType(policy, { contentType: input.contentType, size, checksumSha256: checksum, multipart });
   const now = clock.now();
   const expiresAt = new Date(now.getTime() + policy.expiresInSeconds * 1000);
@@ -114,16 +112,4 @@ async function requireRoom(
     throw uploadErrors.quota_exceeded({ extensions: { limit: 'count', max: count, used: used.count } });
   if (bytes !== null && used.bytes + size > bytes)
     throw uploadErrors.quota_exceeded({ extensions: { limit: 'bytes', max: bytes, used: used.bytes } });
-}
-
-function multipartChecksum() {
-  return coreErrors.validation_error({
-    errors: [
-      {
-        location: ['body', 'checksum_sha256'],
-        code: 'not_allowed',
-        message: 'No store can check it for a multipart upload. Send the checksum of each part.',
-      },
-    ],
-  });
 }

@@ -37,6 +37,20 @@ describeDatabases('hostile uploads', (database) => {
     expect(await app.files()).toEqual([]);
   });
 
+  test('422: what the schema refuses and what the policy refuses is reported at once, at its field', async () => {
+    await using app = await start({ policy: { contentTypes: ['image/*'], bytesMax: 10, requireChecksum: true } });
+    const faulty = { content_type: 'text/html', size: 11, checksum_sha256: null };
+    const codes = ['type_not_allowed', 'upload_too_large', 'checksum_required'];
+    for (const [more, expected] of [
+      [{}, codes],
+      [{ filename: '' }, ['too_small', ...codes]],
+    ] as const) {
+      const answer = await app.announce(text, { ...faulty, ...more });
+      const body = answer.body as unknown as { code: string; errors?: { code: string }[] };
+      expect([answer.status, body.code, body.errors?.map((error) => error.code)]).toEqual([422, 'validation_error', expected]);
+    }
+  });
+
   test('a program that says it is an image is rejected, and nothing of it stays', async () => {
     await using app = await start();
     for (const [content_type, bytes] of [

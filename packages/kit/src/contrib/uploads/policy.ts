@@ -1,5 +1,6 @@
 import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
 import { flag, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
+import { FaultCollector } from '../../errors/fault-collector.ts';
 import { uploadErrors } from './errors.ts';
 import { allowsType, mediaType } from './media-type.ts';
 
@@ -75,12 +76,42 @@ export interface AnnouncedFile {
   readonly multipart: boolean;
 }
 
-/** Refuses what the policy does not accept; returns the media type as it is stored and signed. */
-export function acceptedType(policy: CompletePolicy, { contentType, size, checksumSha256, multipart }: AnnouncedFile): string {
+/** Refuses what the policy does not accept, with every fault at once; returns the media type as it is stored and signed. */
+export function acceptedType(policy: CompletePolicy, file: AnnouncedFile): string {
+  const faults = new FaultCollector();
+  collectFileFaults(policy, file, faults);
+  faults.throwIfAny();
+  return mediaType(file.contentType) as string;
+}
+
+/** Adds what the policy does not accept of the members that are given. */
+export function collectFileFaults(
+  policy: CompletePolicy,
+  file: { readonly [K in keyof AnnouncedFile]: AnnouncedFile[K] | undefined },
+  faults: FaultCollector,
+): void {
+  const { contentType, size, checksumSha256, multipart } = file;
+  const at = (field: string, code: string, message: string) => ({ errors: [{ location: ['body', field], code, message }] });
+  if (contentType !== undefined && !isAccepted(policy, contentType)) {
+    const message = `Files of this type are not accepted here. Accepted: ${policy.contentTypes.join(', ')}.`;
+    const details = at('content_type', 'type_not_allowed', message);
+    faults.refuse(uploadErrors.type_not_allowed({ ...details, extensions: { allowed_types: policy.contentTypes } }));
+  }
+  if (size !== undefined && size > policy.bytesMax) {
+    const details = at('size', 'upload_too_large', `The file is too large: ${policy.bytesMax} bytes at most.`);
+    faults.refuse(uploadErrors.upload_too_large({ ...details, extensions: { bytes_max: policy.bytesMax } }));
+  }
+  if (multipart === true && typeof checksumSha256 === 'string')
+    faults.add({
+      location: ['body', 'checksum_sha256'],
+      code: 'not_allowed',
+      message: 'No store can check it for a multipart upload. Send the checksum of each part.',
+    });
+  if (policy.requireChecksum && checksumSha256 === null && multipart === false)
+    faults.refuse(uploadErrors.checksum_required(at('checksum_sha256', 'checksum_required', 'A SHA-256 checksum is required here.')));
+}
+
+function isAccepted(policy: CompletePolicy, contentType: string): boolean {
   const type = mediaType(contentType);
-  if (type === null || !allowsType(policy.contentTypes, type))
-    throw uploadErrors.type_not_allowed({ extensions: { allowed_types: policy.contentTypes } });
-  if (size > policy.bytesMax) throw uploadErrors.upload_too_large({ extensions: { bytes_max: policy.bytesMax } });
-  if (policy.requireChecksum && checksumSha256 === null && !multipart) throw uploadErrors.checksum_required();
-  return type;
+  return type !== null && allowsType(policy.contentTypes, type);
 }

@@ -164,6 +164,26 @@ describeHookApp('WebhookEndpointController', { endpointsPerOwnerMax: 3 }, (app) 
     }
   });
 
+  test('422: what the schema refuses and what the rules refuse is reported at once, on create and on change', async () => {
+    const user = await person();
+    const { body: mine } = await create(user);
+    const faulty = {
+      url: 'https://127.0.0.1/',
+      events: ['order..paid'],
+      description: 5,
+      schedule: [-1],
+      headers: { host: 'x' },
+      rate_limit: 'often',
+      colour: 'red',
+    };
+    const places = ['colour', 'description', 'events.0', 'headers.host', 'rate_limit', 'schedule', 'url'];
+    for (const answer of [await create(user, faulty), await call(user, 'PATCH', `/hooks/${mine.id}`, faulty)]) {
+      expect(answer).toMatchObject({ status: 422, body: { code: 'validation_error' } });
+      expect(answer.body.errors?.map(({ location }: { location: string[] }) => location.slice(1).join('.')).toSorted()).toEqual(places);
+    }
+    expect((await row(mine.id)).url).toBe('https://hooks.example.com/a');
+  });
+
   test('201: the kind of signature, schedule, headers and rate limit are set at creation and shown, values of headers and private keys never', async () => {
     const user = await person();
     const fields = {

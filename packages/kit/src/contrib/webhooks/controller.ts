@@ -10,6 +10,7 @@ import { hasScopes } from '../../permissions/built-ins.ts';
 import { userThrottle } from '../../throttle/throttles.ts';
 import type { Throttle } from '../../throttle/throttle.ts';
 import { createEndpoint, type CreatedEndpoint } from './endpoints/create-endpoint.ts';
+import { checkEndpointFields } from './endpoints/endpoint-fields.ts';
 import { deliveryDetail, deliveryRecord, endpointRecord, recordEndpointChange, type EndpointRecord } from './endpoints/endpoint-record.ts';
 import { rotateSecret } from './endpoints/endpoint-secret.ts';
 import { webhookErrors } from './errors.ts';
@@ -129,6 +130,7 @@ export class WebhookEndpointController extends Controller {
     {
       ...writes,
       body: CreateBody,
+      validate: (body, context) => this.#check(context, body),
       response: EndpointWithSecret,
       status: 201,
       raises: [...refusals, webhookErrors.quota_exceeded],
@@ -161,6 +163,7 @@ export class WebhookEndpointController extends Controller {
       ...writes,
       params: EndpointId,
       body: UpdateBody,
+      validate: (body, context) => this.#check(context, body),
       response: EndpointOut,
       raises: [...notFound, ...refusals],
       summary: 'Change a webhook endpoint, disable or enable it',
@@ -175,6 +178,7 @@ export class WebhookEndpointController extends Controller {
       ...writes,
       params: EndpointId,
       body: UpdateBody,
+      validate: (body, context) => this.#check(context, body),
       response: EndpointOut,
       raises: [...notFound, ...refusals],
       summary: 'Change a webhook endpoint, disable or enable it',
@@ -346,6 +350,13 @@ export class WebhookEndpointController extends Controller {
       if (endpoint === null) throw webhookErrors.endpoint_not_found();
       return work(tx, endpoint);
     });
+  }
+
+  /** Reported together with what the schema refuses; the verbs check again. */
+  #check(context: Context, { rate_limit: rateLimit, send_traceparent: sendTraceparent, ...fields }: UpdateFields): void {
+    const { url, events, description, schedule, headers } = fields;
+    const given = { url, events, description, schedule, headers, rateLimit, sendTraceparent, ...this.#available };
+    checkEndpointFields(webhooksOf(this.#db(context)), given);
   }
 
   #update(context: Context, id: string, body: UpdateFields) {

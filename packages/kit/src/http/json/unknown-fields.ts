@@ -1,3 +1,4 @@
+import { FAULTS_MAX } from '../../errors/fault-collector.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { JsonSchema } from '../schema.ts';
@@ -14,12 +15,6 @@ import {
 } from './schema-node.ts';
 
 type Location = (string | number)[];
-
-/**
- * Faults reported at once. More than this is not corrected by hand; without a bound a body of 1 MB costs seconds of looking for near names
- * and an answer several times its size.
- */
-export const FAULTS_MAX = 100;
 
 /** Adds a fault for every member of the value the schema does not know, up to {@link FAULTS_MAX}. `location` is one growing and shrinking list, copied only into faults. */
 export type UnknownFieldCheck = (value: unknown, location: Location, faults: FieldError[]) => void;

@@ -11,7 +11,9 @@ import { scheduledJobs } from '../running/run-schedules.ts';
 import { readTicks } from '../running/schedule-store.ts';
 import { prometheusText, readStats } from '../stats-store.ts';
 import { recentJobs } from '../store.ts';
-import { databaseNamed, uuid, wholeNumber, type Context } from './command-options.ts';
+import { idOption, wholeNumberOption } from '../../../app/command-options.ts';
+import { checkAll } from '../../../errors/fault-collector.ts';
+import { databaseNamed, type Context } from './command-options.ts';
 import { addFollow } from './follow-command.ts';
 import { addWork } from './work-command.ts';
 
@@ -47,7 +49,7 @@ function addList(command: CommanderCommand, context: Context): void {
     .action(async (options: { status?: string; name?: string; queue?: string; limit: string; database: string }) => {
       if (options.status !== undefined && !JOB_STATUSES.some((status) => status === options.status))
         context.fail(`--status is ${JSON.stringify(options.status)}; use one of ${JOB_STATUSES.join(', ')}.`);
-      const limit = wholeNumber(context, '--limit', options.limit, 1, 10_000);
+      const limit = wholeNumberOption('--limit', options.limit, 1, 10_000);
       const db = await databaseNamed(context, options.database);
       for (const job of await recentJobs(db, options, limit)) {
         const { id, name, queue, status, progress, attempts, attempts_max: max, error_code: code, created_at: at } = job;
@@ -96,8 +98,10 @@ function addRetry(command: CommanderCommand, context: Context): void {
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async ({ id, failed = false, ...options }: RetryFlags) => {
       if ((id === undefined) === !failed) context.fail('Give --id <id>, or --failed for all that failed.');
-      const limit = wholeNumber(context, '--limit', options.limit, 1);
-      const job = id === undefined ? undefined : uuid(context, '--id', id);
+      const { limit, job } = checkAll({
+        limit: () => wholeNumberOption('--limit', options.limit, 1),
+        job: () => (id === undefined ? undefined : idOption('--id', id, '`kit jobs list`')),
+      });
       const db = await databaseNamed(context, options.database);
       if (job !== undefined) {
         await refusedAsSentence(context, () => db.transaction((tx) => retryJob(tx, job)));
@@ -118,7 +122,7 @@ function addCancel(command: CommanderCommand, context: Context): void {
     .requiredOption('--id <id>', 'the job')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { id: string; database: string }) => {
-      const id = uuid(context, '--id', options.id);
+      const id = idOption('--id', options.id, '`kit jobs list`');
       const db = await databaseNamed(context, options.database);
       const { status } = await refusedAsSentence(context, () => db.transaction((tx) => cancelJob(tx, id)));
       context.print(context.json ? JSON.stringify({ id, status }) : `Job ${id} is ${status}.`);
@@ -133,8 +137,10 @@ function addPrune(command: CommanderCommand, context: Context): void {
     .option('--limit <jobs>', 'remove at most so many', '1000')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { days: string; limit: string; database: string }) => {
-      const days = wholeNumber(context, '--days', options.days, 0, DAYS_MAX);
-      const limit = wholeNumber(context, '--limit', options.limit, 1);
+      const { days, limit } = checkAll({
+        days: () => wholeNumberOption('--days', options.days, 0, DAYS_MAX),
+        limit: () => wholeNumberOption('--limit', options.limit, 1),
+      });
       const db = await databaseNamed(context, options.database);
       const before = new Date(jobsOf(db).clock.now().getTime() - days * DAY_MS);
       const removed = await pruneJobs(db, before, limit);

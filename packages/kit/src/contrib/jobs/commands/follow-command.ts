@@ -2,7 +2,8 @@ import type { Command as CommanderCommand } from 'commander';
 import { followJob } from '../follow-job.ts';
 import { jobsOf } from '../jobs.ts';
 import { findJob, recentJobs } from '../store.ts';
-import { databaseNamed, uuid, type Context } from './command-options.ts';
+import { idOption } from '../../../app/command-options.ts';
+import { databaseNamed, type Context } from './command-options.ts';
 
 /** `kit jobs follow`: one line per change until the job has ended. */
 export function addFollow(command: CommanderCommand, context: Context): void {
@@ -13,7 +14,7 @@ export function addFollow(command: CommanderCommand, context: Context): void {
     .option('--name <name>', 'without --id: the newest of this name')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (options: { id?: string; name?: string; database: string }) => {
-      const id = options.id === undefined ? undefined : uuid(context, '--id', options.id);
+      const id = options.id === undefined ? undefined : idOption('--id', options.id, '`kit jobs list`');
       const db = await databaseNamed(context, options.database);
       const first = id === undefined ? (await recentJobs(db, { name: options.name }, 1))[0] : await findJob(db, id);
       if (first === undefined || first === null) context.fail('There is no such job.');

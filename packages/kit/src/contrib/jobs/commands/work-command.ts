@@ -4,7 +4,8 @@ import { jobsOf } from '../jobs.ts';
 import type { WorkSummary } from '../running/result-writer.ts';
 import type { WorkerOptions } from '../running/worker.ts';
 import { runDueJobs, startJobWorker } from '../work-jobs.ts';
-import { databaseNamed, wholeNumber, type Context } from './command-options.ts';
+import { wholeNumberOption } from '../../../app/command-options.ts';
+import { databaseNamed, type Context } from './command-options.ts';
 
 interface WorkFlags {
   readonly queue?: readonly string[];
@@ -23,7 +24,7 @@ export function addWork(command: CommanderCommand, context: Context): void {
     .option('--once', 'run what is due and end')
     .option('--database <alias>', 'the database of the jobs', 'default')
     .action(async (flags: WorkFlags) => {
-      const options = optionsOf(context, flags);
+      const options = optionsOf(flags);
       const db = await databaseNamed(context, flags.database);
       checkQueues(context, flags.queue ?? [], jobsOf(db).settings.catalog.queues);
       if (flags.once === true) return context.print(line(await runDueJobs(db, options), context.json));
@@ -41,10 +42,10 @@ export function addWork(command: CommanderCommand, context: Context): void {
     });
 }
 
-function optionsOf(context: Context, { queue, concurrency }: WorkFlags): WorkerOptions {
+function optionsOf({ queue, concurrency }: WorkFlags): WorkerOptions {
   return {
     ...(queue === undefined ? {} : { queues: queue }),
-    ...(concurrency === undefined ? {} : { concurrency: wholeNumber(context, '--concurrency', concurrency, 1, 10_000) }),
+    ...(concurrency === undefined ? {} : { concurrency: wholeNumberOption('--concurrency', concurrency, 1, 10_000) }),
   };
 }
 

@@ -5,7 +5,7 @@ import { isUuid } from '../../../db/uuid.ts';
 import type { AdminAction, AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminRange, AdminRow, AdminSection, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import type { Db } from '../../../db/db.ts';
-import { coreErrors } from '../../../errors/core-errors.ts';
+import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, endpointState, iso, ownerIdOf, ownerLinks, shownUrl, type AdminPlace } from './place.ts';
 import {
@@ -23,13 +23,14 @@ import {
   type EndpointRate,
   type ShownEndpoint,
 } from './store.ts';
-import { createEndpoint } from '../endpoints/create-endpoint.ts';
+import { formFault, HIDDEN_VALUE, readEndpointForm, type EndpointForm } from './endpoint-form.ts';
+import { createEndpoint, type EndpointInput } from '../endpoints/create-endpoint.ts';
 import { disableCounting, enableEndpoint } from '../endpoints/disable.ts';
 import { recordEndpointChange } from '../endpoints/endpoint-record.ts';
 import { rotateSecret } from '../endpoints/endpoint-secret.ts';
 import { webhookErrors } from '../errors.ts';
 import { countMissedOf, listDeliveries, oldestFailedOf, waitingOf, type WaitingOfEndpoint } from '../endpoints/management-store.ts';
-import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX, type HeaderEdit } from '../endpoints/custom-headers.ts';
+import { HEADER_NAME_LENGTH_MAX, HEADER_VALUE_LENGTH_MAX } from '../endpoints/custom-headers.ts';
 import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX, RATE_LENGTH_MAX } from '../models.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
 import { ownersNamedLike } from '../endpoints/owners.ts';
@@ -38,8 +39,7 @@ import { RECOVERED_MAX, recoverEndpoint, retryWaiting } from '../delivery/recove
 import { deleteEndpoint, findEndpoint, lockEndpoint, type WebhookDelivery, type WebhookEndpoint } from '../store.ts';
 import { EVENT_TYPE_LENGTH_MAX } from '../endpoints/subscription.ts';
 import { updateEndpoint } from '../endpoints/update-endpoint.ts';
-import { URL_LENGTH_MAX, URL_NOT_ALLOWED } from '../network/url-policy.ts';
-import { webhooksOf } from '../webhooks.ts';
+import { URL_LENGTH_MAX } from '../network/url-policy.ts';
 
 /** Deliveries and errors on the page of their endpoint; the list has the rest. */
 const RECENT_MAX = 10;
@@ -102,8 +102,6 @@ const scheduleField: AdminField = {
   maxLength: 20,
   help: 'Seconds between attempts, in order; empty for the schedule of the application.',
 };
-/** Stands for a value that is stored and not shown. */
-const HIDDEN_VALUE = '•••';
 const headersField: AdminField = {
   name: 'headers',
   label: 'Custom headers',
@@ -260,44 +258,39 @@ export function endpointsResource(place: AdminPlace): AdminResource {
         removable: true,
       };
     },
-    async create(context, fields) {
-      const { owner, tenant_key = '', url, events, description = '', signature, ...given } = fields as unknown as NewEndpointFields;
+    async validate(context, fields, id) {
+      const { owner, ...form } = fields as Partial<NewEndpointFields>;
       const db = databaseOf(place, context);
-      const ownerId = await ownerIdOf(place, context, owner);
-      if (ownerId === null) throw fault('owner', 'unknown_user', 'There is no such user.');
-      checkUrl(db, url);
+      const faults = new FaultCollector();
+      if (owner !== undefined) await faults.check(() => requireOwner(place, context, owner));
+      readEndpointForm(db, form, id === null ? null : await findEndpoint(db, id), faults);
+      faults.throwIfAny();
+    },
+    async create(context, fields) {
+      const { owner, tenant_key: tenantKey = '', signature, ...form } = fields as unknown as NewEndpointFields;
+      const db = databaseOf(place, context);
+      const faults = new FaultCollector();
+      const ownerId = await faults.check(() => requireOwner(place, context, owner));
+      const given = readEndpointForm(db, form, null, faults);
+      faults.throwIfAny();
       const { endpoint, secret } = await db.transaction(async (tx) => {
         const created = await createEndpoint(tx, {
-          owner: ownerId,
-          tenantKey: tenant_key,
-          url,
-          events,
-          description,
+          ...(given as Pick<EndpointInput, 'url' | 'events'>),
+          owner: ownerId as string,
+          tenantKey,
           ...(isSet(signature) ? { signature } : {}),
-          schedule: scheduleOf(given.schedule),
-          headers: headersOf(given.headers ?? []),
-          rateLimit: isSet(given.rate_limit) ? given.rate_limit : null,
-          sendTraceparent: given.send_traceparent ?? false,
         });
         await recordEndpointChange(tx, 'created', { before: null, after: created.endpoint }, author(context));
         return created;
       });
-      return { message: `The endpoint ${shownUrl(url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
+      return { message: `The endpoint ${shownUrl(endpoint.url)} is created.`, id: endpoint.id, secret: shownOnce(endpoint, secret) };
     },
     async update(context, id, fields) {
-      const { url, events, description, ...given } = fields as Partial<Omit<NewEndpointFields, 'owner'>>;
-      const db = databaseOf(place, context);
-      if (url !== undefined) checkUrl(db, url);
-      await change(db, id, async (tx, before) => {
-        const after = await updateEndpoint(tx, before, {
-          url,
-          events,
-          description,
-          ...(given.schedule === undefined ? {} : { schedule: scheduleOf(given.schedule) }),
-          ...(given.headers === undefined ? {} : { headers: headerEdit(before, given.headers) }),
-          ...(given.rate_limit === undefined ? {} : { rateLimit: isSet(given.rate_limit) ? given.rate_limit : null }),
-          ...(given.send_traceparent === undefined ? {} : { sendTraceparent: given.send_traceparent ?? false }),
-        });
+      await change(databaseOf(place, context), id, async (tx, before) => {
+        const faults = new FaultCollector();
+        const given = readEndpointForm(tx, fields, before, faults);
+        faults.throwIfAny();
+        const after = await updateEndpoint(tx, before, given);
         await recordEndpointChange(tx, 'updated', { before, after }, author(context));
       });
       return { message: 'The endpoint is saved.', id };
@@ -313,47 +306,21 @@ export function endpointsResource(place: AdminPlace): AdminResource {
   };
 }
 
-interface NewEndpointFields {
+interface NewEndpointFields extends EndpointForm {
   readonly owner: string;
   readonly tenant_key?: string;
-  readonly url: string;
-  readonly events: readonly string[];
-  readonly description?: string;
   readonly signature?: SignatureVersion;
-  readonly schedule?: readonly string[];
-  readonly headers?: readonly string[];
-  readonly rate_limit?: string | null;
-  readonly send_traceparent?: boolean | null;
+}
+
+async function requireOwner(place: AdminPlace, context: AdminContext, owner: string): Promise<string> {
+  const id = await ownerIdOf(place, context, owner);
+  if (id === null) throw formFault('owner', 'unknown_user', 'There is no such user.');
+  return id;
 }
 
 /** Forms send an empty text, or null, for a field that is left empty. */
 function isSet<T extends string>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null && value !== '';
-}
-
-function scheduleOf(lines: readonly string[] | undefined): number[] | null {
-  return lines === undefined || lines.length === 0 ? null : lines.map((line) => (line.trim() === '' ? Number.NaN : Number(line)));
-}
-
-function headersOf(lines: readonly string[]): Record<string, string> {
-  const headers = lines.map((line) => {
-    const colon = line.indexOf(':');
-    if (colon <= 0) throw fault('headers', 'invalid_header', 'Each line is a name, a colon and a value.');
-    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const;
-  });
-  const names = headers.map(([name]) => name.toLowerCase());
-  if (new Set(names).size < names.length) throw fault('headers', 'invalid_header', 'A header is given twice.');
-  return Object.fromEntries(headers);
-}
-
-/** What the lines of the form change: lines that are gone remove their header, hidden values stay as they are. */
-function headerEdit({ header_names: names }: WebhookEndpoint, lines: readonly string[]): HeaderEdit {
-  const given = headersOf(lines);
-  const kept = new Set(Object.keys(given).map((name) => name.toLowerCase()));
-  const removed = (names ?? []).filter((name) => !kept.has(name)).map((name) => [name, null] as const);
-  const stored = new Set(names);
-  const changed = Object.entries(given).filter(([name, value]) => value !== HIDDEN_VALUE || !stored.has(name.toLowerCase()));
-  return Object.fromEntries([...removed, ...changed]);
 }
 
 function endpointActions(place: AdminPlace): readonly AdminAction[] {
@@ -544,16 +511,6 @@ function author({ principal, requestId }: AdminContext) {
 async function record(context: AdminContext, tx: Db, { id }: WebhookEndpoint, action: string, metadata: object): Promise<void> {
   const { audit, principal, requestId } = context;
   await audit?.record(tx, [{ actor: principal, action, target_type: 'webhook_endpoint', target_id: id, metadata, request_id: requestId }]);
-}
-
-/** Tenants get one sentence for every refusal; operators are told which rule it was, at the field. */
-function checkUrl(db: Db, url: string): void {
-  const checked = webhooksOf(db).settings.urlPolicy.checkUrl(url);
-  if (!checked.ok) throw fault('url', 'url_not_allowed', `${URL_NOT_ALLOWED} The policy says: ${checked.detail}.`);
-}
-
-function fault(field: string, code: string, message: string) {
-  return coreErrors.validation_error({ errors: [{ location: ['body', field], code, message }] });
 }
 
 function shownOnce({ signature, public_key: publicKey }: Pick<WebhookEndpoint, 'signature' | 'public_key'>, value: string) {

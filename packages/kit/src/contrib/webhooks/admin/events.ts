@@ -3,6 +3,7 @@ import { isUuid } from '../../../db/uuid.ts';
 import type { AdminContext, AdminResource } from '../../../app/admin/declaration.ts';
 import type { AdminField, AdminRow, AdminState, AdminValue } from '../../../app/admin/shapes.ts';
 import { coreErrors } from '../../../errors/core-errors.ts';
+import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { deliveryColumns, deliveryRow } from './deliveries.ts';
 import { databaseOf, ownerIdOf, ownerLinks, type AdminPlace } from './place.ts';
 import {
@@ -199,18 +200,20 @@ async function readAudience(
   { audience, owner = '', tenant_key = '' }: { audience: Audience['kind']; owner?: string; tenant_key?: string },
 ): Promise<Audience> {
   const needs = { owner: audience.startsWith('owner'), tenant_key: audience.endsWith('tenant') };
+  const faults = new FaultCollector();
   for (const [name, given] of [
     ['owner', owner],
     ['tenant_key', tenant_key],
   ] as const) {
-    if (needs[name] && given === '') throw fault(name, 'required', 'This audience needs it.');
-    if (!needs[name] && given !== '') throw fault(name, 'not_allowed', 'This audience has none: leave it empty.');
+    if (needs[name] && given === '') faults.refuse(fault(name, 'required', 'This audience needs it.'));
+    if (!needs[name] && given !== '') faults.refuse(fault(name, 'not_allowed', 'This audience has none: leave it empty.'));
   }
-  const ownerId = needs.owner ? await ownerIdOf(place, context, owner) : undefined;
-  if (ownerId === null) throw fault('owner', 'unknown_user', 'There is no such user.');
+  const ownerId = needs.owner && owner !== '' ? await ownerIdOf(place, context, owner) : undefined;
+  if (ownerId === null) faults.refuse(fault('owner', 'unknown_user', 'There is no such user.'));
+  faults.throwIfAny();
   try {
     return parseAudience({
-      owner: ownerId,
+      owner: ownerId as string | undefined,
       ...(needs.tenant_key ? { tenantKey: tenant_key } : {}),
       ...(audience === 'broadcast' ? { broadcast: true } : {}),
     });

@@ -1,7 +1,8 @@
 import type { Command as CommanderCommand } from 'commander';
 import type { Command, CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
-import { databaseNamed, uuid } from './command-options.ts';
+import { idOption } from '../../../app/command-options.ts';
+import { databaseNamed } from './command-options.ts';
 import { addDeliver } from './deliver-command.ts';
 import { generateFernetKey } from '../signing/fernet.ts';
 import { addListen } from './listen-command.ts';
@@ -54,7 +55,7 @@ function addRetry(command: CommanderCommand, context: Context): void {
     .option('--force', 'also when it has succeeded')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: { deliveryId: string; force?: boolean; database: string }) => {
-      const id = uuid(context, '--delivery-id', options.deliveryId);
+      const id = idOption('--delivery-id', options.deliveryId, 'the API');
       const db = await databaseNamed(context, options.database);
       const delivery = await db.transaction((tx) => retryDelivery(tx, id, { force: options.force === true }));
       const { status, event_type, endpoint_id } = delivery;

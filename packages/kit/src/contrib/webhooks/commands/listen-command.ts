@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { Command as CommanderCommand } from 'commander';
 import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
-import { wholeNumber } from './command-options.ts';
+import { wholeNumberOption } from '../../../app/command-options.ts';
+import { checkAll } from '../../../errors/fault-collector.ts';
 import { InvalidSecret, parseSecret } from '../signing/secret.ts';
 import { stopSignal } from '../../../work/stop-signal.ts';
 import { InvalidSignature, verifySignature } from '../receiving/verify.ts';
@@ -21,8 +22,10 @@ export function addListen(command: CommanderCommand, context: Context): void {
     .option('--status <code>', 'answer this to genuine deliveries, to see retries', '204')
     .addHelpText('after', '\nThe signing secret is asked for, or is the first line of standard input; it is never an argument.')
     .action(async (options: { port: string; status: string }) => {
-      const port = wholeNumber(context, '--port', options.port, 0, 65_535);
-      const status = wholeNumber(context, '--status', options.status, 200, 599);
+      const { port, status } = checkAll({
+        port: () => wholeNumberOption('--port', options.port, 0, 65_535),
+        status: () => wholeNumberOption('--status', options.status, 200, 599),
+      });
       const secret = checkedSecret(context, await context.secret('Signing secret'));
       const server = createServer((request, response) => void receive(context, secret, status, request, response));
       const stopped = stopSignal();

@@ -3,7 +3,9 @@ import type { CommandContext } from '../../../app/command.ts';
 import type { App } from '../../../app/module.ts';
 import { assignAudience } from '../publishing/assign-audience.ts';
 import { InvalidAudience, parseAudience, type Audience, type AudienceOptions } from '../publishing/audience.ts';
-import { databaseNamed, time, uuid, wholeNumber } from './command-options.ts';
+import { idOption, optionFault, timeOption, wholeNumberOption } from '../../../app/command-options.ts';
+import { checkAll } from '../../../errors/fault-collector.ts';
+import { databaseNamed } from './command-options.ts';
 import { isEventType } from '../endpoints/subscription.ts';
 import { encryptSecrets, prune, replay } from '../delivery/maintain.ts';
 import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
@@ -44,19 +46,29 @@ function addReplay(command: CommanderCommand, context: Context): void {
     .option('--dry-run', 'only count')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: ReplayChoice) => {
-      const since = time(context, '--since', options.since);
-      const until = options.until === undefined ? undefined : time(context, '--until', options.until);
-      if (until !== undefined && until <= since) context.fail('--until is not after --since: nothing lies between them.');
-      if (options.type !== undefined && !isEventType(options.type))
-        context.fail(`--type is ${JSON.stringify(options.type)}; use an event type such as order.paid.`);
-      const endpointId = options.endpoint === undefined ? undefined : uuid(context, '--endpoint', options.endpoint);
+      const { until, ...chosen } = readReplay(options);
       const db = await databaseNamed(context, options.database);
       const dryRun = options.dryRun === true;
-      const filter = { since, until: until ?? webhooksOf(db).clock.now(), type: options.type, endpointId, failedOnly: options.failed };
+      const filter = { ...chosen, until: until ?? webhooksOf(db).clock.now(), failedOnly: options.failed };
       const count = await replay(db, filter, { dryRun });
       const words = dryRun ? 'would be sent again' : 'are queued again';
       context.print(context.json ? JSON.stringify({ deliveries: count, dry_run: dryRun }) : `${count} deliveries ${words}.`);
     });
+}
+
+function readReplay({ since, until, type, endpoint }: ReplayChoice) {
+  const read = checkAll({
+    since: () => timeOption('--since', since),
+    until: () => (until === undefined ? undefined : timeOption('--until', until)),
+    type: () => {
+      if (type === undefined || isEventType(type)) return type;
+      throw optionFault('--type', `--type is ${JSON.stringify(type)}; use an event type such as order.paid.`);
+    },
+    endpointId: () => (endpoint === undefined ? undefined : idOption('--endpoint', endpoint, 'the API')),
+  });
+  if (read.until !== undefined && read.until <= read.since)
+    throw optionFault('--until', '--until is not after --since: nothing lies between them.');
+  return read;
 }
 
 function addPrune(command: CommanderCommand, context: Context): void {
@@ -67,8 +79,10 @@ function addPrune(command: CommanderCommand, context: Context): void {
     .option('--limit <events>', 'remove at most so many', '1000')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async (options: { days: string; limit: string; database: string }) => {
-      const days = wholeNumber(context, '--days', options.days, 0, DAYS_MAX);
-      const limit = wholeNumber(context, '--limit', options.limit, 1);
+      const { days, limit } = checkAll({
+        days: () => wholeNumberOption('--days', options.days, 0, DAYS_MAX),
+        limit: () => wholeNumberOption('--limit', options.limit, 1),
+      });
       const db = await databaseNamed(context, options.database);
       const before = new Date(webhooksOf(db).clock.now().getTime() - days * DAY_MS);
       const removed = await prune(db, before, limit);
@@ -94,8 +108,10 @@ function addAssignAudience(command: CommanderCommand, context: Context): void {
     .option('--broadcast', 'everybody: for public events only')
     .option('--database <alias>', 'the database of the events', 'default')
     .action(async ({ owner, tenantKey, broadcast, ...options }: AudienceChoice) => {
-      const id = uuid(context, '--event-id', options.eventId);
-      const audience = readAudience(context, { owner, tenantKey, broadcast });
+      const { id, audience } = checkAll({
+        id: () => idOption('--event-id', options.eventId, 'the API'),
+        audience: () => readAudience({ owner, tenantKey, broadcast }),
+      });
       const db = await databaseNamed(context, options.database);
       const assigned = await db.transaction((tx) => assignAudience(tx, id, audience));
       if (!assigned) context.fail(`There is no event ${id} without an audience: it does not exist or has one already.`);
@@ -103,15 +119,15 @@ function addAssignAudience(command: CommanderCommand, context: Context): void {
     });
 }
 
-function readAudience(context: Context, options: AudienceOptions): Audience {
+function readAudience(options: AudienceOptions): Audience {
   for (const key of [options.owner, options.tenantKey])
     if ((key?.length ?? 0) > AUDIENCE_KEY_LENGTH_MAX)
-      context.fail(`--owner and --tenant-key have at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`);
+      throw optionFault('--owner', `--owner and --tenant-key have at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`);
   try {
     return parseAudience(options);
   } catch (error) {
     if (!(error instanceof InvalidAudience)) throw error;
-    return context.fail('Give one audience: --owner, --tenant-key, both of these, or --broadcast alone for public events.');
+    throw optionFault('--owner', 'Give one audience: --owner, --tenant-key, both of these, or --broadcast alone for public events.');
   }
 }
 

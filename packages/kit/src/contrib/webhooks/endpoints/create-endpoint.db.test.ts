@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
+import type { KitError } from '../../../errors/kit-error.ts';
 import { createEndpoint, type EndpointInput } from './create-endpoint.ts';
 import { countEndpoints, findEndpoint } from '../store.ts';
 import { updateEndpoint, type EndpointEdit } from './update-endpoint.ts';
@@ -34,6 +35,28 @@ describeOutbox('createEndpoint and updateEndpoint', (outbox) => {
     }
     expect(await countEndpoints(outbox.db, mine, '')).toBe(0);
     expect(await countEndpoints(outbox.db, '5', '')).toBe(0);
+  });
+
+  test('every fault is reported at once, at its field; faults of one kind keep its code', async () => {
+    const target = await endpoint({ owner: owner() });
+    const fields = { url: 'nonsense', events: ['order..paid', 'x'], description: 'x'.repeat(201), schedule: [-1], rateLimit: 'often' };
+    const places = ['url', 'events.0', 'description', 'schedule', 'headers.host', 'rate_limit'];
+    const faulty = { ...fields, headers: { host: 'x' } };
+    for (const refused of [
+      outbox.db.transaction((tx) => createEndpoint(tx, { owner: '', signature: 'v2' as 'v1', ...faulty })),
+      outbox.db.transaction((tx) => updateEndpoint(tx, target, faulty)),
+    ]) {
+      const error = await refused.catch((thrown: unknown) => thrown as KitError);
+      expect(error).toMatchObject({ code: 'validation_error', status: 422 });
+      const named = (error as KitError).errors?.map(({ location }) => location.slice(1).join('.'));
+      expect(named?.filter((place) => place !== 'owner' && place !== 'signature')).toEqual(places);
+    }
+    const same = outbox.db.transaction((tx) => updateEndpoint(tx, target, { schedule: [-1], rateLimit: 'often' }));
+    await expect(same).rejects.toMatchObject({
+      code: 'invalid_endpoint',
+      errors: [{ code: 'invalid_schedule' }, { code: 'invalid_rate_limit' }],
+    });
+    expect(await findEndpoint(outbox.db, target.id)).toEqual(target);
   });
 
   test('a refused edit changes nothing', async () => {

@@ -1,16 +1,13 @@
-import { hasHiddenCharacters } from '../../../auth/hidden-characters.ts';
 import type { Db } from '../../../db/db.ts';
 import { uuidv7 } from '../../../db/uuidv7.ts';
-import { codePoints } from '../../../db/column-codec.ts';
+import { FaultCollector } from '../../../errors/fault-collector.ts';
 import { webhookErrors } from '../errors.ts';
-import { AUDIENCE_KEY_LENGTH_MAX, DESCRIPTION_LENGTH_MAX } from '../models.ts';
-import { parseSchedule } from '../delivery/retry-schedule.ts';
-import { rateFault } from '../../../throttle/rate.ts';
+import { AUDIENCE_KEY_LENGTH_MAX } from '../models.ts';
 import type { SignatureVersion } from '../signing/signature.ts';
 import { countEndpoints, lockEndpointsOf, insertEndpoint, type WebhookEndpoint } from '../store.ts';
-import { editHeaders, type CustomHeaders, type HeaderEdit } from './custom-headers.ts';
-import { newSecret, secretColumns } from './endpoint-secret.ts';
-import { parsePatterns } from './subscription.ts';
+import type { CustomHeaders } from './custom-headers.ts';
+import { endpointColumns, invalidField, type EndpointColumns } from './endpoint-fields.ts';
+import { newSecret, secretColumns, type SecretColumns } from './endpoint-secret.ts';
 import { webhooksOf, type Webhooks } from '../webhooks.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
@@ -64,114 +61,53 @@ const OPTIONS: ReadonlySet<string> = new Set(
 export async function createEndpoint(tx: Db, input: EndpointInput): Promise<CreatedEndpoint> {
   refuseUnknownNames('createEndpoint()', input, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { owner, tenantKey = '', description = '', schedule = null, rateLimit = null, sendTraceparent = false } = input;
-  const secret = input.secret ?? newSecret(checkedSignature(input.signature));
-  const url = checkedUrl(webhooks, input.url);
-  const events = checkedEvents(input.events, input.availableEvents);
-  if (owner === '' || !isAudienceKey(owner) || !isAudienceKey(tenantKey))
-    throw webhookErrors.invalid_endpoint({
-      detail: `owner and tenantKey are texts of at most ${AUDIENCE_KEY_LENGTH_MAX} characters, and owner has at least one.`,
-    });
-  checkDescription(description);
-  const columns = secretColumns(webhooks, secret);
-  if (input.signature !== undefined && input.signature !== columns.signature)
-    throw invalidField('signature', `The secret signs ${columns.signature}, not ${input.signature}.`);
+  const { owner, tenantKey = '', url, events, description = '', schedule = null, headers = {} } = input;
+  const { rateLimit = null, sendTraceparent = false, availableEvents } = input;
+  const faults = new FaultCollector();
+  faults.check(() => checkAudience(owner, tenantKey));
+  // What is missing is refused like any other value that is not one.
+  const given = { url: url ?? null, events: events ?? null } as unknown as Pick<EndpointInput, 'url' | 'events'>;
+  const fields = { ...given, description, schedule, headers, rateLimit, sendTraceparent, availableEvents };
+  const columns = endpointColumns(webhooks, fields, faults);
+  const secret = faults.check(() => checkedSecret(webhooks, input));
+  faults.throwIfAny();
+  const { raw, ...secretOf } = secret as CheckedSecret;
   await checkQuota(tx, webhooks, owner, tenantKey);
   const endpoint = await insertEndpoint(tx, {
     id: uuidv7(webhooks.clock),
     owner_id: owner,
     tenant_key: tenantKey,
-    url,
-    events: [...events],
-    description,
-    ...columns,
-    schedule: checkedSchedule(schedule),
-    ...checkedHeaders(webhooks, {}, input.headers ?? {}),
-    rate_limit: checkedRateLimit(rateLimit),
-    send_traceparent: checkedSendTraceparent(sendTraceparent),
+    // Every field was given, and none refused.
+    ...(columns as EndpointColumns),
+    ...secretOf,
     created_at: webhooks.clock.now(),
   });
-  return { endpoint, secret };
+  return { endpoint, secret: raw };
+}
+
+function checkAudience(owner: unknown, tenantKey: unknown): void {
+  const faults = new FaultCollector();
+  if (owner === '' || !isAudienceKey(owner))
+    faults.refuse(invalidField('owner', `owner is a text of 1 to ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
+  if (!isAudienceKey(tenantKey))
+    faults.refuse(invalidField('tenant_key', `tenantKey is a text of at most ${AUDIENCE_KEY_LENGTH_MAX} characters.`));
+  faults.throwIfAny();
 }
 
 function isAudienceKey(key: unknown): boolean {
   return typeof key === 'string' && key.length <= AUDIENCE_KEY_LENGTH_MAX;
 }
 
-/** Written by owners, read by staff. Line breaks are text, and some languages and emoji need joiners. */
-export function checkDescription(description: unknown): void {
-  if (typeof description !== 'string' || codePoints(description) > DESCRIPTION_LENGTH_MAX)
-    throw webhookErrors.invalid_endpoint({ detail: `The description is a text of at most ${DESCRIPTION_LENGTH_MAX} characters.` });
-  if (hasHiddenCharacters(description.replaceAll(/[\r\n\t\u200c\u200d]/g, '')))
-    throw invalidField(
-      'description',
-      'The description must not contain control characters, or characters that change the direction of text.',
-    );
-}
+type CheckedSecret = SecretColumns & { readonly raw: string };
 
-function checkedSignature(signature: unknown): SignatureVersion {
-  if (signature === undefined || signature === 'v1' || signature === 'v1a') return signature ?? 'v1';
-  throw invalidField('signature', 'The kind of signature is "v1" or "v1a".');
-}
-
-export function checkedSchedule(schedule: readonly number[] | null): number[] | null {
-  try {
-    return schedule === null ? null : [...parseSchedule(schedule)];
-  } catch (error) {
-    throw invalidField('schedule', (error as Error).message);
-  }
-}
-
-export function checkedRateLimit(rate: string | null): string | null {
-  const fault = rate === null ? null : rateFault(rate);
-  if (fault !== null) throw invalidField('rate_limit', fault);
-  return rate;
-}
-
-export function checkedSendTraceparent(send: unknown): boolean {
-  if (typeof send !== 'boolean') throw invalidField('send_traceparent', 'Whether the trace is sent is true or false.');
-  return send;
-}
-
-/** The columns of the headers after the edit. */
-export function checkedHeaders(
-  { secrets }: Webhooks,
-  current: CustomHeaders,
-  edit: HeaderEdit,
-): { readonly headers: string | null; readonly header_names: string[] | null } {
-  const headers = editHeaders(current, edit);
-  if (Array.isArray(headers))
-    throw webhookErrors.invalid_endpoint({
-      detail: headers.map(({ name, message }) => (name === '' ? message : `${name}: ${message}`)).join(' '),
-      errors: headers.map(({ name, message }) => ({
-        location: name === '' ? ['body', 'headers'] : ['body', 'headers', name],
-        code: 'invalid_header',
-        message,
-      })),
-    });
-  const names = Object.keys(headers);
-  return names.length === 0
-    ? { headers: null, header_names: null }
-    : { headers: secrets.seal(JSON.stringify(headers)), header_names: names };
-}
-
-function invalidField(field: string, message: string) {
-  return webhookErrors.invalid_endpoint({ detail: message, errors: [{ location: ['body', field], code: `invalid_${field}`, message }] });
-}
-
-/** The URL, if the policy allows it; every refusal reads the same. */
-export function checkedUrl({ settings, log }: Webhooks, url: unknown): string {
-  const checked = settings.urlPolicy.checkUrl(url);
-  if (checked.ok) return url as string;
-  log.warn({ detail: checked.detail }, 'the URL of a webhook endpoint was refused');
-  throw webhookErrors.url_not_allowed({ message: checked.detail });
-}
-
-export function checkedEvents(events: unknown, availableEvents?: readonly string[]): readonly string[] {
-  const patterns = parsePatterns(events, availableEvents);
-  if (!('code' in patterns)) return patterns;
-  const details = { detail: patterns.message, errors: [{ location: ['body', 'events'], code: patterns.code, message: patterns.message }] };
-  throw webhookErrors[patterns.code](details);
+function checkedSecret(webhooks: Webhooks, { signature, secret }: EndpointInput): CheckedSecret {
+  if (signature !== undefined && signature !== 'v1' && signature !== 'v1a')
+    throw invalidField('signature', 'The kind of signature is "v1" or "v1a".');
+  const raw = secret ?? newSecret(signature ?? 'v1');
+  const columns = secretColumns(webhooks, raw);
+  if (signature !== undefined && signature !== columns.signature)
+    throw invalidField('signature', `The secret signs ${columns.signature}, not ${signature}.`);
+  return { ...columns, raw };
 }
 
 /** Endpoints of one owner are created one after the other, so that the limit is counted on settled rows. */

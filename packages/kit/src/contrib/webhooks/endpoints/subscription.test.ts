@@ -96,22 +96,29 @@ test.each([
   [['']],
   [Array.from({ length: 51 }, (_, index) => `e.${index}`)],
 ])('not a list of subscriptions: %j', (value) => {
-  expect(parsePatterns(value)).toMatchObject({ code: 'invalid_events' });
+  expect(parsePatterns(value)).toMatchObject({ faults: [{ code: 'invalid_events' }] });
 });
 
 test('with available events, a pattern that matches none of them is refused by name', () => {
   const available = ['order.paid', 'order.item.added', 'invoice.paid'];
   for (const good of ['*', 'order.*', 'order.item.*', 'invoice.paid']) expect(parsePatterns([good], available)).toEqual([good]);
   expect(parsePatterns(['order.*', 'user.*', 'order.created'], available)).toEqual({
-    code: 'unknown_event',
-    message: 'No available event matches user.*, order.created.',
-    patterns: ['user.*', 'order.created'],
+    faults: [{ code: 'unknown_event', message: 'No available event matches user.*, order.created.', entries: [1, 2] }],
   });
-  expect(parsePatterns(['*'], [])).toMatchObject({ code: 'unknown_event' });
+  expect(parsePatterns(['*'], [])).toMatchObject({ faults: [{ code: 'unknown_event' }] });
 });
 
 test('events of the module itself may be subscribed to whatever events are available', () => {
   for (const pattern of ['webhook.endpoint.disabled', 'webhook.*', 'webhook.endpoint.*', 'webhook.ping'])
     expect(parsePatterns([pattern], ['order.paid'])).toEqual([pattern]);
-  expect(parsePatterns(['webhook.other'], ['order.paid'])).toMatchObject({ code: 'unknown_event' });
+  expect(parsePatterns(['webhook.other'], ['order.paid'])).toMatchObject({ faults: [{ code: 'unknown_event' }] });
+});
+
+test('every faulty entry of a list is named, whatever is wrong with it', () => {
+  expect(parsePatterns(['order..paid', 'user.*', 'order.paid', 7], ['order.paid'])).toMatchObject({
+    faults: [
+      { code: 'invalid_events', entries: [0, 3] },
+      { code: 'unknown_event', entries: [1] },
+    ],
+  });
 });

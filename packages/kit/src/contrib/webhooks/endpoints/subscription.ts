@@ -37,22 +37,39 @@ export function candidatePatterns(type: string): string[] {
   return patterns;
 }
 
-export type SubscriptionFault =
-  | { readonly code: 'invalid_events'; readonly message: string }
-  | { readonly code: 'unknown_event'; readonly message: string; readonly patterns: readonly string[] };
+export interface SubscriptionFault {
+  readonly code: 'invalid_events' | 'unknown_event';
+  readonly message: string;
+  /** Places in the list, from 0, that it is about; none: it is about the list. */
+  readonly entries: readonly number[];
+}
 
-/** The patterns of an endpoint, without repetitions, or what is wrong with them. */
-export function parsePatterns(value: unknown, availableEvents?: readonly string[]): readonly string[] | SubscriptionFault {
-  if (!Array.isArray(value) || value.length === 0) return invalid('Give at least one event type or pattern.');
-  if (value.length > PATTERNS_MAX) return invalid(`Give at most ${PATTERNS_MAX} event types or patterns.`);
-  const wrong = value.findIndex((pattern) => !isPattern(pattern));
-  if (wrong !== -1) {
-    return invalid(`Entry ${wrong + 1} is not an event type (such as "order.paid"), a pattern (such as "order.*") or "*".`);
+/** The patterns of an endpoint, without repetitions, or everything that is wrong with them. */
+export function parsePatterns(
+  value: unknown,
+  availableEvents?: readonly string[],
+): readonly string[] | { readonly faults: readonly SubscriptionFault[] } {
+  if (!Array.isArray(value) || value.length === 0) return ofList('Give at least one event type or pattern.');
+  if (value.length > PATTERNS_MAX) return ofList(`Give at most ${PATTERNS_MAX} event types or patterns.`);
+  const faults: SubscriptionFault[] = [];
+  const invalid = placesOf(value, (pattern) => !isPattern(pattern));
+  if (invalid.length > 0) {
+    const which = invalid.length === 1 ? 'Entry' : 'Each of the entries';
+    const places = invalid.map((index) => index + 1).join(', ');
+    const message = `${which} ${places} is not an event type (such as "order.paid"), a pattern (such as "order.*") or "*".`;
+    faults.push({ code: 'invalid_events', message, entries: invalid });
   }
-  const patterns = [...new Set(value as string[])];
-  const unknown = availableEvents === undefined ? [] : patterns.filter((pattern) => !matchesAny(pattern, availableEvents));
-  if (unknown.length === 0) return patterns;
-  return { code: 'unknown_event', message: `No available event matches ${unknown.join(', ')}.`, patterns: unknown };
+  const unknown =
+    availableEvents === undefined ? [] : placesOf(value, (pattern) => isPattern(pattern) && !matchesAny(pattern, availableEvents));
+  if (unknown.length > 0) {
+    const named = [...new Set(unknown.map((index) => String(value[index])))].join(', ');
+    faults.push({ code: 'unknown_event', message: `No available event matches ${named}.`, entries: unknown });
+  }
+  return faults.length > 0 ? { faults } : [...new Set(value as string[])];
+}
+
+function placesOf(list: readonly unknown[], test: (entry: unknown) => boolean): number[] {
+  return list.flatMap((entry, index) => (test(entry) ? [index] : []));
 }
 
 function matchesAny(pattern: string, types: readonly string[]): boolean {
@@ -60,6 +77,6 @@ function matchesAny(pattern: string, types: readonly string[]): boolean {
   return [...types, ...own].some((type) => matchesPattern(pattern, type));
 }
 
-function invalid(message: string): SubscriptionFault {
-  return { code: 'invalid_events', message };
+function ofList(message: string): { readonly faults: readonly SubscriptionFault[] } {
+  return { faults: [{ code: 'invalid_events', message, entries: [] }] };
 }

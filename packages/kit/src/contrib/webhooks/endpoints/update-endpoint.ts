@@ -1,13 +1,6 @@
 import type { Db } from '../../../db/db.ts';
-import {
-  checkDescription,
-  checkedEvents,
-  checkedHeaders,
-  checkedRateLimit,
-  checkedSchedule,
-  checkedSendTraceparent,
-  checkedUrl,
-} from './create-endpoint.ts';
+import { FaultCollector } from '../../../errors/fault-collector.ts';
+import { endpointColumns } from './endpoint-fields.ts';
 import { openHeaders, type HeaderEdit } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
@@ -49,17 +42,12 @@ const OPTIONS: ReadonlySet<string> = new Set(
 export async function updateEndpoint(tx: Db, endpoint: WebhookEndpoint, edit: EndpointEdit): Promise<WebhookEndpoint> {
   refuseUnknownNames('updateEndpoint()', edit, OPTIONS);
   const webhooks = webhooksOf(tx);
-  const { url, events, description, schedule, headers, rateLimit, sendTraceparent, isActive } = edit;
-  if (description !== undefined) checkDescription(description);
-  const changes: EndpointChanges = {
-    ...(url === undefined ? {} : { url: checkedUrl(webhooks, url) }),
-    ...(events === undefined ? {} : { events: [...checkedEvents(events, edit.availableEvents)] }),
-    ...(description === undefined ? {} : { description }),
-    ...(schedule === undefined ? {} : { schedule: checkedSchedule(schedule) }),
-    ...(headers === undefined ? {} : checkedHeaders(webhooks, openHeaders(webhooks.secrets, endpoint.headers), headers)),
-    ...(rateLimit === undefined ? {} : { rate_limit: checkedRateLimit(rateLimit), rate_next_at: null }),
-    ...(sendTraceparent === undefined ? {} : { send_traceparent: checkedSendTraceparent(sendTraceparent) }),
-  };
+  const { isActive, ...fields } = edit;
+  const faults = new FaultCollector();
+  const current = fields.headers === undefined ? {} : openHeaders(webhooks.secrets, endpoint.headers);
+  const columns = endpointColumns(webhooks, fields, faults, current);
+  faults.throwIfAny();
+  const changes: EndpointChanges = { ...columns, ...(fields.rateLimit === undefined ? {} : { rate_next_at: null }) };
   if (Object.keys(changes).length > 0) await changeEndpoint(tx, endpoint.id, changes, webhooks.clock.now());
   if (isActive === false) await disableEndpoint(tx, endpoint.id, 'manual');
   // Saying "active" of an active endpoint is no reason to forget that it is failing.
