@@ -84,7 +84,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E014: {
     title: 'No single key',
     explanation:
-      'A model with a key of several columns has no `lookup`, or no column that is unique and not null; or the `lookup` column is not unique.',
+      'A model with a key of several columns has no `lookup`, or no column that is unique and not null; or the `lookup` column is not unique, or may be null: such a row would have no address. A column that imports find rows by must be unique, too.',
     remedy: "Name a unique column: `lookup: 'slug'`.",
   },
   E015: {
@@ -107,7 +107,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E018: {
     title: 'Names collide',
     explanation:
-      'A transition, relation, filter or field takes a name that generic operations use, or a transition has a state that does not exist.',
+      'A transition, relation, filter or field takes a name that generic operations use, a transition one under which other changes are recorded (`created`), or a transition has a state that does not exist.',
     remedy: 'Give it another name.',
   },
   E019: {

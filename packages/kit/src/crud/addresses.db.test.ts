@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { customers, orderItems, orders, people, products, shop as shopModule, startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { createTable, migration, model, t } from '../db/index.ts';
 import { insertMany } from '../db/repository.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
@@ -51,7 +52,13 @@ class OwnController extends CrudController(orderPolicy, {
   page: { count: 'none' },
   operations: { create: false },
 }) {}
-class ByCode extends CrudController(orderPolicy, {
+const coded = model('coded', {
+  id: t.uuidv7().pk(),
+  org: t.text(20).readOnly(),
+  code: t.text(40).unique(),
+  quantity: t.int(),
+});
+class ByCode extends CrudController(resource(coded, { tenant: 'org' }), {
   permission: isAuthenticated,
   lookup: 'code',
   bulk: { update: true, destroy: true },
@@ -78,6 +85,7 @@ class ProductController extends CrudController(productPolicy, {
 describeDatabases('addresses', (database) => {
   let shop: ShopApp;
   const ids: string[] = [];
+  const codedIds: string[] = [];
   beforeAll(async () => {
     shop = await startShop({
       database: database.db,
@@ -92,8 +100,17 @@ describeDatabases('addresses', (database) => {
           '/products': ProductController,
         },
       },
-      modules: [{ ...shopModule, resources: [customerPolicy] }],
+      modules: [
+        { ...shopModule, resources: [customerPolicy] },
+        { name: 'coded', models: [coded], migrations: [migration('0001_coded', [createTable('coded', coded.columns)])] },
+      ],
     });
+    const byCode = Array.from({ length: 30 }, (_, index) => ({
+      org: index === 29 ? 'south' : 'north',
+      code: `code-${index}`,
+      quantity: 1,
+    }));
+    codedIds.push(...(await insertMany(database.db, coded, byCode)).map(({ id }) => id));
     const made = await insertMany(
       database.db,
       orders,
@@ -232,7 +249,7 @@ describeDatabases('addresses', (database) => {
   });
 
   test('rows by a unique column of their own', async () => {
-    expect((await shop.call('ann', 'GET', 'by-code/code-3')).body.id).toBe(ids[3]);
+    expect((await shop.call('ann', 'GET', 'by-code/code-3')).body.id).toBe(codedIds[3]);
     expect((await shop.call('ann', 'PATCH', 'by-code/code-3', { quantity: 7 })).body.quantity).toBe(7);
     expect((await shop.call('cid', 'GET', 'by-code/code-3')).status).toBe(404);
     expect((await shop.call('ann', 'POST', 'by-code', {})).status).toBe(405);
@@ -249,7 +266,7 @@ describeDatabases('addresses', (database) => {
       changed.status,
       changed.body.items.map(({ code, quantity }: { code: string; quantity: number }) => ({ code, quantity })),
     ]).toEqual([200, items]);
-    expect((await shop.call('ann', 'POST', 'by-code/bulk-update', { items: [{ id: ids[7], quantity: 1 }] })).status).toBe(422);
+    expect((await shop.call('ann', 'POST', 'by-code/bulk-update', { items: [{ id: codedIds[7], quantity: 1 }] })).status).toBe(422);
     const foreign = await shop.call('ann', 'POST', 'by-code/bulk-delete', { ids: ['code-7', 'code-29'] });
     expect([foreign.status, (await shop.call('ann', 'GET', 'by-code/code-7')).status]).toEqual([404, 200]);
     expect((await shop.call('ann', 'POST', 'by-code/bulk-delete', { ids: ['code-7', 'code-8'] })).status).toBe(204);

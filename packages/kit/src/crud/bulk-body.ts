@@ -3,6 +3,7 @@ import type { Columns } from '../db/rows.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../http/schema.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { pascal } from './names.ts';
+import { markWritable } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
 
 /** A body of a bulk operation, validated. */
@@ -40,7 +41,7 @@ export function bulkUpdateBody(options: BulkBodyOptions): BodySchema {
   const json = () => ({
     anyOf: [
       bodyJson(options, 'BulkPatch', { items: listJson(options, itemJson(options, reader.json)) }, ['items']),
-      bodyJson(options, 'BulkChange', { ids, changes: jsonSchemaOf(patch, 'input') }, ['ids', 'changes']),
+      bodyJson(options, 'BulkChange', { ids, changes: markWritable(policy, jsonSchemaOf(patch, 'input')) }, ['ids', 'changes']),
     ],
   });
   return bodySchema(json, async (body) => {

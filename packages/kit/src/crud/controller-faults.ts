@@ -91,6 +91,12 @@ class ControllerFaults {
         `the lookup column "${lookup}" is hidden from some callers.`,
         'An address tells its value: show it to every caller.',
       );
+    else if (policy.statements.column(lookup).nullable)
+      this.#add(
+        'E014',
+        `the lookup column "${lookup}" may be null.`,
+        'A row without a value would have no address: remove .nullable(), or look rows up by the key.',
+      );
     if (parent !== undefined) {
       const edge = policy.edge(parent.relation);
       if (edge === undefined || edge.kind !== 'one')
@@ -251,7 +257,7 @@ class ControllerFaults {
         this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
     }
     for (const name of Object.keys(controller))
-      if (RESERVED.includes(name))
+      if (RESERVED.includes(name) && !transitions.includes(name))
         this.#add('E018', `the field "${name}" replaces a member that generic operations use.`, 'Give it another name.');
     for (const name of Object.keys(options.operations ?? {})) {
       const known = [
@@ -366,7 +372,7 @@ class ControllerFaults {
     const owner = access === undefined ? policy.owner?.column : undefined;
     const scoping = new Set([tenant as string | undefined, owner, this.#operations.parent?.edge.column]);
     const isUniqueWithin = policy.model.table.indexes.some(
-      ({ columns, unique }) => unique && columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
+      (index) => isUniqueIndex(policy, index) && index.columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
     );
     if (!input.includes(by))
       this.#add('E012', `import.by names no column "${by}" that clients send.`, didYouMean(by, input).trim() || undefined);
@@ -427,14 +433,23 @@ function requiredOfRows(root: Json): Set<string> {
 
 /** Operations that an option declares. */
 const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
-const RESERVED = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install'];
+const RESERVED = [
+  ...['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install'],
+  'crudResource',
+  // What every object has: `constructor`, `toString`.
+  ...Object.getOwnPropertyNames(Object.prototype),
+];
 
 /** Deleted rows may share a value that is unique among the others. */
-function isUnique({ model, softDelete }: Policy, column: string): boolean {
-  if (model.primaryKey.length === 1 && model.primaryKey[0] === column) return true;
+function isUniqueIndex({ softDelete }: Policy, { unique, where }: { readonly unique?: boolean; readonly where?: string }): boolean {
   const partial = softDelete === undefined ? undefined : `${softDelete.deletedAt} is null`;
-  return model.table.indexes.some(
-    ({ columns, unique, where }) =>
-      unique && (where === undefined || where === partial) && columns.length === 1 && columns[0]?.replace(/^-/, '') === column,
+  return unique === true && (where === undefined || where === partial);
+}
+
+function isUnique(policy: Policy, column: string): boolean {
+  const { primaryKey, table } = policy.model;
+  if (primaryKey.length === 1 && primaryKey[0] === column) return true;
+  return table.indexes.some(
+    (index) => isUniqueIndex(policy, index) && index.columns.length === 1 && index.columns[0]?.replace(/^-/, '') === column,
   );
 }

@@ -1,6 +1,7 @@
 import type { App } from '../app/module.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
+import { dbErrors } from '../db/errors.ts';
 import type { Model } from '../db/model.ts';
 import type { Columns } from '../db/rows.ts';
 import type { Where } from '../db/where/where.ts';
@@ -121,7 +122,10 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
       Object.defineProperty(this, 'crudResource', { value: declared, enumerable: false });
       const builder = new RouteBuilder(this.#operations);
       Object.defineProperty(this, 'keyParams', { value: builder.params, enumerable: false });
-      for (const [name, route] of builder.routes()) (this as unknown as Record<string, Route>)[name] = route;
+      for (const [name, route] of builder.routes()) {
+        // A transition called `find` or `constructor` is reported at start-up; until then the class must stay what it is.
+        if (!(name in Crud.prototype) && !Object.hasOwn(this, name)) (this as unknown as Record<string, Route>)[name] = route;
+      }
     }
 
     override wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
@@ -169,8 +173,8 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
 
 const HEADERS = {
   etag: { ETag: 'The version of the row as you see it; send it back in `If-Match` or `If-None-Match`.' },
+  page: { ETag: 'Changes with the page; send it back in `If-None-Match`.' },
   list: {
-    ETag: 'Changes with the page; send it back in `If-None-Match`.',
     Link: 'The next and previous page (RFC 8288), as query strings.',
     'X-Total-Count': 'How many rows match: `123`, `1000+` or `~120000`.',
   },
@@ -200,7 +204,7 @@ class RouteBuilder {
 
   *routes(): Iterable<[string, Route]> {
     const operations = this.#operations;
-    const { etag } = this.#options;
+    const { etag, expand, page: { style } = {} } = this.#options;
     const item = lazySchema(() => itemSchema(operations.policy, operations.output, operations.list.expand));
     const page = lazySchema(() => pageSchema(operations.policy, item));
     const query = lazyQuery(() => listQuery(operations.list));
@@ -213,12 +217,16 @@ class RouteBuilder {
     };
     const tags = etag === false ? {} : HEADERS.etag;
     const reading = { 200: { headers: tags }, ...(etag === false ? {} : { 304: notModified }) };
-    const listing = { 200: { headers: HEADERS.list }, ...(etag === false ? {} : { 304: notModified }) };
+    const found = { 200: { headers: { ...(etag === false ? {} : HEADERS.page), ...HEADERS.list } } };
+    const listing = { ...found, ...(etag === false ? {} : { 304: notModified }) };
     const notFound = [coreErrors.not_found];
     const conflicts = [coreErrors.conflict];
     const guarded =
       etag === false ? [] : [crudErrors.precondition_failed, ...(etag === 'required' ? [crudErrors.precondition_required] : [])];
-    const paged = [crudErrors.invalid_cursor, ...(this.#options.expand === undefined ? [] : [crudErrors.expand_too_costly])];
+    // Children that are written with their parent carry versions of their own.
+    const nestedVersions = operations.resource.options.nested === undefined ? [] : [crudErrors.precondition_failed];
+    const expanding = expand === undefined ? [] : [crudErrors.expand_too_costly];
+    const paged = [...(style === 'offset' ? [] : [crudErrors.invalid_cursor]), ...expanding];
     const parentParams = this.#options.parent === undefined ? {} : { params: this.#parentParams() };
 
     yield* this.#route(
@@ -231,8 +239,9 @@ class RouteBuilder {
     );
     if (this.#offersQuery) {
       const body = lazySchema(() => queryBody(operations.list));
-      const facts = { ...parentParams, query: paging, body, response: page, responses: { 200: { headers: HEADERS.list } }, raises: paged };
-      yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, metadata: { queryAlias: 'query_alias' } }, operations.readQuery);
+      const facts = { ...parentParams, query: paging, body, response: page, responses: found, raises: paged };
+      const metadata = { queryAlias: 'query_alias' };
+      yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, responses: listing, metadata }, operations.readQuery);
       if (this.#options.operations?.['query'] !== false)
         yield* this.#route('queryAlias', 'POST', '/query', 'read', facts, operations.readQuery);
     }
@@ -241,7 +250,7 @@ class RouteBuilder {
       'GET',
       '/:id',
       'read',
-      { params: this.params, query: shape, response: item, responses: reading, raises: notFound },
+      { params: this.params, query: shape, response: item, responses: reading, raises: [...notFound, ...expanding] },
       operations.retrieve,
     );
     yield* this.#route(
@@ -256,7 +265,7 @@ class RouteBuilder {
         response: item,
         status: 201,
         responses: { 201: { headers: { ...tags, ...HEADERS.created } } },
-        raises: conflicts,
+        raises: [...conflicts, ...expanding],
       },
       operations.create,
     );
@@ -265,7 +274,7 @@ class RouteBuilder {
       query: shape,
       response: item,
       responses: { 200: { headers: tags } },
-      raises: [...notFound, ...conflicts, ...guarded],
+      raises: [...notFound, ...conflicts, ...guarded, ...nestedVersions, ...expanding],
     };
     yield* this.#route('update', 'PUT', '/:id', 'write', { ...changing, body: lazySchema(() => bodies().update) }, operations.update);
     yield* this.#route(
@@ -281,7 +290,7 @@ class RouteBuilder {
       'DELETE',
       '/:id',
       'write',
-      { params: this.params, raises: [...notFound, ...conflicts, ...guarded, crudErrors.too_many_related] },
+      { params: this.params, raises: [...notFound, ...conflicts, ...guarded, dbErrors.still_referenced, crudErrors.too_many_related] },
       operations.destroy,
     );
     yield* this.#fileRoutes(parentParams);
@@ -294,17 +303,23 @@ class RouteBuilder {
         {
           ...changing,
           summary: 'Bring a deleted row back, with those that went with it',
-          raises: [...notFound, ...conflicts, crudErrors.deleted_with_parent, ...(etag === false ? [] : [crudErrors.precondition_failed])],
+          raises: [
+            ...notFound,
+            ...conflicts,
+            crudErrors.deleted_with_parent,
+            ...(etag === false ? [] : [crudErrors.precondition_failed]),
+            ...expanding,
+          ],
         },
         operations.restore,
       );
-    if (operations.bulk !== undefined) yield* this.#bulkRoutes(operations.bulk, item, shape, parentParams, [...conflicts, ...guarded]);
+    if (operations.bulk !== undefined) yield* this.#bulkRoutes(operations.bulk, item, shape, parentParams, expanding);
     yield* this.#descriptionRoutes(parentParams, notModified);
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
       const facts = {
         ...changing,
-        raises: [...notFound, crudErrors.invalid_transition, ...guarded],
+        raises: [...notFound, crudErrors.invalid_transition, ...guarded, ...expanding],
         ...(input === undefined ? {} : { body: input }),
         ...(summary === undefined ? {} : { summary }),
       };
@@ -375,25 +390,33 @@ class RouteBuilder {
     item: Schema,
     query: Schema,
     parentParams: Partial<Route['options']>,
-    raises: NonNullable<Route['options']['raises']>,
+    expanding: NonNullable<Route['options']['raises']>,
   ): Iterable<[string, Route]> {
     const operations = this.#operations;
     const { mode, max, ...offered } = bulkOptions(this.#options.bulk ?? {});
     const isPartial = mode === 'partial';
+    const hasVersions = operations.resource.options.version !== undefined;
+    const requiresVersion = hasVersions && this.#options.etag === 'required';
     const bodyOptions = (): BulkBodyOptions => {
       const { policy, input, lookup } = operations;
-      return { policy, input, lookup, max, isPartial };
+      return { policy, input, lookup, max, isPartial, requiresVersion };
     };
     const headers = { 'X-Bulk-Failed': 'How many items failed.' };
     const partial = {
       status: 207,
       response: lazySchema(() => bulkResultsSchema(operations.policy, item)),
       responses: { 207: { description: 'What each item came to, in the order of the request.', headers } },
-      raises: [],
+      raises: expanding,
     };
+    const raises = [coreErrors.conflict, ...expanding];
     const rows = isPartial ? partial : { response: lazySchema(() => bulkItemsSchema(operations.policy, item)), raises };
-    // Rows that the caller does not see.
-    const named = [...raises, coreErrors.not_found];
+    // Rows that the caller does not see, and versions that are not current.
+    const named = [
+      ...raises,
+      coreErrors.not_found,
+      ...(hasVersions ? [crudErrors.precondition_failed] : []),
+      ...(requiresVersion ? [crudErrors.precondition_required] : []),
+    ];
     if (offered.create)
       yield* this.#route(
         'bulkCreate',
@@ -421,7 +444,7 @@ class RouteBuilder {
         {
           ...parentParams,
           body: lazySchema(() => bulkDestroyBody(bodyOptions())),
-          ...(isPartial ? partial : { raises: named }),
+          ...(isPartial ? partial : { raises: [...named, dbErrors.still_referenced, crudErrors.too_many_related] }),
         },
         bulk.destroy,
       );
@@ -475,7 +498,14 @@ class RouteBuilder {
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations;
     const permission = this.#permission(facts.permission, added);
-    const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
+    const raises = [
+      ...new Set([
+        ...(facts.raises ?? []),
+        ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required]),
+        // The parent in the address.
+        ...(this.#options.parent === undefined ? [] : [coreErrors.not_found]),
+      ]),
+    ];
     const options: Route['options'] = {
       ...facts,
       raises,
@@ -528,7 +558,7 @@ class RouteBuilder {
 
   /** What a document says about the conditions a request may carry. */
   #preconditions(method: HttpMethod, hasKey: boolean, { responses = {}, raises = [] }: Partial<Route['options']>): object {
-    if (method === 'GET' && '304' in responses)
+    if ((method === 'GET' || method === 'QUERY') && '304' in responses)
       return { requestHeaders: { 'If-None-Match': 'The `ETag` you have: 304 without a body where it is still current.' } };
     // Items of a bulk operation carry their versions themselves.
     if (!hasKey || !raises.includes(crudErrors.precondition_failed)) return {};

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDesk } from '../../test/crud/desk.ts';
 import { CustomerController, ItemController, OrderController, startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { queryHeaders } from '../middleware/index.ts';
 import { openApiDocument } from '../openapi/index.ts';
@@ -20,6 +21,7 @@ describe('tools that read the declaration', () => {
     expect(field('discount')).toMatchObject({ visible_to: 'everyone', writable_by: 'isStaff' });
     expect(field('internal_note')).toMatchObject({ visible_to: 'nobody', writable_by: 'nobody' });
     expect(field('owner_id')).toMatchObject({ visible_to: 'everyone', writable_by: 'nobody' });
+    expect(field('overdue')).toEqual({ name: 'overdue', visible_to: 'everyone', writable_by: 'nobody' });
     const statements = Object.fromEntries(order?.operations.map((each) => [each.name, each.statements]) ?? []);
     expect(statements).toMatchObject({
       list: '1, + 1 to count when the first page is full, + 1 per to-many expansion (1)',
@@ -32,6 +34,22 @@ describe('tools that read the declaration', () => {
     expect(without).toContain('order_items.order_id');
     // The index of tenant, owner and time serves it.
     expect(without).not.toContain('orders.created_at');
+  });
+
+  test('93: every generic operation says how many statements it runs', async () => {
+    const desk = await startDesk();
+    try {
+      const tickets = describeResources(desk.app).find(({ controller }) => controller === 'TicketController');
+      const statements = new Map(tickets?.operations.map((each) => [each.name, each.statements]));
+      expect([...statements].filter(([, text]) => text === '-').map(([name]) => name)).toEqual(['label']);
+      expect([...statements.keys()]).toEqual(
+        expect.arrayContaining(['restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy', 'export', 'import']),
+      );
+      expect([statements.get('meta'), statements.get('stats'), statements.get('transitions')]).toEqual(['0', '1', '1']);
+      expect(statements.get('bulkCreate')).toBe('a transaction of 1 per row, + 1 per reference that is checked, + 2 of the record');
+    } finally {
+      await desk.close();
+    }
   });
 
   test('86: X-Query-Plan says in words what was read, and X-Query-Count how many statements', async () => {

@@ -3,6 +3,7 @@ import type { ResponseFacts } from '../http/compiled-route.ts';
 import { operationsOfController } from './controller.ts';
 import type { Operations } from './operations.ts';
 import type { FieldRule } from './field-rule.ts';
+import { markVisible, requiredColumns } from './rule-marks.ts';
 import { type UnindexedColumn, unindexedColumns } from './unindexed.ts';
 
 /** A mounted resource as data: what `kit inspect orders` prints. */
@@ -78,15 +79,21 @@ function rowsOf({ policy }: Operations): string[] {
 }
 
 function fieldsOf({ policy, input }: Operations): ResourceDescription['fields'] {
-  return [...policy.statements.byName.keys()].map((name) => {
+  const everyone = 'everyone';
+  const columns = [...policy.statements.byName.keys()].map((name) => {
     const rule: FieldRule | undefined = policy.options.fields?.[name];
-    const everyone = 'everyone';
     return {
       name,
       visible_to: policy.shown.has(name) ? (rule?.visibleTo?.name ?? everyone) : 'nobody',
       writable_by: input.includes(name) ? (rule?.writableBy?.name ?? everyone) : 'nobody',
     };
   });
+  const computed = Object.entries(policy.options.computed ?? {}).map(([name, { requires }]) => ({
+    name,
+    visible_to: String(markVisible({}, ...requiredColumns(policy, requires))['x-visible-to'] ?? everyone),
+    writable_by: 'nobody',
+  }));
+  return [...columns, ...computed];
 }
 
 /** How many statements an operation runs, besides authentication. */
@@ -115,6 +122,24 @@ function statementsOf({ policy, list, options }: Operations, name: string, { reg
         : `1, + 1 per reference that is checked${parent}`;
     case 'destroy':
       return isWatched || hooks?.destroy !== undefined ? `a transaction of 2${more}${parent}` : `1${parent}`;
+    case 'restore':
+      return `a transaction of 2, + 1 per level of the cascade${more}${parent}`;
+    case 'bulkCreate':
+      return `a transaction of 1 per ${hooks?.create === undefined ? '100 rows' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+    case 'bulkUpdate':
+      return `a transaction of 1 to lock, + 1 per row, or 1 for the same values${more}${parent}`;
+    case 'bulkDestroy':
+      return `a transaction of 1 to lock, + ${hooks?.destroy === undefined ? '1' : '1 per row'}${more}${parent}`;
+    case 'import':
+      return `a transaction of 1 per ${hooks?.create === undefined ? 'batch of 100 rows or more' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+    case 'export':
+      return `1, through a cursor${parent}`;
+    case 'stats':
+      return `1${parent}`;
+    case 'transitions':
+      return '1';
+    case 'meta':
+      return '0';
     default:
       return Object.hasOwn(policy.options.transitions ?? {}, name) ? (isWatched ? `a transaction of 2${more}` : '1 or 2') : '-';
   }

@@ -11,6 +11,7 @@ import { isCustomFilter, type CustomFilter } from './filter.ts';
 import { limits } from './limits.ts';
 import { readJsonValue, readParameter, type ReadValue } from './parameter-value.ts';
 import type { Policy, ShownColumn } from './policy.ts';
+import { markVisible } from './rule-marks.ts';
 
 /** A column that may be filtered: of the resource, or of what a to-one relation leads to. */
 export interface FilteredColumn {
@@ -214,13 +215,9 @@ export function filterJsonSchema(parameter: FilterParameter): JsonSchema {
   }
   const { column, operator } = parameter;
   const place = column.relation === undefined ? column.shown.name : `${column.relation}.${column.shown.name}`;
-  const {
-    readOnly: _readOnly,
-    default: _default,
-    description: _description,
-    ...own
-  } = columnJsonSchema({ ...column.settings, nullable: false }, 'input');
-  const described = (schema: JsonSchema, text: string): JsonSchema => ({ ...schema, description: `${place} ${text}` });
+  const own = filterValueJson(column.settings);
+  const described = (schema: JsonSchema, text: string): JsonSchema =>
+    markVisible({ ...schema, description: `${place} ${text}` }, column.shown);
   switch (operator) {
     case 'in':
     case 'nin':
@@ -242,6 +239,34 @@ export function filterJsonSchema(parameter: FilterParameter): JsonSchema {
       return described({ type: 'string' }, `${operator === 'contains' ? 'contains' : `${operator} with`} this text; A–Z match a–z.`);
     default:
       return described(own, OPERATOR_TEXT[operator]);
+  }
+}
+
+/** A value that a filter compares with: what the column can hold, without what a new row would get. */
+export function filterValueJson(settings: ColumnSettings): JsonSchema {
+  const {
+    readOnly: _readOnly,
+    default: _default,
+    description: _description,
+    ...own
+  } = columnJsonSchema({ ...settings, nullable: false }, 'input');
+  return own;
+}
+
+/** What an operator takes in a tree of conditions. */
+export function operandJson(value: JsonSchema, operator: WhereOperator): JsonSchema {
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return { type: 'array', items: value, minItems: 1, maxItems: limits.listValues };
+    case 'isnull':
+      return { type: 'boolean' };
+    case 'contains':
+    case 'starts':
+    case 'ends':
+      return { type: 'string' };
+    default:
+      return value;
   }
 }
 

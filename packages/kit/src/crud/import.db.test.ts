@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as z from 'zod';
 import { byName, people, type Person } from '../../test/crud/shop.ts';
 import type { AuditEntry } from '../auth/audit-sink.ts';
 import type { EventEntry } from '../app/registry.ts';
@@ -67,6 +68,8 @@ const hookedTable = migration('0001_hooked', [createTable('hooked', hooked.colum
 let hookCalls = 0;
 const hookedResource = resource(hooked, {
   unscoped: true,
+  fields: { upper: visibleTo(isStaff) },
+  computed: { shout: { requires: ['upper'], response: z.string(), value: ({ upper }: { upper: string }) => `${upper}!` } },
   hooks: {
     create: async ({ input }, next) => {
       hookCalls += 1;
@@ -328,6 +331,15 @@ describeDatabases('import', (database) => {
     expect((await send('ann', 'things/import', '{"sku":"a","rank":5}', 'application/x-ndjson')).status).toBe(403);
     expect(faults(await send('ann', 'things/import', 'sku,hiddn\na,5\n'))).toEqual(['body.1.hiddn unknown_field']);
     expect((await send('sue', 'things/import', 'sku,rank\na,5\n')).status).toBe(201);
+  });
+
+  test('32: a computed field that the caller does not see is as unknown as a misspelling; staff may have it in the file', async () => {
+    const line = (name: string) => `{"name":"x","${name}":"y"}`;
+    const sent = async (person: Person, name: string) => send(person, 'hooked/import?dry_run=true', line(name), 'application/x-ndjson');
+    const [hidden, unknown] = [await sent('ann', 'shout'), await sent('ann', 'shoud')];
+    expect([hidden.status, faults(hidden)]).toEqual([422, ['body.1.shout unknown_field']]);
+    expect([unknown.status, faults(unknown)]).toEqual([422, ['body.1.shoud unknown_field']]);
+    expect((await sent('sue', 'shout')).body.ignored).toEqual(['shout']);
   });
 
   test("upsert changes the caller's row with the same key and makes the others; a foreign one is neither seen nor changed", async () => {

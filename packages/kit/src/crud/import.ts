@@ -20,8 +20,9 @@ import type { Context, ListAccess } from './list-access.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { Policy } from './policy.ts';
 import { type FileRow, readFile } from './read-file.ts';
-import { bodySchemas } from './schemas.ts';
+import { bodySchemas, leadsToOne } from './schemas.ts';
 import type { Item } from './select-unit.ts';
+import { computedOf, requiredPolicies } from './shape.ts';
 import type { Writer, WriteOptions } from './write.ts';
 import { checkReferences, isWritableByRequest, referencesOf } from './write-checks.ts';
 
@@ -173,7 +174,8 @@ export class RowImport {
     const visibility = await policy.visibility(request);
     const db = policy.database(request);
     await policy.scope(request);
-    const reader = new RowReader(this.#access, visibility, request, this.#options.rowsMax);
+    const known = await knownColumns(policy, request);
+    const reader = new RowReader(this.#access, visibility, known, request, this.#options.rowsMax);
     let items: readonly ImportItem[];
     try {
       items = await reader.read(body, format);
@@ -312,13 +314,13 @@ class RowReader {
   /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
   readonly #shownAsNull = new Set<string>();
 
-  constructor(access: ImportTarget, visibility: Visibility, request: CrudRequest, rowsMax: number) {
+  constructor(access: ImportTarget, visibility: Visibility, known: ReadonlySet<string>, request: CrudRequest, rowsMax: number) {
     this.#access = access;
     this.#request = request;
     this.#visibility = visibility;
     this.#rowsMax = rowsMax;
     this.#input = new Set(access.input);
-    this.#known = new Set(knownColumns(access.policy, visibility));
+    this.#known = known;
   }
 
   /** Rules about rows are decided on each row. */
@@ -389,9 +391,11 @@ class RowReader {
     return false;
   }
 
-  /** `customer.name`, or the relation of a JSON line: an export with `expand` has them. */
+  /** `customer.name`, or the relation of a JSON line: an export with `expand` has them. No export has rows of a to-many relation. */
   #isRelated(name: string): boolean {
-    return this.#access.list.expand.has(name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : name);
+    const { policy, list } = this.#access;
+    const path = name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : name;
+    return list.expand.has(path) && leadsToOne(policy, path);
   }
 
   /** The members that are taken of a row. Undefined when it cannot be read. */
@@ -502,13 +506,14 @@ function unwritable(fields: readonly string[]): Error {
 }
 
 /** What the caller may see: columns and computed fields. An export has them. */
-function knownColumns(policy: Policy, visibility: Visibility): string[] {
-  return [
-    ...[...policy.shown.values()]
-      .filter((shown) => policy.sees(visibility, shown) !== false || shown.rule?.hidden === 'null')
-      .map(({ name }) => name),
-    ...Object.keys(policy.options.computed ?? {}),
-  ];
+async function knownColumns(policy: Policy, request: CrudRequest): Promise<Set<string>> {
+  const visibilities = new Map<Policy, Visibility>();
+  for (const each of [policy, ...requiredPolicies(policy)]) visibilities.set(each, await each.visibility(request));
+  const visibilityOf = (each: Policy) => visibilities.get(each) as Visibility;
+  const columns = [...policy.shown.values()].filter(
+    (shown) => policy.sees(visibilityOf(policy), shown) !== false || shown.rule?.hidden === 'null',
+  );
+  return new Set([...columns, ...computedOf(policy, visibilityOf)].map(({ name }) => name));
 }
 
 export function importParameters({ formats, by }: ImportOptions): Record<string, JsonSchema> {

@@ -9,6 +9,7 @@ import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unkno
 import { fieldError } from '../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
 import { type Policy, withoutKey } from './policy.ts';
+import { markWritable } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
 
 /** One item of a body, validated: its values, or what is wrong with it. */
@@ -28,6 +29,8 @@ export interface ItemOptions {
   readonly policy: Policy;
   /** The column that names rows. */
   readonly lookup: ModelColumn;
+  /** Items that name a row must carry the version that was read. */
+  readonly requiresVersion?: boolean;
 }
 
 /** Reads the items of a body that has several. Faults of the schema have their places: `['body', 'items', 37, 'quantity']`. */
@@ -40,12 +43,12 @@ export class ItemReader {
   readonly #kind: 'create' | 'keyed';
 
   constructor(options: ItemOptions, kind: 'create' | 'keyed', columns: readonly string[]) {
-    const { policy, lookup } = options;
+    const { policy, lookup, requiresVersion = false } = options;
     const chosen = Object.fromEntries(columns.map((name) => [name, policy.model.columns[name]])) as Columns;
     this.#options = options;
     this.#kind = kind;
     this.#schema = kind === 'create' ? inputSchema(chosen) : patchSchema(withoutKey(policy, chosen));
-    const values = jsonSchemaOf(this.#schema, 'input') as JsonSchema & { readonly properties?: JsonSchema };
+    const values = markWritable(policy, jsonSchemaOf(this.#schema, 'input')) as JsonSchema & { readonly properties?: JsonSchema };
     const version = policy.options.version as string | undefined;
     this.json =
       kind === 'create'
@@ -59,7 +62,7 @@ export class ItemReader {
                 : { [version]: { type: 'integer', description: 'The version you read: another one is a 412.' } }),
               ...values.properties,
             },
-            required: [lookup.name],
+            required: [lookup.name, ...(requiresVersion && version !== undefined ? [version] : [])],
           };
     this.#sensitive = marksSensitive(this.json) ? this.json : undefined;
     this.#findUnknown = compileUnknownFields(this.json);

@@ -14,6 +14,7 @@ import { NestedBody } from './nested-body.ts';
 import type { NestedPlan } from './nested.ts';
 import { defaultOrdering } from './ordering.ts';
 import type { Policy } from './policy.ts';
+import { withoutMarks } from './rule-marks.ts';
 import { bodySchemas, rowJsonSchema } from './schemas.ts';
 import type { Item } from './select-unit.ts';
 import type { TransitionRule } from './transition-rule.ts';
@@ -48,7 +49,7 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     input: offered.has('create') || offered.has('update') ? plainSchema(create, `${pascal(policy.name)}Input`) : null,
     patch: offered.has('partialUpdate') ? plainSchema(patch, `${pascal(policy.name)}Patch`) : null,
     output: outputSchema(access, shown, computed),
-    filters: Object.fromEntries([...list.filters.usable(visibilityOf)].map((each) => [each.name, filterJsonSchema(each)])),
+    filters: Object.fromEntries([...list.filters.usable(visibilityOf)].map((each) => [each.name, withoutMarks(filterJsonSchema(each))])),
     ordering: { by: orderable, default: usual },
     search: list.search === undefined ? null : { columns: list.search.columns },
     fields: list.isSparse ? [...shown, ...computed] : null,
@@ -123,15 +124,6 @@ function outputSchema({ policy, output }: MetaAccess, shown: ReadonlySet<string>
     ...whole,
     properties: Object.fromEntries(properties.filter(([name]) => shown.has(name) || computed.includes(name))),
   });
-}
-
-/** Who else may see or write a column is not shown here. */
-function withoutMarks(schema: JsonSchema): JsonSchema {
-  const properties = Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, each]) => {
-    const { 'x-visible-to': _visible, 'x-writable-by': _writable, ...rest } = each;
-    return [name, rest] as const;
-  });
-  return { ...schema, properties: Object.fromEntries(properties) };
 }
 
 /** `customer_id` → `Customer`, `created_at` → `Created at`. */

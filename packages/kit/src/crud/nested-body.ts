@@ -1,7 +1,7 @@
 import type { FieldError } from '../errors/kit-error.ts';
 import type { JsonSchema, Schema, SchemaIssue, SchemaResult } from '../http/schema.ts';
 import { ItemReader, type ReadItem, repeatedKeys } from './item-reader.ts';
-import type { NestedPlan } from './nested.ts';
+import { type NestedPlan, requiredByPut } from './nested.ts';
 import type { Item } from './select-unit.ts';
 
 /** A relation in a body: how its items are read, with a key and without. */
@@ -29,6 +29,10 @@ export class NestedBody {
         ),
       };
     });
+  }
+
+  get requiredByPut(): readonly string[] {
+    return requiredByPut(this.#members.map(({ plan }) => plan)).map(({ name }) => name);
   }
 
   /** The JSON Schema of a body, with the relations beside its columns. */

@@ -35,6 +35,11 @@ export function nestedPlans(policy: Policy): NestedPlan[] {
   });
 }
 
+/** PUT deletes the children it does not name, and a plain read does not show them: a PUT must say that there are none. */
+export function requiredByPut(plans: readonly NestedPlan[]): NestedPlan[] {
+  return plans.filter(({ missing }) => missing === 'delete');
+}
+
 /** Writes the children of a row that is written itself, in its transaction: removes, changes, makes. Their own policy decides about them. */
 export async function writeNested(writer: Writer, within: NestedWrite, nested: NestedItems): Promise<void> {
   for (const [plan, items] of nested) await new NestedWriter(writer, within, plan).write(items, within.isNew);

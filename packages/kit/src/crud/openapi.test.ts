@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { startDesk } from '../../test/crud/desk.ts';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { createApp } from '../app/create-app.ts';
+import { model, softDelete, t, versioned } from '../db/index.ts';
 import { openApiDocument, openApiText } from '../openapi/index.ts';
+import { isAuthenticated, isStaff } from '../permissions/index.ts';
+import { count, CrudController, many, one, resource, sum, visibleTo, writableBy } from './index.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
 type Json = any;
@@ -129,6 +134,15 @@ describe('the OpenAPI document of generic CRUD', () => {
     expect(operation('/tickets/bulk', 'post').operationId).toBe('ticket_bulk_create');
   });
 
+  test('PUT requires the children that it would delete, and create does not', () => {
+    const schema = (method: string) =>
+      operation(method === 'post' ? '/tickets' : '/tickets/{id}', method).requestBody.content['application/json'].schema;
+    expect(schema('post')).toEqual({ $ref: '#/components/schemas/TicketInput' });
+    expect(schema('put')).toMatchObject({ allOf: [{ $ref: '#/components/schemas/TicketInput' }, { required: ['lines'] }] });
+    expect(schemas().TicketInput.required).not.toContain('lines');
+    expect(schema('patch')).toEqual({ $ref: '#/components/schemas/TicketPatch' });
+  });
+
   test('sensitive members of a JSON column are marked in what is sent and absent from what is shown', () => {
     const sent = JSON.stringify(schemas().TicketInput.properties.extra);
     expect(sent).toContain('"x-sensitive":true');
@@ -142,5 +156,173 @@ describe('the OpenAPI document of generic CRUD', () => {
     } finally {
       await again.close();
     }
+  });
+});
+
+describe('the OpenAPI document says of each controller what that one does', () => {
+  const boards = model('boards', { id: t.uuidv7().pk(), name: t.text(20), rating: t.int().dbDefault(3) });
+  const cards = model('cards', {
+    id: t.uuidv7().pk(),
+    board_id: t.ref(() => boards),
+    title: t.text({ min: 2, max: 40 }).dbDefault('untitled'),
+    slug: t.text(20),
+    cost: t.int().nullable(),
+    price: t.int().dbDefault(5),
+    secret: t.text(20).nullable(),
+    ...versioned(),
+    ...softDelete(),
+  });
+  const boardResource = resource(boards, {
+    unscoped: true,
+    fields: { rating: visibleTo(isStaff) },
+    relations: { cards: many(() => cards, 'board_id', { limit: 20 }) },
+    nested: { cards: { input: ['title', 'slug', 'cost'], max: 5 } },
+  });
+  const cardResource = resource(cards, {
+    unscoped: true,
+    version: 'version',
+    hidden: ['secret'],
+    fields: { cost: visibleTo(isStaff), price: writableBy(isStaff) },
+    relations: { board: one(() => boards, 'board_id') },
+    computed: {
+      doubled: { requires: ['cost'], response: z.number(), value: () => 2 },
+      rated: { requires: ['title', 'board.rating'], response: z.number(), value: () => 2 },
+      plain: { requires: ['title'], response: z.string(), value: () => '' },
+    },
+  });
+  const permission = isAuthenticated;
+  class CardController extends CrudController(cardResource, {
+    permission,
+    filters: { title: ['eq', 'in', 'contains'], cost: ['gte'] },
+    bulk: { create: true, update: true, destroy: true },
+    export: ['csv', 'jsonl'],
+    stats: { by: ['cost', 'title'], metrics: { n: count(), spent: sum('cost') } },
+    expand: ['board'],
+    restore: true,
+  }) {}
+  class TaglessController extends CrudController(cardResource, {
+    permission,
+    etag: false,
+    output: ['slug'],
+    filters: { title: ['eq'] },
+    page: { style: 'offset' },
+  }) {}
+  class StrictController extends CrudController(cardResource, { permission, etag: 'required', bulk: { update: true, destroy: true } }) {}
+  class BoardController extends CrudController(boardResource, { permission }) {}
+  class BoardCardController extends CrudController(cardResource, {
+    permission,
+    parent: { relation: 'board' },
+    bulk: { create: true, mode: 'partial' },
+    export: ['csv'],
+  }) {}
+  const app = createApp({
+    database: 'sqlite::memory:',
+    log: { level: 'silent' },
+    mount: {
+      '/v1': {
+        '/cards': CardController,
+        '/tagless': TaglessController,
+        '/strict': StrictController,
+        '/boards': BoardController,
+        '/boards/:board_id/cards': BoardCardController,
+      },
+    },
+  });
+  const document: Json = openApiDocument(app.routes, { title: 'Board', version: '1', spec: '3.2' });
+  const operation = (path: string, method = 'get'): Json => document.paths[`/v1${path}`][method];
+  const codes = (path: string, method: string, status: number): string[] =>
+    (operation(path, method).responses[status]?.['x-error-codes'] as string[] | undefined) ?? [];
+  const schema = (name: string): Json => document.components.schemas[name];
+  const everyParameter: Json[] = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Json>(item).flatMap(([method, { parameters = [] }]) =>
+      parameters.map((each: Json) => ({ ...each, at: `${method} ${path}` })),
+    ),
+  );
+
+  test('every parameter has a description, and no filter has the default of its column', () => {
+    expect(everyParameter.filter(({ description }) => typeof description !== 'string').map(({ at, name }) => `${at} ${name}`)).toEqual([]);
+    const filters = everyParameter.filter(({ name }) => /^(?:title|cost)/.test(name));
+    expect(filters.length).toBeGreaterThan(4);
+    expect(JSON.stringify(filters)).not.toContain('"default"');
+    expect(JSON.stringify(schema('CardWhere'))).not.toContain('"default"');
+    expect(schema('CardWhere').properties.title.anyOf[1].properties).toMatchObject({
+      contains: { type: 'string' },
+      in: { type: 'array', minItems: 1, maxItems: 100 },
+    });
+    expect(schema('CardWhere').properties.title.anyOf[1].properties.contains).not.toHaveProperty('minLength');
+  });
+
+  test('what only some callers see or send says so: computed fields, filters, stats, items of bulk and nested bodies', () => {
+    const { doubled, rated, plain } = schema('Card').properties;
+    expect([doubled['x-visible-to'], rated['x-visible-to'], plain['x-visible-to']]).toEqual(['isStaff', 'isStaff', undefined]);
+    expect(everyParameter.find(({ name, at }) => name === 'cost__gte' && at === 'get /v1/cards').schema['x-visible-to']).toBe('isStaff');
+    expect(schema('CardWhere').properties.cost['x-visible-to']).toBe('isStaff');
+    const groups = schema('CardStats').properties.items.items.properties;
+    expect([groups.cost, groups.spent, groups.n, groups.title].map((each) => each['x-visible-to'])).toEqual([
+      'isStaff',
+      'isStaff',
+      undefined,
+      undefined,
+    ]);
+    const body = (path: string): Json => operation(path, 'post').requestBody.content['application/json'].schema;
+    expect(body('/cards/bulk').properties.items.items.properties.price['x-writable-by']).toBe('isStaff');
+    const [items, same] = body('/cards/bulk-update').anyOf;
+    expect(items.properties.items.items.properties.price['x-writable-by']).toBe('isStaff');
+    expect(same.properties.changes.properties.price['x-writable-by']).toBe('isStaff');
+    for (const form of schema('BoardInput').properties.cards.items.anyOf) expect(form.properties.cost['x-writable-by']).toBe('isStaff');
+  });
+
+  test('a hidden column is not offered to clients, neither to read nor to send', () => {
+    expect(JSON.stringify(document)).not.toContain('"secret"');
+  });
+
+  test('tags, cursors and versions are documented where they exist, and only there', () => {
+    const headers = (path: string, method = 'get', status = 200) => Object.keys(operation(path, method).responses[status].headers);
+    const names = (path: string, method = 'get') => (operation(path, method).parameters as Json[]).map(({ name }) => name as string);
+    expect([headers('/cards').includes('ETag'), headers('/tagless').includes('ETag')]).toEqual([true, false]);
+    expect([headers('/cards', 'query').includes('ETag'), headers('/tagless', 'query').includes('ETag')]).toEqual([true, false]);
+    expect(Object.keys(operation('/cards', 'query').responses)).toContain('304');
+    expect(names('/cards', 'query')).toContain('If-None-Match');
+    expect(Object.keys(operation('/cards/query', 'post').responses)).not.toContain('304');
+    expect([codes('/cards', 'get', 422).includes('invalid_cursor'), codes('/tagless', 'get', 422).includes('invalid_cursor')]).toEqual([
+      true,
+      false,
+    ]);
+    expect(codes('/cards/bulk', 'post', 412)).toEqual([]);
+    expect(codes('/cards/bulk-update', 'post', 412)).toEqual(['precondition_failed']);
+    expect(codes('/strict/bulk-update', 'post', 428)).toEqual(['precondition_required']);
+    const [strict] = operation('/strict/bulk-update', 'post').requestBody.content['application/json'].schema.anyOf;
+    expect(strict.properties.items.items.required).toEqual(['id', 'version']);
+    expect(codes('/boards/{id}', 'patch', 412)).toEqual(['precondition_failed']);
+    expect(headers('/cards/{id}', 'patch', 412)).toContain('ETag');
+    expect(headers('/cards', 'post', 409)).toContain('Retry-After');
+    expect(operation('/tagless').parameters.find(({ name }: Json) => name === 'fields').description).toContain('`id,slug`');
+  });
+
+  test('every operation below a parent can be a 404, every one that expands can be too costly, a delete can be still referenced', () => {
+    const below = Object.entries<Json>(document.paths).filter(([path]) => path.startsWith('/v1/boards/{board_id}/cards'));
+    const without = below.flatMap(([path, item]) =>
+      Object.keys(item).filter((method) => !codes(path.slice(3), method, 404).includes('not_found')),
+    );
+    expect([below.length > 2, without]).toEqual([true, []]);
+    const expanding = everyParameter.filter(({ name }) => name === 'expand').map(({ at }) => at.split(' ') as [string, string]);
+    expect(expanding.length).toBeGreaterThan(8);
+    for (const [method, path] of expanding)
+      expect([method, path, codes(path.slice(3), method, 422)]).toEqual([method, path, expect.arrayContaining(['expand_too_costly'])]);
+    expect(codes('/boards/{id}', 'delete', 409)).toContain('still_referenced');
+    expect(codes('/cards/bulk-delete', 'post', 409)).toContain('still_referenced');
+  });
+
+  test('each format of an export is described as itself', () => {
+    const { content } = operation('/cards/export').responses[200];
+    for (const type of ['text/csv', 'application/x-ndjson']) expect(content[type].schema.contentMediaType).toBe(type);
+  });
+
+  test('a second form of a component is numbered', () => {
+    const names = Object.keys(document.components.schemas);
+    expect(names.filter((name) => name.startsWith('Card')).toSorted()).toEqual(
+      expect.arrayContaining(['Card', 'Card2', 'CardInput', 'CardInput2', 'CardPatch', 'CardPatch2']),
+    );
+    expect(names.filter((name) => /InputInput|PatchInput/.test(name))).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
 import { andThen, type Maybe } from './maybe.ts';
-import { type NestedItems, type NestedPlan, nestedPlans, writeNested } from './nested.ts';
+import { type NestedItems, type NestedPlan, nestedPlans, requiredByPut, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
 import { firstPage, type ListPage, narrowWhole, readList, unitFor } from './list.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
@@ -47,7 +47,7 @@ import { presentRows, readOne, selectRows } from './read.ts';
 import type { AnyResource, Via } from './resource.ts';
 import { type Item, SelectUnit } from './select-unit.ts';
 import { containsSearch, type SearchBackend } from './search.ts';
-import { refuseCostlyExpand, type Shape, ShapeMaker } from './shape.ts';
+import { refuseCostlyExpand, requiredPolicies, type Shape, ShapeMaker } from './shape.ts';
 import type { RowForm, RowKey } from './row-statements.ts';
 import type { TransitionRule } from './transition-rule.ts';
 import { Writer, type WriteOptions } from './write.ts';
@@ -187,14 +187,10 @@ export class Operations {
   /** Columns a client may send. */
   get input(): readonly string[] {
     const own = this.options.input;
-    const { tenant, version, state, input } = this.policy.options;
-    const declared = input as readonly string[] | undefined;
+    const { tenant, version, state } = this.policy.options;
     const kept = new Set([tenant, version, state, this.policy.owner?.column, this.parent?.edge.column]);
     return this.policy.statements.columns
-      .filter(
-        ({ name, settings }) =>
-          !settings.readOnly && !kept.has(name) && (declared?.includes(name) ?? true) && (own?.includes(name) ?? true),
-      )
+      .filter((column) => this.policy.accepts(column) && !kept.has(column.name) && (own?.includes(column.name) ?? true))
       .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
       .map(({ name }) => name);
   }
@@ -571,10 +567,9 @@ export class Operations {
     };
   }
 
-  /** PUT deletes the children it does not name, and a plain read does not show them: a PUT must say that there are none. */
   #requireNested(context: Context): void {
     const body = context.body as Item;
-    const missing = this.nested.filter(({ name, missing: rule }) => rule === 'delete' && body[name] === undefined);
+    const missing = requiredByPut(this.nested).filter(({ name }) => body[name] === undefined);
     if (missing.length > 0)
       throw coreErrors.validation_error({
         errors: missing.map(({ name }) => ({
@@ -974,12 +969,6 @@ function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration):
   // A Set is walked to what is added on the way.
   for (const each of found) for (const target of requiredPolicies(each)) found.add(target);
   return found;
-}
-
-/** The policies whose columns the computed fields of a policy require. */
-function requiredPolicies(policy: Policy): Policy[] {
-  const paths = Object.values(policy.options.computed ?? {}).flatMap(({ requires }) => requires);
-  return paths.flatMap((path) => (path.includes('.') ? (policy.edge(path.split('.', 1)[0] as string)?.target ?? []) : []));
 }
 
 const wholeUnits = new WeakMap<Policy, SelectUnit>();

@@ -4,6 +4,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { limits } from './limits.ts';
 import { type Policy, uniqueColumn } from './policy.ts';
+import { pastOperations } from './record-changes.ts';
 import { isIndexed } from './unindexed.ts';
 import type { FieldRule } from './field-rule.ts';
 
@@ -53,8 +54,7 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
     }
     if (column.nullable)
       add('E013', `the ${option} column "${name}" may be null.`, 'Rows without one would have no owner: remove .nullable().');
-    const isAccepted = !column.settings.readOnly && (options.input === undefined || (options.input as readonly string[]).includes(name));
-    if (isAccepted && option !== 'version')
+    if (policy.accepts(column) && option !== 'version')
       add('E013', `the ${option} column "${name}" is accepted from clients.`, 'Declare it .readOnly(), or leave it out of input.');
     if (option === 'version' && column.settings.increment !== true)
       add('E013', `the version column "${name}" does not count updates.`, 'Use ...versioned() in the model.');
@@ -184,14 +184,10 @@ function refersTo(holder: Policy, column: ModelColumn, referred: Policy): boolea
 }
 
 /** Columns that a resource takes from clients. */
-export function inputNames({ options, statements, owner }: Policy): string[] {
+export function inputNames(policy: Policy): string[] {
+  const { options, statements, owner } = policy;
   const kept = new Set([options.tenant, options.version, options.state, owner?.column]);
-  return statements.columns
-    .filter(
-      ({ name, settings }) =>
-        !settings.readOnly && !kept.has(name) && (options.input === undefined || (options.input as readonly string[]).includes(name)),
-    )
-    .map(({ name }) => name);
+  return statements.columns.filter((column) => policy.accepts(column) && !kept.has(column.name)).map(({ name }) => name);
 }
 
 function stateFaults({ options, statements }: Policy, place: string): Fault[] {
@@ -219,6 +215,8 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
   const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
   for (const [name, { from, to }] of transitions) {
     if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
+    if (pastOperations.has(name))
+      add(`"${name}" is recorded and announced under the name of another change.`, 'Give it another name: a verb, such as "close".');
     for (const each of [...from, to])
       if (!values.includes(each as string))
         add(`"${name}" has the state "${String(each)}", which "${state}" cannot be.`, `Known: ${values.join(', ')}.`);
@@ -266,11 +264,14 @@ function computedFaults(policy: Policy, place: string): Fault[] {
 }
 
 /** A unique value that clients send tells every caller that some row has it. */
-function uniqueFaults({ options, model, owner, statements }: Policy, place: string): Fault[] {
+function uniqueFaults(policy: Policy, place: string): Fault[] {
+  const { options, model, owner, statements } = policy;
   const scoping = [options.tenant, owner?.column].filter((name) => name !== undefined) as string[];
   if (scoping.length === 0) return [];
-  const isSent = (name: string) =>
-    statements.byName.get(name)?.settings.readOnly !== true && (options.input === undefined || options.input.includes(name));
+  const isSent = (name: string) => {
+    const column = statements.byName.get(name.replace(/^-/, ''));
+    return column !== undefined && policy.accepts(column);
+  };
   return model.table.indexes
     .filter(({ unique, columns }) => unique && !scoping.includes((columns[0] ?? '').replace(/^-/, '')) && columns.some(isSent))
     .map(({ columns }) => ({

@@ -98,6 +98,12 @@ export class Policy {
     );
   }
 
+  /** Whether clients may send the column: what `input` names; without it every writable column that is not hidden. */
+  accepts({ name, settings }: ModelColumn): boolean {
+    const { input, hidden = [] } = this.options;
+    return !settings.readOnly && (input === undefined ? !hidden.includes(name) : input.includes(name));
+  }
+
   database({ databases }: CrudRequest): Db {
     return databases[this.using] as Db;
   }

@@ -38,6 +38,9 @@ export async function recordChanges(tx: Db, recorders: Recorders, changes: reado
 
 const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };
 
+/** The names under which changes that are no transitions are recorded and announced. */
+export const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST));
+
 /** `order.created`, `order.pay`. */
 function actionOf({ name }: Policy, { operation }: Change): string {
   return `${name}.${operation.startsWith('transition:') ? operation.slice('transition:'.length) : (PAST[operation] as string)}`;
@@ -74,7 +77,7 @@ function defaultEvent(policy: Policy, change: Change): ChangeEvent {
   const announced = announcedRow(policy, row);
   return {
     type: actionOf(policy, change),
-    data: { id: announced[policy.key.name], changed: change.changed.filter((name) => name in announced), object: announced },
+    data: { id: announced[policy.key.name], changed: change.changed.filter((name) => Object.hasOwn(announced, name)), object: announced },
     audience: {
       ...(owner === undefined ? {} : { owner: String(row[owner.column]) }),
       ...(tenant === undefined ? {} : { tenantKey: String(row[tenant]) }),

@@ -152,7 +152,7 @@ export interface ResourceOptions<
    */
   readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
   readonly relations?: R;
-  /** Columns a client may send; every writable one unless given. */
+  /** Columns a client may send; every writable one that is not hidden unless given. */
   readonly input?: readonly I[];
   /** Never on the wire, on no edge. */
   readonly hidden?: readonly Name<C>[];

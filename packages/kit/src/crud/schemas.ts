@@ -5,12 +5,13 @@ import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import type { Columns } from '../db/rows.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
-import { type FilterParameters, filterJsonSchema } from './filter-parameters.ts';
+import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson } from './filter-parameters.ts';
 import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
 import { readParameter } from './parameter-value.ts';
 import { type Edge, type Policy, type ShownColumn, withoutKey } from './policy.ts';
+import { markVisible, markWritable, requiredColumns } from './rule-marks.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
 function named<O>(
@@ -20,6 +21,16 @@ function named<O>(
 ): Schema<O> {
   const component = () => ({ $ref: `#/$defs/${name}`, $defs: { [name]: json() } });
   return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: component, output: component } } };
+}
+
+/** The same component, and members that are optional in it and required here. */
+function requiring(required: readonly string[], schema: Schema): Schema {
+  if (required.length === 0) return schema;
+  const json = () => {
+    const { $defs, ...component } = jsonSchemaOf(schema, 'input') as { readonly $defs?: JsonSchema };
+    return { allOf: [component, { type: 'object', required }], $defs };
+  };
+  return { '~standard': { ...schema['~standard'], jsonSchema: { input: json, output: json } } };
 }
 
 const pass = (value: unknown) => ({ value });
@@ -32,17 +43,21 @@ export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | unde
     type: 'object',
     properties: {
       ...Object.fromEntries(shown.map((column) => [column.name, columnSchema(column)])),
-      ...Object.fromEntries(computed.map(([name, { response }]) => [name, jsonSchemaOf(response, 'output')])),
+      ...Object.fromEntries(
+        computed.map(([name, { response, requires }]) => [
+          name,
+          markVisible(jsonSchemaOf(response, 'output'), ...requiredColumns(policy, requires)),
+        ]),
+      ),
     },
     required: [policy.key.name],
   };
 }
 
-function columnSchema({ settings, rule }: ShownColumn): JsonSchema {
-  const schema = columnJsonSchema(settings, 'output');
-  if (rule?.visibleTo === undefined) return schema;
-  const marked = { ...schema, 'x-visible-to': rule.visibleTo.name };
-  return rule.hidden === 'null' && !settings.nullable ? orNull(marked) : marked;
+function columnSchema(column: ShownColumn): JsonSchema {
+  const { settings, rule } = column;
+  const schema = markVisible(columnJsonSchema(settings, 'output'), column);
+  return rule?.hidden === 'null' && !settings.nullable ? orNull(schema) : schema;
 }
 
 /** The row of an answer, with the relations that may be expanded below it. */
@@ -147,20 +162,12 @@ export function bodySchemas(
   const validate = (schema: Schema) =>
     nested === undefined ? schema['~standard'].validate : (value: unknown) => nested.validate(schema, value);
   const createNamed = named(`${name}Input`, marked(create), validate(create));
+  const updateNamed = replace === create ? createNamed : named(`${name}Input`, marked(create), validate(replace));
   return {
     create: createNamed,
-    update: replace === create ? createNamed : named(`${name}Input`, marked(create), validate(replace)),
+    update: requiring(nested?.requiredByPut ?? [], updateNamed),
     patch: named(`${name}Patch`, marked(patch), validate(patch)),
   };
-}
-
-function markWritable({ options }: Policy, json: JsonSchema): JsonSchema {
-  const rules = (options.fields ?? {}) as Readonly<Record<string, { readonly writableBy?: { readonly name: string } } | undefined>>;
-  const properties = Object.entries((json['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
-    const writableBy = rules[name]?.writableBy;
-    return [name, writableBy === undefined ? schema : { ...schema, 'x-writable-by': writableBy.name }] as const;
-  });
-  return { ...json, properties: Object.fromEntries(properties) };
 }
 
 /** The row's key in the address. A malformed one is exactly as missing as an unknown one. */
@@ -170,7 +177,12 @@ export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>
     properties: Object.fromEntries(
       Object.entries(keys).map(([name, settings]) => [
         name,
-        { ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'), pattern: undefined },
+        {
+          ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'),
+          pattern: undefined,
+          default: undefined,
+          description: name === 'id' ? 'The key of the row.' : 'The key of the row that the address is below.',
+        },
       ]),
     ),
     required: Object.keys(keys),
@@ -202,8 +214,11 @@ function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySch
 
 const commaList = (items: JsonSchema, description: string): JsonSchema => ({ type: 'array', items, 'x-style': 'comma', description });
 
-function shapeProperties({ isSparse, expand, policy }: ListDeclaration): Record<string, JsonSchema> {
-  const example = [...policy.shown.keys()].slice(0, 2).join(',');
+function shapeProperties({ isSparse, expand, policy, output }: ListDeclaration): Record<string, JsonSchema> {
+  const example = [...policy.shown.keys()]
+    .filter((name) => output === undefined || output.has(name) || name === policy.key.name)
+    .slice(0, 2)
+    .join(',');
   return {
     ...(isSparse
       ? { fields: commaList({ type: 'string' }, `Only these members, dotted through expanded relations: \`${example}\`.`) }
@@ -241,7 +256,7 @@ export function listQuery(list: ListDeclaration): RawQuerySchema {
 export function exportQuery(list: ListDeclaration, formats: readonly string[]): RawQuerySchema {
   const toOne = new Set([...list.expand].filter((path) => leadsToOne(list.policy, path)));
   return rawQuery({
-    format: { type: 'string', enum: [...formats], default: formats[0] },
+    format: { type: 'string', enum: [...formats], default: formats[0], description: 'The form of the file.' },
     ...rowProperties(list),
     ...shapeProperties({ ...list, expand: toOne }),
   });
@@ -257,7 +272,8 @@ export function statsQuery(list: ListDeclaration, own: Readonly<Record<string, J
   return rawQuery({ ...own, ...rowProperties({ ...list, ordering: undefined }) });
 }
 
-function leadsToOne(policy: Policy, path: string): boolean {
+/** Whether a path of relations ends at one row at most. */
+export function leadsToOne(policy: Policy, path: string): boolean {
   let at: Policy | undefined = policy;
   return path.split('.').every((step) => {
     const edge: Edge | undefined = at?.edge(step);
@@ -308,14 +324,12 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
   const name = pascal(policy.name);
   const leaves: Record<string, JsonSchema> = {};
   for (const [path, { operators, settings, relation, shown }] of filters.columns) {
-    const value = columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input');
-    const byOperator = Object.fromEntries(
-      operators.map((operator) => [
-        operator,
-        operator === 'in' || operator === 'nin' ? { type: 'array', items: value } : operator === 'isnull' ? { type: 'boolean' } : value,
-      ]),
+    const value = filterValueJson(settings);
+    const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator)]));
+    const leaf = markVisible(
+      { anyOf: [value, { type: 'object', properties: byOperator, additionalProperties: false }, { type: 'null' }] },
+      shown,
     );
-    const leaf = { anyOf: [value, { type: 'object', properties: byOperator, additionalProperties: false }, { type: 'null' }] };
     if (relation === undefined) leaves[path] = leaf;
     else {
       const is = ((leaves[relation]?.['properties'] as Record<string, JsonSchema> | undefined)?.['is'] ?? {

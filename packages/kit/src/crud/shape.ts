@@ -160,7 +160,7 @@ export function unknownName(parameter: string, name: string, known: readonly str
 }
 
 /** The computed fields the caller sees: those whose every required column it sees, of this row and of related ones, on some row at least. */
-function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Visibility): ComputedPlan[] {
+export function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Visibility): ComputedPlan[] {
   const hides = (owner: Policy, column: string, isShownSometimes: boolean): boolean => {
     const shown = owner.shown.get(column);
     if (shown === undefined) return false;
@@ -183,6 +183,12 @@ function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Visibility
       });
     return isHidden ? [] : [{ name, response, value, columns, related }];
   });
+}
+
+/** The policies whose columns the computed fields of a policy require. */
+export function requiredPolicies(policy: Policy): Policy[] {
+  const paths = Object.values(policy.options.computed ?? {}).flatMap(({ requires }) => requires);
+  return paths.flatMap((path) => (path.includes('.') ? (policy.edge(path.split('.', 1)[0] as string)?.target ?? []) : []));
 }
 
 /** Refuses expansions that are too deep, too many, or would read too many rows for a page of this size. */

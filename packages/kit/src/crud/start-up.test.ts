@@ -247,6 +247,37 @@ describe('start-up checks of resources', () => {
     ]);
   });
 
+  test('E014: a lookup column that may be null would leave rows without an address', () => {
+    const named = model('named', { id: t.uuidv7().pk(), code: t.text(40).nullable().unique() });
+    class Named extends CrudController(named, { permission, unscoped: true, lookup: 'code' }) {}
+    expect(faults({ '/named': Named })).toEqual([
+      expect.stringMatching(/^E014 .*the lookup column "code" may be null.*remove \.nullable\(\)/),
+    ]);
+  });
+
+  test('E014: rows are not imported by a column that is unique among some of them only', () => {
+    const indexes = [{ columns: ['code'], unique: true, where: "kind = 'a'" }];
+    const kinds = model('kinds', { id: t.uuidv7().pk(), kind: t.text(4), code: t.text(40) }, { indexes });
+    class Kinds extends CrudController(kinds, { permission, unscoped: true, import: { formats: ['csv'], by: 'code' } }) {}
+    expect(faults({ '/kinds': Kinds })).toEqual([expect.stringMatching(/^E014 .*import\.by has "code", which is not unique/)]);
+  });
+
+  test('a hidden column is taken from clients only where input names it', () => {
+    const hidden = { ...base, hidden: ['body'] };
+    expect(faults({ '/notes': crud({}, hidden) })).toEqual([expect.stringMatching(/^E015 .*nothing sets the required column "body"/)]);
+    expect(faults({ '/notes': crud({}, { ...hidden, input: ['title', 'body', 'open_id'] }) })).toEqual([]);
+  });
+
+  test('E018: a transition is not recorded under the name of another change, and takes no name that every object has', () => {
+    const start = (name: string) =>
+      faults({ '/notes': crud({}, { ...base, state: 'state', transitions: { [name]: { from: ['draft'], to: 'done' } } }) });
+    for (const name of ['created', 'updated', 'deleted', 'restored'])
+      expect(start(name)).toEqual([expect.stringMatching(`^E018 .*the transition "${name}" is recorded and announced under the name of`)]);
+    for (const name of ['constructor', 'toString', 'hasOwnProperty', 'crudResource'])
+      expect(start(name)).toEqual([expect.stringMatching(`^E018 .*the transition "${name}" takes the name of an operation`)]);
+    expect(start('finish')).toEqual([]);
+  });
+
   test('E016: a lookup column that some callers may not see', () => {
     const coded = model('coded', { id: t.uuidv7().pk(), code: t.text(40).unique() });
     const start = (policy: object) => {
@@ -254,7 +285,11 @@ describe('start-up checks of resources', () => {
       return faults({ '/coded': Coded });
     };
     expect(start({})).toEqual([]);
-    for (const policy of [{ fields: { code: visibleTo(isStaff) } }, { fields: { code: visibleTo(isOwner()) } }, { hidden: ['code'] }])
+    for (const policy of [
+      { fields: { code: visibleTo(isStaff) } },
+      { fields: { code: visibleTo(isOwner()) } },
+      { hidden: ['code'], input: ['code'] },
+    ])
       expect(start(policy)).toEqual([expect.stringMatching(/^E016 .*the lookup column "code" is hidden from some callers/)]);
   });
 

@@ -19,6 +19,7 @@ import { type Metric, metricKinds } from './metric.ts';
 import { pascal } from './names.ts';
 import type { Policy, ShownColumn } from './policy.ts';
 import { unknownName } from './shape.ts';
+import { markVisible } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
 import { type Bucket, buckets, bucketSql, metricPlan, SumTooLarge } from './stats-sql.ts';
 
@@ -299,8 +300,11 @@ export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions):
             items: {
               type: 'object',
               properties: Object.fromEntries([
-                ...groups.map((group) => [group.name, groupJson(group)]),
-                ...Object.entries(metrics).map(([each, metric]) => [each, metricJson(metric, policy)]),
+                ...groups.map((group) => [group.name, markVisible(groupJson(group), group.column)]),
+                ...Object.entries(metrics).map(([each, metric]) => [
+                  each,
+                  markVisible(metricJson(metric, policy), metric.column === null ? undefined : policy.shown.get(metric.column)),
+                ]),
               ]) as Record<string, JsonSchema>,
             },
           },

@@ -68,8 +68,11 @@ export class WhereBody {
         this.#countLeaf(location);
         return (await readCustomFilter(custom, value, location, this.#caller(), this.#faults)) ?? NOTHING;
       }
-      if (this.#known(undefined).includes(name) && isRecord(value) && isRecord(value['is']) && Object.keys(value).length === 1)
-        return { [name]: { is: await this.#tree(value['is'], [...location, 'is'], depth + 1, name) } };
+      if (this.#known(undefined).includes(name)) {
+        if (isRecord(value) && isRecord(value['is']) && Object.keys(value).length === 1)
+          return { [name]: { is: await this.#tree(value['is'], [...location, 'is'], depth + 1, name) } };
+        return this.#refuse(location, 'invalid', 'A relation takes { "is": { … } } with conditions on its columns.');
+      }
     }
     return this.#refuse(location, 'unknown_field', `Unknown filter.${didYouMean(name, this.#known(relation))}`);
   }

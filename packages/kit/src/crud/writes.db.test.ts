@@ -85,7 +85,7 @@ describeDatabases('writing', (database) => {
         await ruled.close();
       }
     }
-    const hidden = await start({ hidden: ['name'] });
+    const hidden = await start({ hidden: ['name'], input: ['name', 'terms', 'credit'] });
     try {
       expect((await hidden.call('ann', 'PUT', `customers/${id}`, { terms: 6 })).status).toBe(200);
       expect((await shop.call('ann', 'GET', `customers/${id}`)).body).toMatchObject({ name: 'kept', terms: 6 });

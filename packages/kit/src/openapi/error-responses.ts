@@ -67,6 +67,10 @@ function exampleOf({ status, code, detail }: RaisedError, format: ErrorFormat): 
   return { type: `urn:kit:error:${code}`, title, status, detail, code, request_id: '019b0c1e-8f00-7000-8000-000000000001', ...faults };
 }
 
+/** Errors that say when to try again. */
+const RETRIED_LATER: ReadonlySet<string> = new Set(['throttled', 'request_in_progress']);
+const CURRENT_TAG = { description: 'The current version of the row.', schema: { type: 'string' } };
+
 /** One response per status, naming every code a program may meet under it. */
 export function errorResponses(errors: readonly RaisedError[], format: ErrorFormat): Record<string, object> {
   const { name, mediaType } = errorSchemas(format);
@@ -78,7 +82,8 @@ export function errorResponses(errors: readonly RaisedError[], format: ErrorForm
       description: [...new Set(members.map((error) => error.detail))].join(' '),
       headers: {
         'X-Request-ID': { $ref: '#/components/headers/RequestId' },
-        ...(codes.includes('throttled') ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+        ...(codes.some((code) => RETRIED_LATER.has(code)) ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+        ...(codes.includes('precondition_failed') ? { ETag: CURRENT_TAG } : {}),
       },
       content: {
         [mediaType]: {

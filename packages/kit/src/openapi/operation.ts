@@ -164,7 +164,13 @@ function successOf(route: CompiledRoute, context: OperationContext): object {
   if (schema === undefined && route.mediaType === undefined) return { description, headers };
   const media = schema === undefined ? {} : mediaOf(schema, context.components);
   const mediaTypes = own === undefined || own.mediaTypes.length === 0 ? [route.mediaType ?? 'application/json'] : own.mediaTypes;
-  return { description, headers, content: Object.fromEntries(mediaTypes.map((type) => [type, media])) };
+  return { description, headers, content: Object.fromEntries(mediaTypes.map((type) => [type, ofMediaType(media, type)])) };
+}
+
+/** Each media type of a raw response is described as itself. */
+function ofMediaType(media: object, type: string): object {
+  const { schema } = media as { readonly schema?: JsonSchema };
+  return schema?.['contentMediaType'] === undefined ? media : { ...media, schema: { ...schema, contentMediaType: type } };
 }
 
 const isoDate = (value: string | Date): string => new Date(value).toISOString();

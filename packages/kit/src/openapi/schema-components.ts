@@ -62,17 +62,17 @@ export class SchemaComponents {
   /** Second pass: what leaves has the first claim to the plain name. */
   settle(): void {
     const outputsFirst = this.#definitions.toSorted((a, b) => Number(a.direction === 'input') - Number(b.direction === 'input'));
-    const taken = new Map<string, string>();
+    const taken = new Map<string, Direction>();
     for (const { name, signature, direction } of outputsFirst) {
       if (this.#names.has(name + signature)) continue;
       const base = componentName(name);
       const candidates = [
         base,
-        ...(direction === 'input' ? [`${base}Input`] : []),
+        ...(direction === 'input' && taken.get(base) === 'output' ? [`${base}Input`] : []),
         ...Array.from({ length: 1000 }, (_, index) => `${base}${index + 2}`),
       ];
       const free = candidates.find((candidate) => !taken.has(candidate))!;
-      taken.set(free, signature);
+      taken.set(free, direction);
       this.#names.set(name + signature, free);
     }
     for (const { name, signature, schema, source } of this.#definitions) {

@@ -6,13 +6,14 @@ import type { Module } from '../../src/app/module.ts';
 import { testApp, type TestApp, type TestAppOptions } from '../../src/testing/test-app.ts';
 import { isAuthenticated, isOwner, isStaff } from '../../src/permissions/index.ts';
 
-/** People by name: `ann` and `bob` are of tenant `north`, `cid` of `south`, `sue` is staff of `north`, `nil` has no tenant. */
+/** People by name: `ann` and `bob` are of tenant `north`, `cid` of `south`, `sue` is staff of `north`, `nil` has no tenant, `root` of `north` is a superuser and not staff. */
 export const people = {
   ann: { id: '00000000-0000-7000-8000-0000000000a1', tenant: 'north' },
   bob: { id: '00000000-0000-7000-8000-0000000000b2', tenant: 'north' },
   cid: { id: '00000000-0000-7000-8000-0000000000c3', tenant: 'south' },
   sue: { id: '00000000-0000-7000-8000-0000000000d4', tenant: 'north' },
   nil: { id: '00000000-0000-7000-8000-0000000000e5', tenant: null },
+  root: { id: '00000000-0000-7000-8000-0000000000f6', tenant: 'north' },
 } as const;
 export type Person = keyof typeof people;
 
@@ -22,7 +23,7 @@ export const byName: Authenticator = {
   authenticate({ headers: { 'x-user': name } }) {
     if (typeof name !== 'string' || !(name in people)) return null;
     const { id } = people[name as Person];
-    const user = { id, username: name, email: null, is_active: true, is_staff: name === 'sue', is_superuser: false };
+    const user = { id, username: name, email: null, is_active: true, is_staff: name === 'sue', is_superuser: name === 'root' };
     return { user, scheme: 'name', scopes: null };
   },
 };
