@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import * as configServer from '@kit/config-server';
+import * as configClient from '@kit/config-server/client';
 import * as kit from 'kit';
 import * as admin from 'kit/admin';
 import * as accounts from 'kit/contrib/accounts';
@@ -35,7 +37,8 @@ type Entry = Call | 'takes no options';
 const NAME = 'a_name_nobody_knows';
 const SECRET = webhooks.generateSecret();
 const none = 'takes no options';
-const nothing = {} as never;
+/** Stands for a database, an app or a row: only the options are looked at. */
+const nothing = { query: () => [], transaction: () => undefined } as never;
 const aJob = jobs.job('options_test_job', { input: z.object({}), run: () => undefined });
 const start = () => undefined;
 const aModel = db.model('options_test_rows', { key: db.t.text(80).pk() });
@@ -524,6 +527,44 @@ test('a factory without its options says what it needs', async () => {
   ];
   for (const [call, sentence] of calls) await expect((async () => call())()).rejects.toThrow(sentence);
 });
+
+/** What JavaScript itself says about a value that a function did not look at. */
+const ENGINE_MESSAGE =
+  /Cannot (?:read|set) propert|Cannot destructure|Cannot convert undefined|Cannot use 'in'|is not (?:a function|iterable|a constructor)|Invalid value used|argument must be of type/;
+/** Made by kit itself, or they start something when they are called with nothing. */
+const notCalled = new Set([
+  ...['Exchange', 'StartUpError', 'UploadFailed', 'StartRefusal', 'DocumentMismatch', 'RemoteSourceError', 'ConfigServer'],
+  ...['createSqliteDatabase', 'ensurePostgresTemplate', 's3Double', 'describeDatabases'],
+]);
+
+const everyModule: Readonly<Record<string, object>> = {
+  ...Object.fromEntries(Object.entries(exported).map(([name, { module }]) => [name, module])),
+  '@kit/config-server': configServer,
+  '@kit/config-server/client': configClient,
+};
+
+test.each(Object.entries(everyModule))(
+  '%s: a function that is called with nothing, or with another kind of value, says what it takes',
+  async (_, module) => {
+    const silent: string[] = [];
+    for (const [name, value] of Object.entries(module)) {
+      if (typeof value !== 'function' || notCalled.has(name)) continue;
+      const isClass = value.toString().startsWith('class');
+      for (const given of [undefined, null, 42]) {
+        const call = async (): Promise<unknown> => {
+          const parameters = given === undefined ? [] : [given, given, given, given];
+          return isClass ? Reflect.construct(value, parameters) : (value as (...all: unknown[]) => unknown)(...parameters);
+        };
+        const message = await call().then(
+          () => '',
+          (error: unknown) => String((error as Error).message),
+        );
+        if (ENGINE_MESSAGE.test(message)) silent.push(`${name}(${String(given)}): ${message}`);
+      }
+    }
+    expect(silent).toEqual([]);
+  },
+);
 
 test('every public subpath is in the table', () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'packages/kit/package.json'), 'utf8')) as { exports: Record<string, unknown> };

@@ -22,6 +22,8 @@ function quoteSegment(segment: string | null): string {
 
 /** One JSON object on one line. Assembled by hand because it is on the path of every request. */
 export function formatEntry(entry: AuditEntry): string {
+  if (typeof entry !== 'object' || entry === null)
+    throw new TypeError('formatEntry(): the entry is missing; use one that a sink was given.');
   const caller = entry.caller === null ? 'null' : quoteCaller(entry.caller);
   // Hex digits only, as far as the server makes it; a program that formats entries of its own may have put anything there.
   const trace = entry.trace_id === undefined ? '' : `,"trace_id":${JSON.stringify(entry.trace_id)}`;

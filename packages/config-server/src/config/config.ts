@@ -52,6 +52,7 @@ export function loadServerConfig(path: string, environment: Environment = proces
 }
 
 export function readServerConfig(path: string, environment: Environment = process.env): ConfigReading {
+  if (typeof path !== 'string') throw new TypeError('loadServerConfig(): the path is missing; use the path of server.toml.');
   const file = resolve(path);
   const raw = parseServerToml(file);
   if ('problem' in raw) return { config: undefined, problems: [raw.problem] };

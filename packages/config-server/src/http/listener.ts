@@ -32,7 +32,9 @@ type SectionRoute = Extract<Route, { application: string }>;
 
 /** The whole service as a request listener. */
 export function createListener(service: Service, options: ListenerOptions = {}): RequestListener {
-  const prefix = (options.prefix ?? '').replace(/\/$/, '');
+  if (typeof service !== 'object' || service === null)
+    throw new TypeError('createListener(): the service is missing; use await ConfigServer.open(config).');
+  const prefix = ((options as ListenerOptions | null)?.prefix ?? '').replace(/\/$/, '');
   return (request, response) => {
     const exchange = new Exchange(service, request, response);
     try {

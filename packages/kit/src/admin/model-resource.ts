@@ -14,6 +14,8 @@ import { databaseOf, modelStore, type RowStore } from './model-store.ts';
 import { referenceTitles } from './reference-titles.ts';
 import { resourceStore, transitionActions } from './resource-store.ts';
 import { accessOf } from './staff-access.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { rule, isMembers } from '../options/value-rule.ts';
 
 export type { ModelResourceOptions } from './model-plan.ts';
 
@@ -22,6 +24,11 @@ export type { ModelResourceOptions } from './model-plan.ts';
  * of `kit/crud`, its rules and its pipeline hold here too, and its transitions are actions; a model without one is shown and changed whole.
  */
 export function modelResource(source: Model | AnyResource, options: ModelResourceOptions = {}): AdminResource {
+  requireArguments(
+    'modelResource()',
+    { source },
+    { source: rule('a model or a resource of kit/crud', (value) => isMembers(value) && ('table' in value || isResource(value))) },
+  );
   const listed = adminResource(source, options);
   // Its controllers say what a search looks into; which there are is known when the app is.
   return {

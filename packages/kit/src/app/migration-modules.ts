@@ -9,6 +9,8 @@ import { initial as throttleMigration } from '../throttle/migrations/0001_thrott
 import { throttles as throttleModel } from '../throttle/models.ts';
 import type { Fault } from '../options/fault.ts';
 import type { App, Module } from './module.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { objectWith } from '../options/value-rule.ts';
 
 /** Tables of the toolkit itself, under the module name `kit`. */
 const core: MigrationModule = {
@@ -116,6 +118,7 @@ export async function driftOf(app: App): Promise<{ readonly models: readonly str
  * one up to date that a module has tables in; safe to run from several processes.
  */
 export async function migrateApp(app: App, options?: MigrateOptions): Promise<MigrationReport> {
+  requireArguments('migrateApp()', { app }, { app: objectWith('an app: createApp(…)', 'openDatabases') });
   await app.openDatabases();
   const total = {
     applied: [] as string[],

@@ -4,8 +4,8 @@ import type { Db } from '../db/db.ts';
 import type { Columns, RowOf } from '../db/rows.ts';
 import type { Where } from '../db/where/where.ts';
 import type { ServiceScope } from '../di/container.ts';
-import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { filledText, nullable, objectWith, required } from '../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
+import { filledText, nullable, objectWith, required, rule } from '../options/value-rule.ts';
 import { allowAny } from '../permissions/built-ins.ts';
 import type { PermissionContext } from '../permissions/permission.ts';
 import type { RowWriter } from './crud-options.ts';
@@ -13,7 +13,7 @@ import type { CrudRequest } from './crud-request.ts';
 import { limits } from './limits.ts';
 import { type AsCaller, Operations } from './operations.ts';
 import type { Relations } from './relation.ts';
-import type { AnyResource, Resource, RelatedOf } from './resource.ts';
+import { type AnyResource, type Resource, type RelatedOf, isResource } from './resource.ts';
 import type { Item } from './select-unit.ts';
 
 /** The caller that a program acts for. What it reaches is what this caller would reach over HTTP. */
@@ -55,6 +55,11 @@ export function crudOf<C extends Columns, R extends Relations, P extends string,
   app: App,
   resource: Resource<C, R, P, I, T>,
 ): { as(caller: ProgramCaller): CrudProgram<C, R, P, T> } {
+  requireArguments(
+    'crudOf()',
+    { app, resource },
+    { app: objectWith('an app: createApp(…)', 'inject'), resource: rule('a resource: resource(model, options)', isResource) },
+  );
   const operations = operationsOf(app, resource);
   return {
     as(caller) {

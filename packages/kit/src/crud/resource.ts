@@ -15,6 +15,8 @@ import { checkOptions, resourceRules } from './option-rules.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { aModel } from '../options/value-rule.ts';
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
@@ -223,6 +225,7 @@ export function resource<
   const T extends string = never,
   const W extends Where<C, RelatedOf<R>> | boolean = boolean,
 >(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W>): Resource<C, R, O | N | V, I, T> {
+  requireArguments('resource()', { model }, { model: aModel });
   checkOptions(`resource(${model.name})`, options, resourceRules);
   return Object.freeze({
     isResource: true,

@@ -2,7 +2,7 @@ import type { Schema } from './standard-schema.ts';
 import type { ColumnDefinition, ColumnKind, DatabaseDefault, OnDelete, Reference } from './table-definition.ts';
 import { uuidv7 } from './uuidv7.ts';
 import type { Clock } from './clock.ts';
-import { type OptionRules, readOptions } from '../options/read-options.ts';
+import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
 import { filledText, instanceOf, oneOf, rule, sentenceRule, wholeNumber } from '../options/value-rule.ts';
 
 /** The table a reference points to: a model (as a function, so that declarations may be in any order) or a table's name. */
@@ -198,7 +198,10 @@ export const t = {
   json: jsonColumn,
   bytes: (): Column<Uint8Array> => column('bytes'),
   enum: <const V extends readonly string[]>(values: V): Column<V[number]> => column('enum', { values }),
-  array: <S>(of: Column<S, boolean, boolean>): Column<S[]> => column('array', { of: of.settings }),
+  array: <S>(of: Column<S, boolean, boolean>): Column<S[]> => {
+    requireArguments('t.array()', { of }, { of: rule('a column, such as t.text()', (value) => value instanceof Column) });
+    return column('array', { of: of.settings });
+  },
   ref: <S = string>(target: string | (() => ReferenceTarget), options: RefOptions<S> = {}): Column<NoInfer<S>> =>
     new Column({
       ...(readOptions('t.ref()', options, refRules as OptionRules<RefOptions<S>>).type ?? column<S>('uuid')).settings,

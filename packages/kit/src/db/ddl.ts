@@ -4,6 +4,8 @@ import { createFullTextSql } from './full-text.ts';
 import { derivedName, quoteName, quoteText } from './names.ts';
 import { encodePostgres } from './postgres/codec.ts';
 import { type ColumnDefinition, type ColumnKind, columnOf, type IndexDefinition, type TableDefinition } from './table-definition.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { rule, isMembers } from '../options/value-rule.ts';
 
 type TypeOf = (column: ColumnDefinition) => string;
 
@@ -142,6 +144,16 @@ function indexColumnSql(table: TableDefinition, column: string, dialect: Dialect
 
 /** Everything that makes a table, in order. */
 export function tableStatements(table: TableDefinition, dialect: Dialect): string[] {
+  requireArguments(
+    'tableStatements()',
+    { table },
+    {
+      table: rule(
+        'the table of a model: orders.table',
+        (value) => isMembers(value) && isMembers(value['columns']) && Array.isArray(value['indexes']),
+      ),
+    },
+  );
   return [
     createTableSql(table, dialect),
     ...table.indexes.map((index) => createIndexSql(table, index, dialect)),

@@ -5,7 +5,8 @@ import type { Columns, InputOf, PatchOf, RowOf } from './rows.ts';
 import type { Schema } from './standard-schema.ts';
 import type { TableDefinition } from './table-definition.ts';
 import { modelRules, type ModelOptions, primaryKeyOf, tableDefinition } from './table-from-columns.ts';
-import { readOptions } from '../options/read-options.ts';
+import { readOptions, requireArguments } from '../options/read-options.ts';
+import { anObject, filledText } from '../options/value-rule.ts';
 
 /** One declaration: the table, the types of its rows, and the schemas of what clients send and get. */
 export interface Model<C extends Columns = Columns> {
@@ -25,6 +26,7 @@ export interface Model<C extends Columns = Columns> {
 /** Declares a table. Every fault of the declaration is reported at once, at start-up. */
 export function model<const C extends Columns>(name: string, columns: C, options: ModelOptions = {}): Model<C> {
   readOptions(`model("${name}")`, options, modelRules);
+  requireArguments('model()', { name, columns }, { name: filledText, columns: anObject });
   const primaryKey = primaryKeyOf(columns, options);
   const faults = declarationFaults(name, columns, primaryKey, options);
   if (faults.length > 0) throw new Error(`Model "${name}": ${faults.join('; ')}.`);

@@ -1,12 +1,15 @@
 import { comparableSql } from './comparable.ts';
 import type { Dialect } from './dialect.ts';
 import type { ColumnDefinition } from './table-definition.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { anObject, filledText } from '../options/value-rule.ts';
 
 /**
  * One column of an ORDER BY that both databases agree on: NULLs last in both directions, decimals by value. NOT NULL columns get no
  * `nulls last`: PostgreSQL would not read an index on `(created_at desc)` for `created_at desc nulls last`.
  */
 export function orderSql(column: string, definition: ColumnDefinition, dialect: Dialect, direction: 'asc' | 'desc'): string {
+  requireArguments('orderSql()', { column, definition }, { column: filledText, definition: anObject });
   const nulls = definition.nullable ? ' nulls last' : '';
   return comparableSql(column, definition, dialect)
     .map((term) => `${term} ${direction}${nulls}`)

@@ -9,7 +9,8 @@ import { orderSql } from './portable-sql.ts';
 import type { Insert, Row, Update } from './rows.ts';
 import { compileWhere } from './where/compile-where.ts';
 import type { Where } from './where/where.ts';
-import { refuseUnknownNames } from '../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../options/read-options.ts';
+import { aModel, queryable, anObject, aList } from '../options/value-rule.ts';
 
 /** A row's key: its value, or for keys of several columns an object with each of them. */
 export type Key = string | number | bigint | Readonly<Record<string, unknown>>;
@@ -27,6 +28,7 @@ const FIND_OPTIONS: ReadonlySet<string> = new Set(Object.keys({ lock: true } sat
 /** The row with this key. A key that no row can have (a malformed UUID) finds nothing. */
 export async function find<M extends Model>(db: Db, model: M, key: Key, options: FindOptions = {}): Promise<Row<M> | undefined> {
   refuseUnknownNames('find()', options, FIND_OPTIONS);
+  requireArguments('find()', { db, model }, { db: queryable, model: aModel });
   const statements = statementsOf(model);
   const values = keyValues(statements, key);
   if (options.lock === true && !db.isTransaction)
@@ -57,6 +59,7 @@ const LIST_OPTIONS: ReadonlySet<string> = new Set(
 
 export async function list<M extends Model>(db: Db, model: M, options: ListOptions<M> = {}): Promise<Row<M>[]> {
   refuseUnknownNames('list()', options, LIST_OPTIONS);
+  requireArguments('list()', { db, model }, { db: queryable, model: aModel });
   const statements = statementsOf(model);
   const values: unknown[] = [];
   const condition = conditionOf(db, model, options.where, values);
@@ -73,6 +76,7 @@ export async function list<M extends Model>(db: Db, model: M, options: ListOptio
 }
 
 export async function count<M extends Model>(db: Db, model: M, where?: Where<M['columns']>): Promise<number> {
+  requireArguments('count()', { db, model }, { db: queryable, model: aModel });
   const { table } = statementsOf(model);
   const values: unknown[] = [];
   const condition = conditionOf(db, model, where, values);
@@ -83,6 +87,7 @@ export async function count<M extends Model>(db: Db, model: M, where?: Where<M['
 
 /** Writes one row and returns it as the database has it. Absent or null lets a default fill the column. */
 export async function insert<M extends Model>(db: Db, model: M, values: Insert<M>): Promise<Row<M>> {
+  requireArguments('insert()', { db, model, values }, { db: queryable, model: aModel, values: anObject });
   const statements = statementsOf(model);
   const { names, parameters } = insertion(db, statements, values);
   const text = statements.text(`insert ${names.join()}`, () => insertText(statements, names, 1));
@@ -99,6 +104,7 @@ const CHUNK = 100;
 
 /** Writes many rows, in one transaction, and returns them in the order given. */
 export async function insertMany<M extends Model>(db: Db, model: M, rows: readonly Insert<M>[]): Promise<Row<M>[]> {
+  requireArguments('insertMany()', { db, model, rows }, { db: queryable, model: aModel, rows: aList });
   if (rows.length === 0) return [];
   const statements = statementsOf(model);
   const write = async (tx: Db): Promise<Row<M>[]> => {
@@ -127,6 +133,7 @@ export async function insertMany<M extends Model>(db: Db, model: M, rows: readon
 
 /** Changes one row and returns it, or undefined when there is none. No changes: the row as it is. */
 export async function update<M extends Model>(db: Db, model: M, key: Key, changes: Update<M>): Promise<Row<M> | undefined> {
+  requireArguments('update()', { db, model, changes }, { db: queryable, model: aModel, changes: anObject });
   const statements = statementsOf(model);
   const keys = keyValues(statements, key);
   if (keys === undefined) return undefined;
@@ -157,6 +164,7 @@ export async function update<M extends Model>(db: Db, model: M, key: Key, change
 
 /** Deletes one row and says whether there was one. */
 export async function remove<M extends Model>(db: Db, model: M, key: Key): Promise<boolean> {
+  requireArguments('remove()', { db, model }, { db: queryable, model: aModel });
   const statements = statementsOf(model);
   const values = keyValues(statements, key);
   if (values === undefined) return false;

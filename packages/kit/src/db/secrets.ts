@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from './db.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { queryable } from '../options/value-rule.ts';
 
 const SECRET_BYTES = 32;
 const INSTALLATION = 'installation_id';
@@ -12,6 +14,7 @@ const known = new WeakMap<Database, Map<string, Promise<Uint8Array>>>();
  * transactions, at start-up best: on SQLite a new one cannot be stored while a transaction of this process is open.
  */
 export function secretOf(database: Database, name: string): Promise<Uint8Array> {
+  requireArguments('secretOf()', { database }, { database: queryable });
   const secrets = known.get(database) ?? new Map<string, Promise<Uint8Array>>();
   known.set(database, secrets);
   let secret = secrets.get(name);

@@ -1,5 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { type Clock, systemClock } from './clock.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { clock as aClock } from '../options/value-rule.ts';
 
 interface Sequence {
   timestamp: number;
@@ -54,6 +56,7 @@ function begin(sequence: Sequence, timestamp: number, counter: number): void {
 
 /** A new UUID version 7: sortable by creation time, 62 random bits. */
 export function uuidv7(clock: Clock = systemClock): string {
+  if (typeof clock?.now !== 'function') requireArguments('uuidv7()', { clock }, { clock: aClock });
   const at = draw();
   const byte = (index: number): number => block[at + index] ?? 0;
   const h = (value: number): string => hex[value] ?? '';

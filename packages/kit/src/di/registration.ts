@@ -1,6 +1,6 @@
 import type { Service, ServiceType } from './service.ts';
-import { readOptions } from '../options/read-options.ts';
-import { aFunction } from '../options/value-rule.ts';
+import { readOptions, requireArguments } from '../options/read-options.ts';
+import { aFunction, aList } from '../options/value-rule.ts';
 
 /** `singleton`: one per application. `scoped`: one per request. `transient`: a new one each time. */
 export type Lifetime = 'singleton' | 'scoped' | 'transient';
@@ -56,6 +56,7 @@ export function fromContext<T, C>(service: Service<T>, read: (context: C) => T):
 
 /** For tests: the same list with some services made another way. The given list stays as it is. */
 export function override(registrations: readonly Registration[], replacements: readonly Registration[]): readonly Registration[] {
+  requireArguments('override()', { registrations, replacements }, { registrations: aList, replacements: aList });
   const replaced = new Map(replacements.map((replacement) => [replacement.service, replacement]));
   const known = new Set(registrations.map((registration) => registration.service));
   for (const { service } of replacements) {

@@ -1,5 +1,7 @@
 import type { Registration } from './registration.ts';
 import type { Service } from './service.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { aList } from '../options/value-rule.ts';
 
 type Graph = ReadonlyMap<Service<unknown>, Registration>;
 
@@ -77,6 +79,7 @@ function captives(registrations: readonly Registration[], graph: Graph): string[
 
 /** Every fault of the graph as a sentence, none when it can be built. Builds nothing. */
 export function findServiceFaults(registrations: readonly Registration[]): string[] {
+  requireArguments('findServiceFaults()', { registrations }, { registrations: aList });
   const graph = new Map(registrations.map((registration) => [registration.service, registration]));
   return [
     ...duplicates(registrations),

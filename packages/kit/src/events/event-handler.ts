@@ -1,6 +1,8 @@
 import type { Database } from '../db/db.ts';
 import type { ServiceScope } from '../di/container.ts';
 import { isDomainEvent, type DomainEvent } from './domain-event.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { aFunction, anObject, rule } from '../options/value-rule.ts';
 
 /** What a handler gets besides the event's data. */
 export interface EventContext {
@@ -33,6 +35,11 @@ export function on<Data>(
   handle: (data: Data, context: EventContext) => unknown,
   options: EventHandlerOptions = {},
 ): EventHandler {
+  requireArguments(
+    'on()',
+    { event, handle, options },
+    { event: rule('an event of domainEvent()', isDomainEvent), handle: aFunction, options: anObject },
+  );
   const { durable = false, name = handle.name, ...unknown } = options;
   const faults = Object.keys(unknown).map((option) => `"${option}" is not an option; there are durable and name`);
   if (!isDomainEvent(event)) faults.push('the first argument is an event of domainEvent()');

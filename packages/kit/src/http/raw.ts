@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { JsonSchema, Schema, SchemaResult } from './schema.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { aList, anObject } from '../options/value-rule.ts';
 
 export type RawContent = string | Uint8Array | Readable;
 
@@ -44,6 +46,7 @@ export function raw(
   options: RawBodyOptions = {},
 ): RawSchema | RawBodySchema<Readable> | RawBodySchema<Buffer> {
   if (typeof mediaTypes === 'string') return { rawMediaType: mediaTypes, ...binarySchema<RawContent>(mediaTypes) };
+  requireArguments('raw()', { mediaTypes, options }, { mediaTypes: aList, options: anObject });
   const faults = rawBodyFaults(mediaTypes, options);
   if (faults.length > 0) throw new TypeError(`raw(): ${faults.join(' ')}`);
   const { stream = false, bytesMax } = options;

@@ -233,7 +233,8 @@ function verb(method: HttpMethod): Verb {
 const stream: StreamVerb = (path, options, handler) => ({
   isRoute: true,
   kind: 'stream',
-  method: options.method ?? 'GET',
+  // What is no options object is reported with the other faults of the route.
+  method: (options as Partial<typeof options> | null | undefined)?.method ?? 'GET',
   path,
   options: options as unknown as Route['options'],
   handler,

@@ -29,6 +29,20 @@ export function readOptions<T extends object>(place: string, given: T | undefine
   return given ?? ({} as T);
 }
 
+/**
+ * Refuses a call whose arguments are not what the function takes, before it does anything with them. `place` is the call as a user writes it:
+ * `requireArguments('find()', { db, model }, { db: queryable, model: aModel })`.
+ */
+export function requireArguments<const N extends string>(
+  place: string,
+  given: Readonly<Record<N, unknown>>,
+  rules: Readonly<Record<N, ValueRule>>,
+): void {
+  const faults: Fault[] = [];
+  for (const name in rules) faults.push(...rules[name](given[name], place, name));
+  if (faults.length > 0) throw new InvalidOptions(faults);
+}
+
 /** What is wrong with an options object, for callers that collect the faults of several. */
 export function optionFaults<T extends object>(place: string, given: T | undefined, rules: OptionRules<T>): Fault[] {
   const options: unknown = given ?? {};

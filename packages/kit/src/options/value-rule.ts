@@ -57,6 +57,13 @@ export const log = objectWith('a log with info, warn and error, such as pino()',
 /** A database, or a transaction on it. */
 export const database = objectWith('a database: await openDatabase(url)', 'query', 'transaction');
 
+/** What runs statements: a database or a transaction. */
+export const queryable = objectWith('a database or a transaction: await openDatabase(url), or what db.transaction() gives', 'query');
+export const aList = rule('a list: [ … ]', (value) => Array.isArray(value));
+export const anObject = rule('an object: { … }', isMembers);
+/** A table that is declared with `model()`. */
+export const aModel = rule('a model: model(name, columns)', (value) => isMembers(value) && isMembers(value['columns']) && 'table' in value);
+
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): ValueRule {
   const expected = max === Number.MAX_SAFE_INTEGER ? `a whole number of ${min} or more` : `a whole number from ${min} to ${max}`;
   return rule(expected, (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max);

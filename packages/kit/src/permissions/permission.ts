@@ -2,8 +2,8 @@ import type { Principal, User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { KitError } from '../errors/kit-error.ts';
-import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { aFunction, filledText, required, text } from '../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../options/read-options.ts';
+import { aFunction, filledText, required, text, instanceOf } from '../options/value-rule.ts';
 
 /** What a permission may look at. The body is not read yet when a permission runs. */
 export interface PermissionContext {
@@ -181,6 +181,7 @@ export function any<U extends User | null>(...parts: readonly Permission<U>[]): 
 
 /** Turns true and false around; unknown stays unknown. */
 export function not(part: Permission): Permission {
+  requireArguments('not()', { part }, { part: instanceOf(Permission, 'a permission, such as isStaff') });
   const evaluate = (context: PermissionContext, object: unknown) => {
     const verdict = part.evaluate(context, object);
     return verdict instanceof Promise ? verdict.then(invert) : invert(verdict);

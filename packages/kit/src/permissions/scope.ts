@@ -1,3 +1,5 @@
+import { requireArguments } from '../options/read-options.ts';
+import { aList, text } from '../options/value-rule.ts';
 /** `*`, `<resource>:*` or `<resource>:<action>`. */
 const scopeGrammar = /^(?:\*|[a-z0-9_.-]{1,64}:(?:\*|[a-z0-9_.-]{1,64}))$/;
 const concreteGrammar = /^[a-z0-9_.-]{1,64}:[a-z0-9_.-]{1,64}$/;
@@ -22,6 +24,9 @@ export function requiresScope<const S extends string>(scope: S): { readonly scop
  * wildcard covers it, never a list of concrete scopes.
  */
 export function scopeCovers(granted: readonly string[], needed: string): boolean {
+  // Called with every request of a scoped credential: the check costs nothing while it is passed.
+  if (!Array.isArray(granted) || typeof needed !== 'string')
+    requireArguments('scopeCovers()', { granted, needed }, { granted: aList, needed: text });
   const colon = needed.indexOf(':');
   const wholeResource = colon === -1 ? undefined : `${needed.slice(0, colon)}:*`;
   for (const scope of granted) {

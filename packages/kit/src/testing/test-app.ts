@@ -9,8 +9,8 @@ import { nPlusOne } from '../middleware/n-plus-one.ts';
 import { loggedError } from '../errors/logged-error.ts';
 import { testPostgresUrl } from './config.ts';
 import { createPostgresDatabase, createSqliteDatabase, type DatabasePlace } from './test-database.ts';
-import { readOptions } from '../options/read-options.ts';
-import { aFunction, either, flag, wholeNumber } from '../options/value-rule.ts';
+import { readOptions, requireArguments } from '../options/read-options.ts';
+import { aFunction, either, flag, wholeNumber, anObject } from '../options/value-rule.ts';
 import { type AsOptions, TestCallers, type TestClient, type TestUser } from './test-callers.ts';
 
 export interface TestAppOptions extends Omit<AppOptions, 'database' | 'log'> {
@@ -57,6 +57,7 @@ export interface TestApp extends AsyncDisposable {
 
 /** A real application on a new real database. Ends both: `await using { app } = await testApp(…)` or `close()`. */
 export async function testApp(options: TestAppOptions): Promise<TestApp> {
+  requireArguments('testApp()', { options }, { options: anObject });
   const { database = 'sqlite', migrate: migrates = true, prepare, strictQueries = false, ...rest } = options;
   readOptions('testApp()', { migrate: migrates, prepare, strictQueries }, optionRules);
   const place = await placeOf(database);

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { Dialect } from '../db/dialect.ts';
 import { inspect } from './before-removal.ts';
+import { requireArguments } from '../options/read-options.ts';
+import { filledText } from '../options/value-rule.ts';
 
 /** A real, empty database that exists for a test and is gone afterwards. */
 export interface DatabasePlace {
@@ -16,6 +18,7 @@ export interface DatabasePlace {
 
 /** A SQLite file in a temporary folder: empty, or a copy of the file `template`. */
 export async function createSqliteDatabase(template?: string): Promise<DatabasePlace> {
+  if (template !== undefined) requireArguments('createSqliteDatabase()', { template }, { template: filledText });
   const folder = await mkdtemp(join(tmpdir(), 'kit-test-'));
   if (template !== undefined) await copyFile(template, join(folder, 'test.db'), constants.COPYFILE_FICLONE);
   return placeOf('sqlite', `sqlite:${join(folder, 'test.db')}`, () => rm(folder, { recursive: true, force: true }));

@@ -1,3 +1,5 @@
+import { requireArguments } from '../options/read-options.ts';
+import { rule, isMembers, either, text, anObject } from '../options/value-rule.ts';
 /** A budget: `count` requests per `periodMs`. */
 export interface Rate {
   readonly count: number;
@@ -72,6 +74,11 @@ export function parseRate(text: string): Rate {
 
 /** The shortest text that parses to this rate, in the largest unit that divides the period. */
 export function formatRate(rate: Rate): string {
+  requireArguments(
+    'formatRate()',
+    { rate },
+    { rate: rule('a rate: { count, periodMs }', (value) => isMembers(value) && typeof value['periodMs'] === 'number') },
+  );
   for (const [name, periodMs] of [
     ['day', PERIODS_MS['day']],
     ['hour', PERIODS_MS['hour']],
@@ -87,5 +94,6 @@ export function formatRate(rate: Rate): string {
 
 /** Accepts a rate or its text, as every throttle factory does. */
 export function toRate(rate: Rate | string): Rate {
+  requireArguments('toRate()', { rate }, { rate: either('a rate, such as "100/min"', text, anObject) });
   return typeof rate === 'string' ? parseRate(rate) : parseRate(formatRate(rate));
 }

@@ -1,13 +1,17 @@
 import { isKitError } from '../../errors/kit-error.ts';
 import type { AdminContext } from './declaration.ts';
 import type { AdminResult } from './shapes.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject, aList, aFunction } from '../../options/value-rule.ts';
 
 /** Does the work for each id in turn; what fails for one is reported in `failures` and does not stop the rest. */
 export async function adminEach(
-  { log, requestId }: Pick<AdminContext, 'log' | 'requestId'>,
+  context: Pick<AdminContext, 'log' | 'requestId'>,
   ids: readonly string[],
   work: (id: string) => Promise<void>,
 ): Promise<{ readonly done: number; readonly failures: NonNullable<AdminResult['failures']> }> {
+  requireArguments('adminEach()', { context, ids, work }, { context: anObject, ids: aList, work: aFunction });
+  const { log, requestId } = context;
   const failures: { id: string; message: string }[] = [];
   for (const id of ids) {
     try {
@@ -28,10 +32,12 @@ export function adminCount(count: number, [one, many]: readonly [string, string]
 
 /** `3 keys revoked; 1 could not be.` */
 export function adminDone(
-  { done, failures }: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
+  result: { readonly done: number; readonly failures: NonNullable<AdminResult['failures']> },
   words: readonly [string, string],
   participle: string,
 ): AdminResult {
+  requireArguments('adminDone()', { result, words }, { result: anObject, words: aList });
+  const { done, failures } = result;
   const did = `${adminCount(done, words)} ${participle}`;
   return failures.length === 0 ? { message: `${did}.` } : { message: `${did}; ${failures.length} could not be.`, failures };
 }

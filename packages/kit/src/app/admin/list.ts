@@ -8,8 +8,9 @@ import type { ColumnDefinition } from '../../db/table-definition.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { AdminListQuery } from './declaration.ts';
 import type { AdminColumn } from './shapes.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { isUuid } from '../../db/uuid.ts';
+import { anObject, queryable } from '../../options/value-rule.ts';
 
 /** Largest count: an exact count of millions would cost more than the list. */
 const COUNT_MAX = 10_000;
@@ -127,6 +128,7 @@ export class AdminConditions {
 /** One page by keyset: the hundredth page costs what the first does. */
 export async function adminRows<R extends object>(db: Db, select: AdminSelect, query: AdminListQuery): Promise<AdminRows<R>> {
   refuseUnknownNames('adminRows()', select, SELECT);
+  requireArguments('adminRows()', { db, query }, { db: queryable, query: anObject });
   const { columns, from, key, conditions } = select;
   const order = query.sort === null ? undefined : select.orders?.[query.sort.column];
   const keyset = keysetOfList(select, order, query, db.dialect);

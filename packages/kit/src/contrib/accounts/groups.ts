@@ -3,7 +3,7 @@ import type { Group, GroupDirectory } from '../../auth/group-directory.ts';
 import { hasHiddenCharacters } from '../../auth/hidden-characters.ts';
 import type { Db } from '../../db/db.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from './group-store.ts';
 import { findUserById } from './store.ts';
 import { isUuid } from '../../db/uuid.ts';
+import { queryable } from '../../options/value-rule.ts';
 
 /** Who changes a group, and in which request: for the audit entry. */
 export interface GroupChange {
@@ -67,6 +68,7 @@ export async function createGroup(db: Db, group: NewGroup, change: GroupChange =
 
 export async function renameGroup(db: Db, id: string, name: string, change: GroupChange = {}): Promise<GroupRow> {
   refuseUnknownNames('renameGroup()', change, CHANGE);
+  requireArguments('renameGroup()', { db }, { db: queryable });
   const wanted = checkedName(name);
   return db.transaction(async (tx) => {
     const before = await requireLocked(tx, id);
@@ -82,6 +84,7 @@ export async function renameGroup(db: Db, id: string, name: string, change: Grou
 /** Removes the group, its memberships, and what other modules keep for it, in one transaction. */
 export async function deleteGroup(db: Db, id: string, change: GroupChange = {}): Promise<void> {
   refuseUnknownNames('deleteGroup()', change, CHANGE);
+  requireArguments('deleteGroup()', { db }, { db: queryable });
   await db.transaction(async (tx) => {
     const group = await requireLocked(tx, id);
     await deleteGroupRow(tx, id);
@@ -93,6 +96,7 @@ export async function deleteGroup(db: Db, id: string, change: GroupChange = {}):
 /** True when the user was not a member before. */
 export async function addGroupMember(db: Db, groupId: string, userId: string, change: GroupChange = {}): Promise<boolean> {
   refuseUnknownNames('addGroupMember()', change, CHANGE);
+  requireArguments('addGroupMember()', { db }, { db: queryable });
   return db.transaction(async (tx) => {
     await requireLocked(tx, groupId);
     if (!isUuid(userId) || (await findUserById(tx, userId)) === null) throw accountErrors.user_not_found();
@@ -105,6 +109,7 @@ export async function addGroupMember(db: Db, groupId: string, userId: string, ch
 /** True when the user was a member. */
 export async function removeGroupMember(db: Db, groupId: string, userId: string, change: GroupChange = {}): Promise<boolean> {
   refuseUnknownNames('removeGroupMember()', change, CHANGE);
+  requireArguments('removeGroupMember()', { db }, { db: queryable });
   return db.transaction(async (tx) => {
     await requireLocked(tx, groupId);
     const removed = isUuid(userId) && (await deleteMember(tx, groupId, userId));

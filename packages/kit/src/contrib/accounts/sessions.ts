@@ -9,7 +9,8 @@ import { PASSWORD_LENGTH_MAX } from './password-policy.ts';
 import { decoyHash, hashPassword, needsRehash, verifyPassword } from './password.ts';
 import { newSessionToken, sessionDigest } from './session-token.ts';
 import { deleteExpiredSessions, deleteSession, findUserByLogin, lockForLogin, insertSession, type UserRow } from './store.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
+import { filledText, queryable, text } from '../../options/value-rule.ts';
 
 export interface NewSession {
   readonly user: UserRow;
@@ -44,6 +45,8 @@ export async function logIn(
   clock: Clock = accountsOf(db).clock,
 ): Promise<NewSession> {
   refuseUnknownNames('logIn()', attempt, ATTEMPT);
+  const { login, password } = attempt;
+  requireArguments('logIn()', { db, login, password }, { db: queryable, login: text, password: text });
   const user = await verifiedUser(db, attempt.login, attempt.password, settings);
   const verifiedHash = user.password_hash ?? '';
   // While the password is at hand: a hash made at an older cost is replaced. Before the transaction, because it is slow.
@@ -83,5 +86,6 @@ export async function openSession(tx: Db, user: UserRow, settings: SessionSettin
 
 /** Repeatable. */
 export async function logOut(db: Db, token: string): Promise<void> {
+  requireArguments('logOut()', { db, token }, { db: queryable, token: filledText });
   await deleteSession(db, sessionDigest(token));
 }

@@ -1,5 +1,7 @@
 import type { Principal } from '../../auth/principal.ts';
 import type { ApiKey } from './api-key.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject } from '../../options/value-rule.ts';
 
 const byPrincipal = new WeakMap<Principal, ApiKey>();
 const byHeaders = new WeakMap<object, ApiKey>();
@@ -16,6 +18,7 @@ export interface KeyedRequest {
 
 /** The key that authenticated the request; null when something else did, or nothing. */
 export function currentApiKey(request: KeyedRequest): ApiKey | null {
+  if (typeof request !== 'object' || request === null) requireArguments('currentApiKey()', { request }, { request: anObject });
   if (request.principal !== undefined && request.principal !== null) return byPrincipal.get(request.principal) ?? null;
   const headers = request.request?.headers ?? request.headers;
   return headers === undefined ? null : (byHeaders.get(headers) ?? null);

@@ -1,8 +1,8 @@
 import type { Db } from '../../db/db.ts';
 import { linkHash } from './chain.ts';
 import { inboxEntries, lockChain, moveToChain, tryLockChain, unsealed, type Placement } from './store.ts';
-import { readOptions } from '../../options/read-options.ts';
-import { flag } from '../../options/value-rule.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { flag, queryable } from '../../options/value-rule.ts';
 
 // An entry is written to the inbox in the transaction of its change. After the commit the sealer moves it to the end of the chain. Writers
 // share nothing, so on PostgreSQL their commits reach the disk together. One sealer works at a time: it locks the row of `audit_chain` until
@@ -17,6 +17,7 @@ const BATCH = 1000;
  */
 export async function sealEntries(db: Db, options: { readonly wait?: boolean } = {}): Promise<number> {
   const { wait = false } = readOptions('sealEntries()', options, { wait: flag });
+  requireArguments('sealEntries()', { db }, { db: queryable });
   let sealed = 0;
   for (;;) {
     const count = await db.transaction((tx) => sealBatch(tx, wait));

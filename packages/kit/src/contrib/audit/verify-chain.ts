@@ -3,8 +3,8 @@ import { contentHash, GENESIS } from './chain.ts';
 import { PRUNED } from './prune.ts';
 import { countOutside, findEntry, latestOfAction, readChain, readInbox, unsealed, type ChainState, type Unsealed } from './store.ts';
 import { walkChain, type ChainFault } from './walk-chain.ts';
-import { objectOf, type OptionRules, readOptions } from '../../options/read-options.ts';
-import { aFunction, filledText, required, rule } from '../../options/value-rule.ts';
+import { objectOf, type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { aFunction, filledText, required, rule, queryable } from '../../options/value-rule.ts';
 
 export interface ChainReport {
   readonly ok: boolean;
@@ -38,6 +38,7 @@ const rules: OptionRules<VerifyChainOptions> = {
  */
 export function verifyChain(db: Db, options: VerifyChainOptions = {}): Promise<ChainReport> {
   readOptions('verifyChain()', options, rules);
+  requireArguments('verifyChain()', { db }, { db: queryable });
   const snapshot = { readOnly: true, isolation: 'repeatable read' } as const;
   return db.transaction(async (tx) => {
     const chain = await readChain(tx);

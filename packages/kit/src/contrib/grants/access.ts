@@ -2,8 +2,8 @@ import type { AccessContext, RowAccess } from '../../crud/row-access.ts';
 import type { Model } from '../../db/model.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Fault } from '../../options/fault.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, recordOf } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { filledText, recordOf, aModel } from '../../options/value-rule.ts';
 import type { GrantQuestion } from './backends/grant-backend.ts';
 import { tableBackend } from './backends/table-backend.ts';
 import type { KnownAsker } from './asker.ts';
@@ -41,6 +41,7 @@ const ACTIONS: Readonly<Record<string, string | null>> = {
 
 /** Rows by grants: `resource(orders, { owner: 'owner_id', access: grants(orders) })`. The owner holds everything without a grant. */
 export function grants<C extends Columns>(model: Model<C>, options: GrantsOptions = {}): RowAccess {
+  requireArguments('grants()', { model }, { model: aModel });
   const place = `grants(${model.name})`;
   const { operations = {} } = readOptions(place, options, rules);
   const declaration = () => {

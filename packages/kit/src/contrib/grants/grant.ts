@@ -5,7 +5,7 @@ import { quoteName } from '../../db/names.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { grantErrors } from './errors.ts';
 import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
@@ -14,6 +14,7 @@ import { actorText, type ChangedGrant, type GrantChange, recordGrants } from './
 import { deleteGrant, grantsOn, type GrantRow, upsertGrant } from './store.ts';
 import { storedActions } from './stored-actions.ts';
 import { type ParsedSubject, parseSubject, subjectText } from './subject.ts';
+import { anObject, queryable } from '../../options/value-rule.ts';
 
 /** The actions of a grant and its subject. */
 export interface GivenGrant {
@@ -68,6 +69,7 @@ export interface CheckedGrant {
  */
 export async function grant(db: Db, input: NewGrant): Promise<GrantRow> {
   refuseUnknownNames('grant()', input, NEW_GRANT);
+  requireArguments('grant()', { db, input }, { db: queryable, input: anObject });
   const { object, by, requestId, ...given } = input;
   return db.transaction(async (tx) => {
     const locked = await lockObject(tx, declarationOf(tx, object.type), object.id);
@@ -81,6 +83,7 @@ export async function grant(db: Db, input: NewGrant): Promise<GrantRow> {
 /** Removes the grant of a subject on an object. False when there was none. */
 export async function revoke(db: Db, input: Revocation): Promise<boolean> {
   refuseUnknownNames('revoke()', input, REVOCATION);
+  requireArguments('revoke()', { db, input }, { db: queryable, input: anObject });
   const { object, by, requestId } = input;
   return db.transaction(async (tx) => {
     const link = await lockObject(tx, declarationOf(tx, object.type), object.id);
@@ -95,6 +98,7 @@ export async function revoke(db: Db, input: Revocation): Promise<boolean> {
 /** Makes these the grants of an object, and removes all others. */
 export async function replaceGrants(db: Db, input: ReplacedGrants): Promise<readonly GrantRow[]> {
   refuseUnknownNames('replaceGrants()', input, REPLACED);
+  requireArguments('replaceGrants()', { db, input }, { db: queryable, input: anObject });
   for (const each of input.grants) refuseUnknownNames('replaceGrants()', each, GIVEN_GRANT);
   const { object, by, requestId } = input;
   return db.transaction(async (tx) => {
@@ -112,6 +116,7 @@ export async function replaceGrants(db: Db, input: ReplacedGrants): Promise<read
 /** Hands what one subject has to another: its grant, and the ownership where the object is its own. False when it has neither. */
 export async function transfer(db: Db, input: Transfer): Promise<boolean> {
   refuseUnknownNames('transfer()', input, TRANSFER);
+  requireArguments('transfer()', { db, input }, { db: queryable, input: anObject });
   const { object, by, requestId } = input;
   return db.transaction(async (tx) => {
     const declaration = declarationOf(tx, object.type);

@@ -5,7 +5,7 @@ import type { Model } from '../../db/model.ts';
 import { compileWhere } from '../../db/where/compile-where.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import type { Asker, KnownAsker } from './asker.ts';
 import { knownAsker, subjectsOf } from './caller-subjects.ts';
 import { ownedOrGranted, requireAction } from './granted-condition.ts';
@@ -16,6 +16,7 @@ import { grantsOn, type GrantRow } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
 import { userSubject } from './subject.ts';
+import { anObject, queryable } from '../../options/value-rule.ts';
 
 /** Why a caller may do something: as the owner, or by a grant, on the object or on one of its parents. */
 export interface AccessPath {
@@ -125,14 +126,18 @@ async function askerFor(db: Db, user: User | null, tenant?: string | null): Prom
 }
 
 /** What a user may do to an object, as owner, by grants, groups and parents. Nothing for an object that does not exist or is deleted. */
-export async function actionsOf(db: Db, user: User | null, { type, id }: ObjectRef): Promise<ReadonlySet<string>> {
+export async function actionsOf(db: Db, user: User | null, object: ObjectRef): Promise<ReadonlySet<string>> {
+  requireArguments('actionsOf()', { db, object }, { db: queryable, object: anObject });
+  const { type, id } = object;
   const declaration = declarationOf(db, type);
   const { exists, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
   return new Set(exists ? until.keys() : []);
 }
 
 /** Everybody who may do the action to an object, with the path that gives it. Groups and wide subjects stand for their members. */
-export async function whoCan(db: Db, { type, id }: ObjectRef, action: string): Promise<readonly AccessPath[]> {
+export async function whoCan(db: Db, object: ObjectRef, action: string): Promise<readonly AccessPath[]> {
+  requireArguments('whoCan()', { db, object }, { db: queryable, object: anObject });
+  const { type, id } = object;
   const declaration = declarationOf(db, type);
   requireAction(declaration, action);
   return (await allPaths(db, declaration, id)).filter(({ actions }) => actions.includes(action));
@@ -199,7 +204,9 @@ export type AccessExplanation =
       readonly text: string;
     };
 
-export async function explainAccess(db: Db, user: User | null, { type, id }: ObjectRef, action: string): Promise<AccessExplanation> {
+export async function explainAccess(db: Db, user: User | null, object: ObjectRef, action: string): Promise<AccessExplanation> {
+  requireArguments('explainAccess()', { db, object }, { db: queryable, object: anObject });
+  const { type, id } = object;
   const declaration = declarationOf(db, type);
   requireAction(declaration, action);
   const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));

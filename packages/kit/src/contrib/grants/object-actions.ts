@@ -3,8 +3,8 @@ import type { Columns } from '../../db/rows.ts';
 import { type ModelColumn, statementsOf } from '../../db/model-statements.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
-import { InvalidOptions, type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, listOf, objectWith, oneOf, recordOf, required, rule, wholeNumber } from '../../options/value-rule.ts';
+import { InvalidOptions, type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { filledText, listOf, objectWith, oneOf, recordOf, required, rule, wholeNumber, aModel } from '../../options/value-rule.ts';
 import type { GrantBackend } from './backends/grant-backend.ts';
 import { isStoredList, listedActions } from './stored-actions.ts';
 import { WIDE_SUBJECTS, type WideSubject } from './subject.ts';
@@ -186,6 +186,7 @@ const NOTHING: ReadonlySet<string> = new Set();
  * the model to `access: grants(orders)` of its resource.
  */
 export function objectActions<C extends Columns>(model: Model<C>, options: ObjectActionsOptions<C>): ObjectActions {
+  requireArguments('objectActions()', { model }, { model: aModel });
   const place = `objectActions(${model.name})`;
   readOptions(place, options, rules as OptionRules<ObjectActionsOptions<C>>);
   const faults = declarationFaults(place, options as ObjectActionsOptions);

@@ -52,7 +52,7 @@ export type Shared<B extends CrudClassLike> = Omit<B, 'prototype'> & (new () => 
  * `/:id/grants` and DELETE `/:id/grants/:grant_id`. All need `share` on the object; an API key needs the scope `<resource>:share`.
  */
 export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
-  const { crudResource, crudOptions } = base;
+  const { crudResource, crudOptions } = base ?? {};
   if (crudResource === undefined || crudOptions === undefined)
     throw new TypeError('sharing() takes a controller made by CrudController: sharing(OrderController).');
   const model = crudResource.model as Model;

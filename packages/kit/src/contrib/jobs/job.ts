@@ -7,6 +7,8 @@ import { isSchema, jsonSchemaOf, type OutputOf, type Schema } from '../../http/s
 import { JOB_NAME_LENGTH_MAX, QUEUE_NAME_LENGTH_MAX } from './models.ts';
 import { DEFAULT_RETRY, retryFaults, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
 import { parseSchedule, type Schedule, type ScheduleOptions } from './schedule.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject, filledText } from '../../options/value-rule.ts';
 
 export type InputOf<S> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : never;
 
@@ -108,6 +110,7 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
   name: string,
   options: JobOptions<I, R>,
 ): JobDefinition<InputOf<I>> {
+  requireArguments('job()', { name, options }, { name: filledText, options: anObject });
   const faults = [...nameFaults('name', name), ...optionFaults(options)];
   let schedule: Schedule | null = null;
   try {

@@ -6,6 +6,8 @@ import { Container } from '../../di/container.ts';
 import type { Log } from '../../http/log.ts';
 import type { JobMetrics } from './job-metrics.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject, queryable } from '../../options/value-rule.ts';
 
 /** Everything the verbs need to know about the jobs of one database, besides the database. */
 export interface Jobs {
@@ -31,6 +33,7 @@ export interface UseJobsOptions extends JobsOptions {
 
 /** Sets jobs up for a database without the toolkit's application: afterwards `startJob` and the other verbs work on it. */
 export function useJobs(database: Database, options: UseJobsOptions): Jobs {
+  requireArguments('useJobs()', { database, options }, { database: queryable, options: anObject });
   const { clock = database.clock, log = silentLog, services = new Container([]), ...rest } = options;
   const settings = readJobsOptions(rest);
   return bindJobs({ database, settings, clock, log, services, registry: { audit: null }, metrics: undefined, urlOf: () => null });

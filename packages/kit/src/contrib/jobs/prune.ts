@@ -1,11 +1,14 @@
 import type { Database } from '../../db/db.ts';
 import { pruneFinished } from './store.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { database, aDate } from '../../options/value-rule.ts';
 
 /** Jobs of one transaction: short enough not to hold up workers. */
 const BATCH = 500;
 
 /** Removes at most `limit` jobs that finished before a time, with their attempts and steps. */
 export async function pruneJobs(db: Database, before: Date, limit: number): Promise<number> {
+  requireArguments('pruneJobs()', { db, before }, { db: database, before: aDate });
   let removed = 0;
   while (removed < limit) {
     const batch = await db.transaction((tx) => pruneFinished(tx, before, Math.min(BATCH, limit - removed)));

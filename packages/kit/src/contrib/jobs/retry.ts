@@ -1,7 +1,7 @@
 import { isUniqueViolation } from '../../db/constraint-violation.ts';
 import type { Database, Db } from '../../db/db.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { filledText, aDate } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { filledText, aDate, anObject, queryable } from '../../options/value-rule.ts';
 import { jobErrors } from './errors.ts';
 import { jobsOf } from './jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
@@ -40,6 +40,7 @@ export interface RetriedJobs {
 
 /** Starts every failed job that the filter names again, each in a transaction of its own. */
 export async function retryFailed(db: Database, filter: DeadLetterFilter, limit = Infinity): Promise<RetriedJobs> {
+  requireArguments('retryFailed()', { db, filter }, { db: queryable, filter: anObject });
   // A misspelt name would start every failed job again.
   readOptions('retryFailed()', filter, filterRules);
   let [retried, refused, after] = [0, 0, FIRST_ID];

@@ -10,6 +10,8 @@ import { KEY_LENGTH_MAX, PAYLOAD_BYTES_MAX, PRIORITY_MAX, type JobStatus } from 
 import { wakeAfterCommit } from '../../work/wake-workers.ts';
 import { findByUniqueKey, insertJob, insertJobs, WAKE_CHANNEL, wakePayload, type NewJob } from './start-store.ts';
 import { startTraced } from './traced-start.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList, anObject } from '../../options/value-rule.ts';
 
 export interface StartOptions {
   /** Who may see the job. Not whose authority it runs with: a job that acts for a user checks that user again when it runs. */
@@ -98,6 +100,7 @@ export async function startJobs<Input>(
   inputs: readonly Input[],
   options: StartManyOptions = {},
 ): Promise<StartedJobs> {
+  requireArguments('startJobs()', { inputs, options }, { inputs: aList, options: anObject });
   for (const name of ['uniqueKey', 'uniqueUntil'])
     if (Object.hasOwn(options, name))
       throw new StartRefused('option_unknown', `startJobs() has no option "${name}": start jobs with unique keys one by one.`);

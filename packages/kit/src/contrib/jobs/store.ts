@@ -1,6 +1,8 @@
 // SQL of management: reading, cancelling, retrying and removing jobs.
 import type { Db } from '../../db/db.ts';
 import type { AttemptOutcome, JobStatus } from './models.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { queryable } from '../../options/value-rule.ts';
 
 /** A stored job. */
 export interface Job {
@@ -36,6 +38,7 @@ export const JOB_COLUMNS = `id, name, version, queue, status, input, progress, p
   attempts_max, priority, run_at, unique_key, serial_key, owner_id, tenant_key, created_at, started_at, finished_at, claimed_until, worker`;
 
 export async function findJob(db: Db, id: string): Promise<Job | null> {
+  requireArguments('findJob()', { db }, { db: queryable });
   const [row] = await db.query<Job>(`select ${JOB_COLUMNS} from jobs where id = $1`, [id]);
   return row ?? null;
 }

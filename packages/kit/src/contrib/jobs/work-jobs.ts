@@ -3,9 +3,12 @@ import { isQueueName } from './job.ts';
 import { jobsOf } from './jobs.ts';
 import type { WorkSummary } from './running/result-writer.ts';
 import { JobWorker, type WorkerOptions } from './running/worker.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject } from '../../options/value-rule.ts';
 
 /** Runs what is due now and returns: for cron jobs and tests. Any number of processes may do so at once. */
 export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<WorkSummary> {
+  requireArguments('runDueJobs()', { options }, { options: anObject });
   const given = checked(options);
   const worker = new JobWorker(jobsOf(db), given);
   try {
@@ -17,6 +20,7 @@ export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<W
 
 /** A worker that goes on until `stop()`. */
 export async function startJobWorker(db: Db, options: WorkerOptions = {}): Promise<JobWorker> {
+  requireArguments('startJobWorker()', { options }, { options: anObject });
   const given = checked(options);
   const worker = new JobWorker(jobsOf(db), given);
   await worker.start();

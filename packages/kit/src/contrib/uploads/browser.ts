@@ -53,8 +53,11 @@ const PARALLEL = 3;
 
 /** Resolves to the completed upload. */
 export async function sendUpload(file: File, options: SendUploadOptions): Promise<{ readonly id: string; readonly state: string }> {
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError('sendUpload(): the second argument is { endpoint }, the address of the uploads.');
   const { endpoint, headers = {}, onProgress, signal, onStart, resume, multipartAbove = 16 * 1024 * 1024, ...unknown } = options;
   for (const name in unknown) throw new TypeError(`sendUpload(): unknown option "${name}".`);
+  if (!(file instanceof Blob)) throw new TypeError('sendUpload(): the first argument is the File to send.');
   const sent = new Map<number, number>();
   const progress = (part: number, bytes: number) => {
     sent.set(part, bytes);

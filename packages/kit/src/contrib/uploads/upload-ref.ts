@@ -4,8 +4,8 @@ import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import { quoteName } from '../../db/names.ts';
 import type { OnDelete } from '../../db/table-definition.ts';
-import { readOptions } from '../../options/read-options.ts';
-import { aDate, required, wholeNumber } from '../../options/value-rule.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { aDate, required, wholeNumber, queryable, aList } from '../../options/value-rule.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { downloadAddress } from './download.ts';
 import { uploads } from './models.ts';
@@ -19,6 +19,7 @@ export function uploadRef(options: { readonly onDelete?: OnDelete } = {}): Colum
 
 /** The upload a client named, if it is complete and the caller's own; else 422 at the given field. To be called before the id is written. */
 export async function requireUpload(db: Db, scope: UploadScope, id: string, location: readonly (string | number)[]): Promise<Upload> {
+  requireArguments('requireUpload()', { db }, { db: queryable });
   const upload = isUuid(id) ? await findOwnUpload(db, scope, id) : null;
   if (upload?.state === 'complete') return upload;
   const [code, message] =
@@ -40,6 +41,7 @@ export interface ExpandedUpload {
 
 /** Name, size, type and a signed address. Null when there is no complete upload of this id. */
 export async function expandUpload(db: Db, id: string): Promise<ExpandedUpload | null> {
+  requireArguments('expandUpload()', { db }, { db: queryable });
   const upload = isUuid(id) ? await findUpload(db, id) : null;
   if (upload?.state !== 'complete') return null;
   const { url, expiresAt } = await downloadAddress(db, upload);
@@ -58,6 +60,7 @@ export function uploadColumns(models: readonly Model[]): readonly { readonly tab
 
 /** How many rows of these models refer to an upload: asked of the tables, never counted by hand. */
 export async function countReferences(db: Db, models: readonly Model[], id: string): Promise<number> {
+  requireArguments('countReferences()', { db, models }, { db: queryable, models: aList });
   let count = 0;
   for (const { table, column } of uploadColumns(models)) {
     const [row] = await db.query<{ count: number | bigint }>(

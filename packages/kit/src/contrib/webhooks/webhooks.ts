@@ -4,8 +4,8 @@ import type { Clock } from '../../db/clock.ts';
 import type { Database, Db } from '../../db/db.ts';
 import { type DbLog, silentLog } from '../../db/log.ts';
 import { readWebhookOptions, webhookRules, type WebhookOptions, type WebhookSettings } from './options.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { clock as aClock, objectWith } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { clock as aClock, objectWith, queryable } from '../../options/value-rule.ts';
 import type { WebhookMetrics } from './delivery/webhook-metrics.ts';
 import { secretBox, type SecretBox } from './signing/secret-box.ts';
 
@@ -41,7 +41,9 @@ const rules: OptionRules<UseWebhooksOptions> = {
 
 /** Sets webhooks up for a database without the toolkit's application: afterwards `publish` and the other verbs work on it. */
 export function useWebhooks(database: Database, options: UseWebhooksOptions = {}): Webhooks {
-  const { clock = database.clock, log = silentLog, registry, ...rest } = readOptions('useWebhooks()', options, rules);
+  readOptions('useWebhooks()', options, rules);
+  requireArguments('useWebhooks()', { database }, { database: queryable });
+  const { clock = database.clock, log = silentLog, registry, ...rest } = options;
   return bindWebhooks(database, readWebhookOptions(rest), { clock, log, registry: { ...emptyRegistry, ...registry } });
 }
 

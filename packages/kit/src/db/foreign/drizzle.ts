@@ -6,8 +6,9 @@ import {
   type SqlParameter,
   type SyncSqlExecutor,
 } from './sql-executor.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { watchTransaction } from './pg.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 /** Drizzle's `sql`: passed in, so that the kit needs no copy of Drizzle. */
 export type DrizzleSqlTag<Q> = (strings: TemplateStringsArray, ...values: SqlParameter[]) => Q;
@@ -44,6 +45,7 @@ export function drizzleTransaction<Q>(
   options: ForeignTransactionOptions = {},
 ): SqlExecutor {
   readOptions('drizzleTransaction()', options, foreignTransactionRules);
+  requireArguments('drizzleTransaction()', { tx }, { tx: objectWith('the transaction that Drizzle passes to db.transaction()') });
   const isOpen = stateOf(tx);
   const statement = (text: string, parameters: readonly SqlParameter[]): Q => {
     const positional = toPositional(text);

@@ -9,7 +9,8 @@ import {
   type SqlExecutor,
   type SqlParameter,
 } from './sql-executor.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 /** What is used of a Kysely transaction. */
 export interface KyselyTransaction {
@@ -26,6 +27,11 @@ export interface KyselyTransactionOptions extends ForeignTransactionOptions {
 /** The transaction that Kysely passes to `db.transaction().execute(…)`, or a controlled one. */
 export function kyselyTransaction(trx: KyselyTransaction, options: KyselyTransactionOptions = {}): SqlExecutor {
   readOptions('kyselyTransaction()', options, dialectTransactionRules);
+  requireArguments(
+    'kyselyTransaction()',
+    { trx },
+    { trx: objectWith('the transaction that Kysely passes to db.transaction().execute()', 'getExecutor') },
+  );
   const dialect = options.dialect ?? dialectOf(trx);
   return {
     ...options,

@@ -2,7 +2,8 @@ import { TransactionRefused } from './transaction-refused.ts';
 import { dialectTransactionRules, type SqlExecutor } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
 import { kyselyTransaction, type KyselyTransaction, type KyselyTransactionOptions } from './kysely.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 interface TransactionEnd {
   readonly transaction?: unknown;
@@ -22,6 +23,11 @@ export interface MikroOrmEntityManager {
 /** The transaction of the entity manager that MikroORM passes to `em.transactional(…)`, or of one after `em.begin()`. */
 export function mikroOrmTransaction(em: MikroOrmEntityManager, options: KyselyTransactionOptions = {}): SqlExecutor {
   readOptions('mikroOrmTransaction()', options, dialectTransactionRules);
+  requireArguments(
+    'mikroOrmTransaction()',
+    { em },
+    { em: objectWith('the entity manager that MikroORM passes to em.transactional()', 'getTransactionContext') },
+  );
   const context = em.getTransactionContext();
   if (context === undefined)
     throw new TransactionRefused(

@@ -1,6 +1,7 @@
 import { TransactionRefused } from './transaction-refused.ts';
 import { foreignTransactionRules, type ForeignTransactionOptions, type SqlExecutor } from './sql-executor.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 /** What is used of a `pg` client. */
 export interface PgClient {
@@ -12,6 +13,7 @@ export interface PgClient {
 /** The open transaction of a bare `pg` client. A pool is refused: each of its queries may use another connection. */
 export function pgTransaction(client: PgClient, options: ForeignTransactionOptions = {}): SqlExecutor {
   readOptions('pgTransaction()', options, foreignTransactionRules);
+  requireArguments('pgTransaction()', { client }, { client: objectWith('the client of pool.connect() that ran BEGIN') });
   if ('totalCount' in client)
     throw new TransactionRefused('no_transaction', 'A pool has no transaction: pass the client of pool.connect() that ran BEGIN.');
   const hasEnded = watchTransaction(client);

@@ -8,7 +8,8 @@ import {
   type SqlExecutor,
   type SqlParameter,
 } from './sql-executor.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 /** What is used of the client that Prisma passes to `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
@@ -28,6 +29,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = { postgresql: 'postgres', po
 /** The interactive transaction of Prisma. */
 export function prismaTransaction(tx: PrismaTransaction, options: PrismaTransactionOptions = {}): SqlExecutor {
   readOptions('prismaTransaction()', options, dialectTransactionRules);
+  requireArguments('prismaTransaction()', { tx }, { tx: objectWith('the transaction that Prisma passes to $transaction()') });
   const { _activeProvider: provider = '' } = tx as { readonly _activeProvider?: string };
   const dialect = options.dialect ?? DIALECTS[provider];
   if (dialect === undefined) {

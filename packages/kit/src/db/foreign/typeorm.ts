@@ -3,7 +3,8 @@ import { reorder, toPositional } from '../statement-text.ts';
 import { TransactionRefused } from './transaction-refused.ts';
 import { foreignTransactionRules, type ForeignTransactionOptions, type SqlExecutor, type SqlParameter } from './sql-executor.ts';
 import { runAfterCommit } from './after-commit.ts';
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { objectWith } from '../../options/value-rule.ts';
 
 interface TypeOrmQueryRunner {
   readonly isTransactionActive: boolean;
@@ -35,6 +36,11 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
 /** The transaction of TypeORM's `dataSource.transaction(async (manager) => …)`, or of the manager of a query runner. */
 export function typeOrmTransaction(manager: TypeOrmEntityManager, options: ForeignTransactionOptions = {}): SqlExecutor {
   readOptions('typeOrmTransaction()', options, foreignTransactionRules);
+  requireArguments(
+    'typeOrmTransaction()',
+    { manager },
+    { manager: objectWith('the entity manager that TypeORM passes to dataSource.transaction()') },
+  );
   const { queryRunner } = manager;
   const dataSource = manager.dataSource ?? manager.connection;
   const dialect = DIALECTS[dataSource?.options.type ?? ''];

@@ -1,5 +1,7 @@
 import type { Db } from '../db.ts';
 import { quoteName } from '../names.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { anObject, queryable, filledText } from '../../options/value-rule.ts';
 
 /** Rows to be counted: the part of a statement from FROM on. */
 export interface CountSource {
@@ -12,7 +14,9 @@ export interface CountSource {
 const PLANNED_EACH_TIME = { replanned: true } as const;
 
 /** How many rows there are, counted no further than `max`; null when there are more. */
-export async function countUpTo(db: Db, { from, parameters }: CountSource, max: number): Promise<number | null> {
+export async function countUpTo(db: Db, source: CountSource, max: number): Promise<number | null> {
+  requireArguments('countUpTo()', { db, source }, { db: queryable, source: anObject });
+  const { from, parameters } = source;
   const [row] = await db.query<{ count: number | bigint }>(
     `select count(*) as count from (select 1 as one ${from} limit ${max + 1}) counted`,
     parameters,
@@ -27,6 +31,7 @@ export async function countUpTo(db: Db, { from, parameters }: CountSource, max: 
  * Undefined when the database does not know: count instead. It counts everybody's rows: not for lists that callers see a part of.
  */
 export async function estimateCount(db: Db, table: string, source?: CountSource): Promise<number | undefined> {
+  requireArguments('estimateCount()', { db, table }, { db: queryable, table: filledText });
   if (db.dialect === 'sqlite') return source === undefined ? sqliteEstimate(db, table) : undefined;
   if (source !== undefined) return plannedRows(db, source);
   const [row] = await db.query<{ rows: number }>('select c.reltuples::float8 as rows from pg_class c where c.oid = to_regclass($1)', [

@@ -1,5 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 import type { KeysetPosition } from './keyset.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList } from '../../options/value-rule.ts';
 
 /** What a cursor carries. */
 export interface CursorContent {
@@ -42,6 +44,7 @@ export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
 
   constructor(keys: readonly Uint8Array[]) {
+    requireArguments('new Cursors()', { keys }, { keys: aList });
     const [first, ...rest] = keys.map(keyOf);
     if (first === undefined) throw new TypeError('Cursors need at least one key.');
     this.#keys = [first, ...rest];

@@ -6,7 +6,8 @@ import type { Model } from '../model.ts';
 import { statementsOf } from '../model-statements.ts';
 import { quoteName } from '../names.ts';
 import type { ColumnDefinition } from '../table-definition.ts';
-import { refuseUnknownNames } from '../../options/read-options.ts';
+import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
+import { aList, aModel } from '../../options/value-rule.ts';
 
 /** One column of an ordering. */
 export interface KeysetColumn {
@@ -169,6 +170,7 @@ function tuple(terms: readonly string[]): string {
  * the statement calls the table (SQL, as it stands there).
  */
 export function keysetOf(model: Model, order: readonly string[], alias: string): Keyset {
+  requireArguments('keysetOf()', { model, order }, { model: aModel, order: aList });
   const statements = statementsOf(model);
   const columns: KeysetColumn[] = [];
   const add = (name: string, descending: boolean): void => {
@@ -203,6 +205,7 @@ export function keysetPage<R>(
   options: { readonly backwards?: boolean; readonly hasPosition?: boolean } = {},
 ): KeysetPage<R> {
   refuseUnknownNames('keysetPage()', options, PAGE_OPTIONS);
+  requireArguments('keysetPage()', { found }, { found: aList });
   const { backwards = false, hasPosition = false } = options;
   const hasMore = found.length > limit;
   const kept = hasMore ? found.slice(0, limit) : found;

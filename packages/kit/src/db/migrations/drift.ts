@@ -9,6 +9,8 @@ import type { Operation } from './operation.ts';
 import { type MigrationModule, planMigrations } from './plan.ts';
 import { diffSchemas } from './schema-diff.ts';
 import type { SchemaState } from './schema-state.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList } from '../../options/value-rule.ts';
 
 export interface Drift {
   /** Where models and migrations differ: a migration is missing. */
@@ -19,6 +21,7 @@ export interface Drift {
 
 /** Compares models with migrations and, when a database is given, the database with the migrations applied to it. */
 export async function checkDrift(modules: readonly MigrationModule[], database?: Database): Promise<Drift> {
+  requireArguments('checkDrift()', { modules }, { modules: aList });
   return { models: modelDrift(modules), database: database === undefined ? [] : await databaseDrift(modules, database) };
 }
 

@@ -11,8 +11,8 @@ import { postgresStatements } from './postgres-steps.ts';
 import { applyOperation, type SchemaState } from './schema-state.ts';
 import { checkForeignKeys, rebuildTable } from './sqlite-rebuild.ts';
 import { dropsTable, rebuildStatements, sqliteSteps } from './sqlite-steps.ts';
-import { type OptionRules, readOptions } from '../../options/read-options.ts';
-import { flag, milliseconds, objectWith } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { flag, milliseconds, objectWith, aList, queryable } from '../../options/value-rule.ts';
 
 export interface MigrateOptions {
   readonly log?: DbLog & { info?(fields: object, message: string): void };
@@ -58,6 +58,7 @@ export async function migrate(
   options: MigrateOptions = {},
 ): Promise<MigrationReport> {
   readOptions('migrate()', options, rules);
+  requireArguments('migrate()', { database, modules }, { database: queryable, modules: aList });
   const plan = planMigrations(modules);
   const { pending, unknown } = compareHistory(plan, await readHistory(database));
   if (options.dryRun === true) {
@@ -77,6 +78,7 @@ export async function migrate(
 
 /** What is left to do: `accounts/0002_add_phone`. Changes nothing. */
 export async function pendingMigrations(database: Database, modules: readonly MigrationModule[]): Promise<string[]> {
+  requireArguments('pendingMigrations()', { database, modules }, { database: queryable, modules: aList });
   return compareHistory(planMigrations(modules), await readHistory(database)).pending.map((step) => step.id);
 }
 

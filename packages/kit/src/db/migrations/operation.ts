@@ -18,8 +18,8 @@ import {
   primaryKeyOf,
   tableDefinition,
 } from '../table-from-columns.ts';
-import { objectOf, readOptions } from '../../options/read-options.ts';
-import { either, filledText, listOf, required, text, type ValueRule } from '../../options/value-rule.ts';
+import { objectOf, readOptions, requireArguments } from '../../options/read-options.ts';
+import { either, filledText, listOf, required, text, type ValueRule, anObject, isMembers, rule } from '../../options/value-rule.ts';
 
 /** One step of a migration: plain data (but for `code`), so that it can be frozen, compared and summed up. */
 export type Operation =
@@ -57,9 +57,12 @@ const sqlText: ValueRule = (value, place, name) =>
   typeof value === 'string' ? filledText(value, place, name) : perDialect(value, place, name);
 const statements = either('a statement or a list of statements', text, listOf(text));
 
+const aColumn = rule('a column, such as t.text()', (value) => isMembers(value) && isMembers(value['settings']));
+
 /** A new table. Columns are declared as in `model()`, but references by name: `t.ref('users')`. */
 export function createTable(name: string, columns: Columns, options: ModelOptions = {}): Operation {
   readOptions(`createTable("${name}")`, options, modelRules);
+  requireArguments('createTable()', { name, columns }, { name: filledText, columns: anObject });
   const primaryKey = primaryKeyOf(columns, options);
   const faults = declarationFaults(name, columns, primaryKey, options);
   if (faults.length > 0) throw new Error(`createTable("${name}"): ${faults.join('; ')}.`);
@@ -82,6 +85,7 @@ export interface AddColumnOptions {
 
 export function addColumn(table: string, name: string, column: AnyColumn, options: AddColumnOptions = {}): Operation[] {
   readOptions(`addColumn("${table}", "${name}")`, options, { backfill: sqlText });
+  requireArguments('addColumn()', { table, name, column }, { table: filledText, name: filledText, column: aColumn });
   const added: Operation = { op: 'add_column', table, column: name, definition: frozen(table, name, column), ...options };
   return column.settings.unique ? [added, createIndex(table, { columns: [name], unique: true })] : [added];
 }
@@ -96,6 +100,7 @@ export interface AlterColumnOptions {
 /** The column's whole new definition. Uniqueness is an index: createIndex, dropIndex. */
 export function alterColumn(table: string, name: string, column: AnyColumn, options: AlterColumnOptions = {}): Operation {
   readOptions(`alterColumn("${table}", "${name}")`, options, { backfill: sqlText, using: sqlText });
+  requireArguments('alterColumn()', { table, name, column }, { table: filledText, name: filledText, column: aColumn });
   return { op: 'alter_column', table, column: name, definition: frozen(table, name, column), ...options };
 }
 

@@ -5,6 +5,8 @@ import { type MigrationModule, planMigrations } from './plan.ts';
 import { printOperation } from './print-operation.ts';
 import { diffSchemas } from './schema-diff.ts';
 import type { SchemaState } from './schema-state.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList } from '../../options/value-rule.ts';
 
 export interface ProposedMigration {
   readonly name: string;
@@ -17,6 +19,7 @@ export interface ProposedMigration {
 
 /** What the next migration must say so that `models` and migrations agree again; undefined when they do. */
 export function proposeMigration(models: readonly Model[], state: SchemaState, name: string): ProposedMigration | undefined {
+  requireArguments('proposeMigration()', { models }, { models: aList });
   const operations = diffSchemas(
     state,
     models.map((each) => each.table),
@@ -31,6 +34,7 @@ export function proposeMigration(models: readonly Model[], state: SchemaState, n
  * after its last one. `label` is the snake_case rest of the name.
  */
 export function proposeModuleMigration(modules: readonly MigrationModule[], module: string, label: string): ProposedMigration | undefined {
+  requireArguments('proposeModuleMigration()', { modules }, { modules: aList });
   const own = modules.find((each) => each.name === module);
   if (own === undefined) throw new Error(`There is no module "${module}".`);
   const faults = modelFaults(modules.flatMap((each) => each.models ?? []));

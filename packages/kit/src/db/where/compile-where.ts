@@ -6,6 +6,8 @@ import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
 import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
 import type { RelatedColumns, Where, WhereRelations } from './where.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aModel } from '../../options/value-rule.ts';
 
 /** A tree that was checked against its model, ready to be a part of a statement. */
 export class CompiledWhere {
@@ -69,5 +71,6 @@ export function compileWhere<C extends Columns, R extends RelatedColumns = {}>(
   where: Where<C, NoInfer<R>> | boolean,
   relations?: WhereRelations,
 ): CompiledWhere {
+  requireArguments('compileWhere()', { model }, { model: aModel });
   return new CompiledWhere(parseWhere(model, where, relations));
 }

@@ -6,6 +6,8 @@ import type { Columns } from '../rows.ts';
 import { compileWhere } from './compile-where.ts';
 import { splitAtPlaceholders } from './where-sql.ts';
 import type { Where } from './where.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aModel, anObject } from '../../options/value-rule.ts';
 
 /**
  * A tree for Kysely: `shop.selectFrom('orders').where(whereExpression(db, orders, { item: { contains: 'lamp' } }))`. `alias` is what the query
@@ -15,10 +17,11 @@ export function whereExpression<C extends Columns>(
   db: Pick<Db, 'dialect'>,
   model: Model<C>,
   where: Where<C> | boolean,
-  alias: string = model.name,
+  alias?: string,
 ): Expression<SqlBool> {
+  requireArguments('whereExpression()', { db, model }, { db: anObject, model: aModel });
   const compiled = compileWhere(model, where);
   const values = compiled.values(db.dialect);
-  const { parts, order } = splitAtPlaceholders(compiled.text(db.dialect, quoteName(alias), 1));
+  const { parts, order } = splitAtPlaceholders(compiled.text(db.dialect, quoteName(alias ?? model.name), 1));
   return sql<SqlBool>(Object.assign(parts, { raw: parts }), ...order.map((index) => values[index]));
 }

@@ -1,5 +1,7 @@
 import type { Dialect } from '../dialect.ts';
 import type { SqlText } from '../sql-text.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aList } from '../../options/value-rule.ts';
 
 declare const mark: unique symbol;
 
@@ -33,6 +35,7 @@ export class SqlCondition {
  * `this.column` is a column of the row, `$1` the first of `values`. Rows under it cannot be checked in JavaScript.
  */
 export function whereSql(text: SqlText, values: readonly unknown[] = []): WhereSql {
+  requireArguments('whereSql()', { values }, { values: aList });
   return new SqlCondition(text, [...values]) as unknown as WhereSql;
 }
 

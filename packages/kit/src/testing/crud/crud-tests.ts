@@ -1,4 +1,4 @@
-import { readOptions } from '../../options/read-options.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
 import { aFunction, filledText, objectWith, required } from '../../options/value-rule.ts';
 import { describeDatabases, type TestDatabase } from '../databases.ts';
 import type { TestApp } from '../test-app.ts';
@@ -24,6 +24,7 @@ export interface CrudTestsOptions {
  * completely, that no change is lost. What the controller does not offer is not tested.
  */
 export function crudTests(controller: abstract new () => object, options: CrudTestsOptions): void {
+  requireArguments('crudTests()', { controller }, { controller: aFunction });
   if (vitest === undefined) throw new Error('crudTests() needs vitest: npm install --save-dev vitest');
   const { app: start, ...rest } = readOptions('crudTests()', options, {
     app: required(aFunction),

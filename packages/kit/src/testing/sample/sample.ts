@@ -3,8 +3,8 @@ import type { Schema as StandardSchema } from '../../db/standard-schema.ts';
 import type { Schema } from './json-schema.ts';
 import { seededRandom } from './random.ts';
 import { drawValue } from './value.ts';
-import { readOptions } from '../../options/read-options.ts';
-import { oneOf, wholeNumber } from '../../options/value-rule.ts';
+import { readOptions, requireArguments } from '../../options/read-options.ts';
+import { oneOf, wholeNumber, anObject } from '../../options/value-rule.ts';
 
 export interface SampleOptions {
   /** The same seed gives the same value; 1 unless told otherwise. */
@@ -47,6 +47,7 @@ export function sample<Input>(schema: StandardSchema<Input, unknown>, options?: 
 export function sample(schema: Schema, options?: SampleOptions): unknown;
 export function sample(schema: StandardSchema | Schema, options: SampleOptions = {}): unknown {
   readOptions('sample()', options, { seed: wholeNumber(0), optional: oneOf('all', 'none', 'some') });
+  requireArguments('sample()', { schema }, { schema: anObject });
   const root = jsonSchemaOf(schema);
   const validator = validatorOf(root);
   const random = seededRandom((options.seed ?? 1) * 2_654_435_761);

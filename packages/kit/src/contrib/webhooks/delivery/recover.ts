@@ -4,6 +4,8 @@ import { hastenWaitingOf, insertMissedOf, requeueFailedOf } from '../endpoints/m
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { requireArguments } from '../../../options/read-options.ts';
+import { anObject, queryable } from '../../../options/value-rule.ts';
 
 /** Deliveries of one call: a transaction that holds a few seconds of locks at most. */
 export const RECOVERED_MAX = 10_000;
@@ -24,6 +26,7 @@ export async function recoverEndpoint(
   since: Date,
   limit: number = RECOVERED_MAX,
 ): Promise<Recovered> {
+  requireArguments('recoverEndpoint()', { tx, endpoint }, { tx: queryable, endpoint: anObject });
   if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
   const { clock, database } = webhooksOf(tx);
   const window = { since, now: clock.now(), limit };

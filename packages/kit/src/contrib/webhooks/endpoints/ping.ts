@@ -6,12 +6,15 @@ import { PING_EVENT } from './ping-event.ts';
 import { WAKE_CHANNEL } from '../publishing/publish-store.ts';
 import type { WebhookDelivery, WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
+import { requireArguments } from '../../../options/read-options.ts';
+import { anObject, queryable } from '../../../options/value-rule.ts';
 
 /** Queues a `webhook.ping` event for this endpoint alone, in the caller's transaction. */
 export async function pingEndpoint(
   tx: Db,
   endpoint: Pick<WebhookEndpoint, 'id' | 'owner_id' | 'tenant_key' | 'is_active'>,
 ): Promise<WebhookDelivery> {
+  requireArguments('pingEndpoint()', { tx, endpoint }, { tx: queryable, endpoint: anObject });
   if (!endpoint.is_active) throw webhookErrors.endpoint_disabled();
   const { clock, database } = webhooksOf(tx);
   const event = {

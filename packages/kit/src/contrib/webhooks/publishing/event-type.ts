@@ -1,6 +1,8 @@
 import { isSchema, jsonSchemaOf, type JsonSchema, type Schema } from '../../../http/schema.ts';
 import { isEventType } from '../endpoints/subscription.ts';
 import { PublishRefused } from '../errors.ts';
+import { requireArguments } from '../../../options/read-options.ts';
+import { anObject } from '../../../options/value-rule.ts';
 
 /** A declared type of event: `publish` takes its data typed, and checks it. */
 export interface EventType<Data extends object = object> {
@@ -23,8 +25,10 @@ export interface EventTypeOptions<Data> {
 export function eventType<Data extends object>(
   name: string,
   schema: Schema<unknown, Data>,
-  { description = '', example, ...unknown }: EventTypeOptions<Data> = {},
+  options: EventTypeOptions<Data> = {},
 ): EventType<Data> {
+  requireArguments('eventType()', { options }, { options: anObject });
+  const { description = '', example, ...unknown } = options;
   const where = `eventType(${JSON.stringify(name)})`;
   if (!isEventType(name)) throw new TypeError(`${where}: the name of an event is parts of letters, digits, "_" and "-", joined by dots.`);
   if (!isSchema(schema)) throw new TypeError(`${where}: the second argument is a schema, such as one of Zod or TypeBox.`);

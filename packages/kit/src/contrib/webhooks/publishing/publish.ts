@@ -23,6 +23,8 @@ import type { DeliveryTask, TaskQueue } from './task-queue.ts';
 import { writeTraced } from './traced-events.ts';
 import { findWebhooks } from '../webhooks.ts';
 import { wakeAfterCommit, wakeWorkers } from '../../../work/wake-workers.ts';
+import { requireArguments } from '../../../options/read-options.ts';
+import { aList, queryable } from '../../../options/value-rule.ts';
 
 export interface PublishOptions extends AudienceOptions {
   /** The alias of the database that the transaction must belong to; refused when it is another. */
@@ -71,6 +73,7 @@ export interface EventToPublish extends Omit<PublishOptions, 'using' | 'queue' |
  * any is written. The answer is in the order of the events.
  */
 export async function publishMany(tx: SqlExecutor, events: readonly EventToPublish[]): Promise<PublishedEvent[]> {
+  requireArguments('publishMany()', { tx, events }, { tx: queryable, events: aList });
   const calls = events.map(({ type, data, ...options }) => checkedCall(tx, type, data, options));
   const [call] = calls;
   if (call === undefined) return [];

@@ -3,6 +3,8 @@
 import { createHmac, createPrivateKey, createPublicKey, createSecretKey, randomBytes, sign as signBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { ED25519_KEY_BYTES, InvalidSecret, parseSecret } from './secret.ts';
+import { requireArguments } from '../../../options/read-options.ts';
+import { instanceOf } from '../../../options/value-rule.ts';
 
 export const SECRET_BYTES = 32;
 
@@ -25,6 +27,7 @@ export interface MessageToSign {
 }
 
 export function generateSecret(bytes: Uint8Array = randomBytes(SECRET_BYTES)): string {
+  requireArguments('generateSecret()', { bytes }, { bytes: instanceOf(Uint8Array, 'bytes: a Uint8Array') });
   return `whsec_${Buffer.from(bytes).toString('base64')}`;
 }
 
@@ -34,6 +37,7 @@ export interface SigningKeyPair {
 }
 
 export function generateKeyPair(seed: Uint8Array = randomBytes(ED25519_KEY_BYTES)): SigningKeyPair {
+  requireArguments('generateKeyPair()', { seed }, { seed: instanceOf(Uint8Array, 'bytes: a Uint8Array') });
   const privateKey = `whsk_${Buffer.from(seed).toString('base64')}`;
   return { privateKey, publicKey: publicKeyOf(privateKey) };
 }
