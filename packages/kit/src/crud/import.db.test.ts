@@ -362,6 +362,23 @@ describeDatabases('import', (database) => {
     expect((await send('ann', 'hooked/import?mode=upsert', '{"name":"x"}', 'application/x-ndjson')).status).toBe(422);
   });
 
+  test('of upserts of a new value at once one makes the row and the others change it, with keys of requests and without', async () => {
+    await clear();
+    const all = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        app.inject({
+          method: 'POST',
+          url: '/v1/things/import?mode=upsert',
+          headers: { 'x-user': 'ann', 'content-type': 'text/csv', ...(index % 2 === 0 ? { 'idempotency-key': `upsert-${index}` } : {}) },
+          payload: `sku,amount\nraced,${index}\n`,
+        }),
+      ),
+    );
+    const results = all.map((response) => [response.statusCode, response.json().created, response.json().updated].join());
+    expect(results.toSorted()).toEqual(['201,0,1', '201,0,1', '201,0,1', '201,0,1', '201,0,1', '201,0,1', '201,0,1', '201,1,0']);
+    expect((await rows('ann')).map(({ sku }) => sku)).toEqual(['raced']);
+  });
+
   test('a form with a file is imported; the name or media type says the format', async () => {
     await clear();
     const form = async (name: string, type: string, text: string, field = 'file') => {

@@ -3,7 +3,7 @@ import { setImmediate as yieldLoop } from 'node:timers/promises';
 import type { Db } from '../db/db.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { type FieldError, isKitError } from '../errors/kit-error.ts';
+import { type FieldError, hasCode, isKitError } from '../errors/kit-error.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { filePart, type MultipartFile, readMultipart } from '../http/multipart.ts';
 import type { QueryValues } from '../http/query-string.ts';
@@ -186,7 +186,12 @@ export class RowImport {
     if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
     reader.finish();
     await this.#checkReferences(db, request, items);
-    const written = await this.#write(db, request, items, keys, fixed, isDryRun);
+    const write = () => this.#write(db, request, items, keys, fixed, isDryRun);
+    // Of two upserts of a new value at once one makes the row. The other could not see it yet: now it can, and changes it.
+    const written = await write().catch((error: unknown) => {
+      if (keys === undefined || !hasCode(error, 'conflict')) throw error;
+      return write();
+    });
     return { ...written, dry_run: isDryRun, ignored: reader.ignored };
   }
 

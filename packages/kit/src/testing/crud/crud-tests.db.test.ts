@@ -28,7 +28,24 @@ const input = (number: number) => ({
   due_at: number % 2 === 0 ? null : '2026-01-01T00:00:00Z',
 });
 
+class StrictOrderController extends CrudController(orderResource, {
+  permission: isAuthenticated,
+  filters: { item: ['eq'], status: ['eq'] },
+  search: ['item', 'code'],
+  ordering: { by: ['created_at', 'total', 'due_at', 'item'] },
+  expand: ['customer', 'items'],
+  bulk: { create: true },
+  idempotency: 'required',
+}) {}
+const strict = { '/v1': { '/orders': OrderController, '/strict': StrictOrderController } };
+const neighbours = [customerResource, itemResource];
+
 crudTests(OrderController, { app: (database) => startShop({ database: database.db }), callers, input });
+crudTests(StrictOrderController, {
+  app: (database) => startShop({ database: database.db, mount: strict, resources: neighbours }),
+  callers,
+  input,
+});
 
 const Anything = z.record(z.string(), z.unknown());
 const facts = { permission: isAuthenticated, response: Anything } as const;
@@ -215,6 +232,21 @@ const broken: Readonly<Record<string, readonly [message: string, controller: abs
       override destroy = this.wrap('destroy', {}, () => undefined);
     },
   ],
+  57: [
+    'was done again',
+    class Broken extends CrudController(orderResource, { ...options, idempotency: 'optional' }) {
+      override create = route.post('/', { ...facts, body: Anything, status: 201 }, async (context) => {
+        const { due_at: _due, ...values } = context.body;
+        return this.present(context, await this.write(context).create(values as never));
+      });
+    },
+  ],
+  69: [
+    'instead of 422',
+    class Broken extends CrudController(orderResource, { ...options, bulk: { create: true } }) {
+      override bulkCreate = route.post('/bulk', { ...facts, body: Anything, status: 201 }, () => ({ items: [] }));
+    },
+  ],
   66: [
     'requests were accepted',
     class Broken extends CrudController(orderResource, options) {
@@ -224,8 +256,6 @@ const broken: Readonly<Record<string, readonly [message: string, controller: abs
     },
   ],
 };
-
-const neighbours = [customerResource, itemResource];
 
 describe('a resource that breaks a guarantee fails its test', () => {
   const apps = new Map<string, TestApp>();

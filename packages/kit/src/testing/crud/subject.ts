@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { LightMyRequestResponse } from 'fastify';
 import { operationsOfController } from '../../crud/controller.ts';
@@ -101,7 +102,7 @@ export class CrudSubject {
     const request = {
       method: method as 'GET',
       url: rest.startsWith('/v') && rest.startsWith(this.#base) ? rest : this.url(rest),
-      headers: { ...headers },
+      headers: { ...(method === 'POST' ? this.#newKey : {}), ...headers },
       ...(payload === undefined ? {} : { payload: payload as object }),
     };
     const response = await (client === null ? this.app.inject(request) : client.inject(request));
@@ -113,6 +114,11 @@ export class CrudSubject {
       text: response.body,
       headers: response.headers,
     };
+  }
+
+  /** Requests that are not repeated have a key each, where one is required. */
+  get #newKey(): Record<string, string> {
+    return this.operations.options.idempotency === 'required' ? { 'idempotency-key': randomUUID() } : {};
   }
 
   /** The call must have this status; the error says what was answered instead. */
