@@ -433,9 +433,9 @@ function requiredOfRows(root: Json): Set<string> {
 
 /** Operations that an option declares. */
 const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
+const MEMBERS = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install', 'crudResource'];
 const RESERVED = [
-  ...['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install'],
-  'crudResource',
+  ...MEMBERS,
   // What every object has: `constructor`, `toString`.
   ...Object.getOwnPropertyNames(Object.prototype),
 ];

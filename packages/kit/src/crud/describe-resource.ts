@@ -3,7 +3,7 @@ import type { ResponseFacts } from '../http/compiled-route.ts';
 import { operationsOfController } from './controller.ts';
 import type { Operations } from './operations.ts';
 import type { FieldRule } from './field-rule.ts';
-import { markVisible, requiredColumns } from './rule-marks.ts';
+import { requiredColumns, visibleToNames } from './rule-marks.ts';
 import { type UnindexedColumn, unindexedColumns } from './unindexed.ts';
 
 /** A mounted resource as data: what `kit inspect orders` prints. */
@@ -90,7 +90,7 @@ function fieldsOf({ policy, input }: Operations): ResourceDescription['fields'] 
   });
   const computed = Object.entries(policy.options.computed ?? {}).map(([name, { requires }]) => ({
     name,
-    visible_to: String(markVisible({}, ...requiredColumns(policy, requires))['x-visible-to'] ?? everyone),
+    visible_to: visibleToNames(requiredColumns(policy, requires)) ?? everyone,
     writable_by: 'nobody',
   }));
   return [...columns, ...computed];

@@ -1,10 +1,16 @@
 import type { JsonSchema } from '../http/schema.ts';
 import type { Policy, ShownColumn } from './policy.ts';
 
-/** Says in a JSON Schema who sees the value, where not everybody does. Several rules must all admit the caller. */
-export function markVisible(schema: JsonSchema, ...columns: readonly (ShownColumn | undefined)[]): JsonSchema {
+/** Who sees a value that is made of these columns; undefined where everybody does. Several rules must all admit the caller. */
+export function visibleToNames(columns: readonly (ShownColumn | undefined)[]): string | undefined {
   const names = new Set(columns.flatMap((column) => column?.rule?.visibleTo?.name ?? []));
-  return names.size === 0 ? schema : { ...schema, 'x-visible-to': [...names].join(' & ') };
+  return names.size === 0 ? undefined : [...names].join(' & ');
+}
+
+/** Says in a JSON Schema who sees the value, where not everybody does. */
+export function markVisible(schema: JsonSchema, ...columns: readonly (ShownColumn | undefined)[]): JsonSchema {
+  const names = visibleToNames(columns);
+  return names === undefined ? schema : { ...schema, 'x-visible-to': names };
 }
 
 /** The columns that a computed field reads: of the row, of related rows, and those that lead to them. */

@@ -4,7 +4,7 @@ import type { Schema } from './json-schema.ts';
 import { seededRandom } from './random.ts';
 import { drawValue } from './value.ts';
 import { readOptions, requireArguments } from '../../options/read-options.ts';
-import { oneOf, wholeNumber, anObject } from '../../options/value-rule.ts';
+import { oneOf, wholeNumber, rule } from '../../options/value-rule.ts';
 
 export interface SampleOptions {
   /** The same seed gives the same value; 1 unless told otherwise. */
@@ -38,6 +38,8 @@ function jsonSchemaOf(schema: StandardSchema | Schema): Schema {
 
 const ATTEMPTS = 100;
 
+const aSchema = rule('a schema, such as one of Zod', (value) => ['object', 'function', 'boolean'].includes(typeof value) && value !== null);
+
 /**
  * A value that satisfies every constraint of the schema, the same one on every run.
  * What cannot be constructed directly (`not`, `if`, overlapping `oneOf`) is drawn again until the validator agrees;
@@ -47,7 +49,7 @@ export function sample<Input>(schema: StandardSchema<Input, unknown>, options?: 
 export function sample(schema: Schema, options?: SampleOptions): unknown;
 export function sample(schema: StandardSchema | Schema, options: SampleOptions = {}): unknown {
   readOptions('sample()', options, { seed: wholeNumber(0), optional: oneOf('all', 'none', 'some') });
-  requireArguments('sample()', { schema }, { schema: anObject });
+  requireArguments('sample()', { schema }, { schema: aSchema });
   const root = jsonSchemaOf(schema);
   const validator = validatorOf(root);
   const random = seededRandom((options.seed ?? 1) * 2_654_435_761);
