@@ -102,6 +102,11 @@ export class Handle {
     return (result === undefined ? this.runner.run(own.text, own.parameters, options).then(rowsOf) : result.rows) as R[] | Promise<R[]>;
   }
 
+  executeAtOnce(text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
+    const own = this.context.engine.toOwnPlaceholders(text, parameters);
+    return this.runner.runNow(own.text, own.parameters) ?? this.runner.run(own.text, own.parameters);
+  }
+
   async send(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Promise<void> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
     if (this.runner.send(own.text, own.parameters, sent)) return;
@@ -186,6 +191,11 @@ function rowsOf({ rows }: StatementResult): unknown[] {
 /** Like `db.query`, without a promise where the rows are there at once, as SQLite's are. Throws where `db.query` rejects. */
 export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
   return (db as unknown as Handle).queryAtOnce<R>(text, parameters, options);
+}
+
+/** Like `db.execute`, without a promise where the result is there at once. Throws where `db.execute` rejects. */
+export function executeAtOnce(db: Db, text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
+  return (db as unknown as Handle).executeAtOnce(text, parameters);
 }
 
 /**

@@ -292,7 +292,7 @@ async function inTransaction(
   claimed: IdempotentRequest | undefined,
 ): Promise<ComposedAnswer> {
   const { reply, verdict } = exchange;
-  const headers = { ...reply.getHeaders() };
+  const headers = reply.getHeaders();
   const { statusCode } = reply;
   try {
     let isRepeated = false;
@@ -336,9 +336,12 @@ async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exch
 /** What is kept of an answer: its status, the headers that the operation set, and its body where that is a text or bytes. */
 function keptAnswer({ reply }: Exchange, before: object, { body, contentType }: ComposedAnswer) {
   const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(reply.getHeaders()))
+  const all = reply.getHeaders();
+  for (const name in all) {
+    const value = all[name];
     if (value !== undefined && (before as Readonly<Record<string, unknown>>)[name] !== value)
       headers[name] = Array.isArray(value) ? value : String(value);
+  }
   if (contentType !== undefined) headers['content-type'] ??= contentType;
   const kept =
     body === undefined ? Buffer.alloc(0) : typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : null;

@@ -14,7 +14,7 @@ import {
   claimOrFind,
   completeClaim,
   completeInTransaction,
-  type IdempotencyRecord,
+  type FoundRecord,
   isAbandoned,
   type KeptAnswer,
   LEASE_MS,
@@ -175,7 +175,7 @@ async function settleClaim(attempt: Attempt, first: ReturnType<typeof claimOrFin
 
 const ATTEMPTS_MAX = 3;
 
-function decide(exchange: Exchange, record: IdempotencyRecord, { fingerprint }: Claim, audience: string): Replay {
+function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: Claim, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {
     exchange.idempotency = outcome;
     throw error;

@@ -1,8 +1,8 @@
 import { idempotency } from '../../db/core/models.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { queryAtOnce, sendStatement } from '../../db/handle.ts';
-import { statementsOf } from '../../db/model-statements.ts';
+import { executeAtOnce, queryAtOnce, sendStatement } from '../../db/handle.ts';
+import { type ModelColumn, statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
 
 export type IdempotencyRecord = Row<typeof idempotency>;
@@ -32,9 +32,12 @@ export interface KeptAnswer {
   readonly audience: string;
 }
 
-const { list } = statementsOf(idempotency);
-const column = (name: string) => statementsOf(idempotency).column(name);
-const encoded = (name: string, value: unknown) => column(name).encode(value);
+const { list, byName } = statementsOf(idempotency);
+const encoderOf = (name: keyof IdempotencyRecord) => (byName.get(name) as ModelColumn).encode;
+const encodeToken = encoderOf('token');
+const encodeTimestamp = encoderOf('created_at');
+const encodeHeaders = encoderOf('headers');
+const encodeBody = encoderOf('body');
 
 /**
  * Claims a free key, or finds the record of one that is taken, which costs no write: nothing is locked and nothing waits for the disk. Undefined:
@@ -43,16 +46,30 @@ const encoded = (name: string, value: unknown) => column(name).encode(value);
 export function claimOrFind(db: Db, claim: Claim): Found | Promise<Found> {
   if (db.dialect === 'postgres')
     return (queryAtOnce(db, CLAIM_OR_FIND, claimValues(db, claim), PIPELINED) as Promise<FoundRow[]>).then(foundIn);
-  const claimed = queryAtOnce(db, CLAIM_NEW, claimValues(db, claim));
-  const found = (rows: readonly unknown[]): Found | Promise<Found> => (rows.length > 0 ? 'claimed' : findRecord(db, claim.scopeHash));
+  const claimed = executeAtOnce(db, CLAIM_NEW, claimValues(db, claim));
+  const found = ({ count }: { readonly count: number }): Found | Promise<Found> =>
+    count > 0 ? 'claimed' : findRecord(db, claim.scopeHash);
   return claimed instanceof Promise ? claimed.then(found) : found(claimed);
 }
 
-type Found = 'claimed' | IdempotencyRecord | undefined;
-type FoundRow = IdempotencyRecord & { readonly is_claimed: boolean };
+/** What a later request with the same key needs to know. */
+export type FoundRecord = Pick<
+  IdempotencyRecord,
+  'fingerprint' | 'state' | 'lease_until' | 'expires_at' | 'status' | 'headers' | 'body' | 'audience'
+>;
+type Found = 'claimed' | FoundRecord | undefined;
+
+interface FoundRow {
+  /** Null: claimed. */
+  readonly record: (Omit<FoundRecord, 'lease_until' | 'expires_at' | 'body'> & Record<'lease_until' | 'expires_at', number>) | null;
+  readonly body: Uint8Array | null;
+}
 
 function foundIn([row]: FoundRow[]): Found {
-  return row?.is_claimed === true ? 'claimed' : row;
+  if (row === undefined) return undefined;
+  const { record, body } = row;
+  if (record === null) return 'claimed';
+  return { ...record, lease_until: new Date(record.lease_until), expires_at: new Date(record.expires_at), body };
 }
 
 /**
@@ -79,13 +96,14 @@ const CLAIM =
  */
 const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
 
-const CLAIM_NEW = `${CLAIM} do nothing returning ${CLAIMED.sqlite}`;
-// One round trip for a new key and for a replay. The record is looked up only when nothing was claimed.
+const CLAIM_NEW = `${CLAIM} do nothing`;
+// One round trip for a new key and for a replay. The record is looked up only when nothing was claimed, and comes as one value: the driver reads
+// the description of every column with every answer.
 const CLAIM_OR_FIND = `with claimed as (${CLAIM} do nothing returning ${CLAIMED.postgres})
-select ${list}, false as is_claimed from kit_idempotency where scope_hash = $1 and not exists (select 1 from claimed)
-union all select ${statementsOf(idempotency)
-  .columns.map(() => 'null')
-  .join(', ')}, true from claimed`;
+select json_build_object('fingerprint', fingerprint, 'state', state, 'lease_until', extract(epoch from lease_until) * 1000,
+  'expires_at', extract(epoch from expires_at) * 1000, 'status', status, 'headers', headers, 'audience', audience) as record, body
+from kit_idempotency where scope_hash = $1 and not exists (select 1 from claimed)
+union all select null, null from claimed`;
 /** A claim waits for no more than the commit of another request with the same key: it may share a connection with other short statements. */
 const PIPELINED = { pipelined: true } as const;
 
@@ -97,15 +115,15 @@ function claimValues({ clock }: Db, claim: Claim): unknown[] {
     claim.caller,
     claim.operation,
     claim.fingerprint,
-    encoded('token', claim.token),
-    encoded('lease_until', new Date(now.getTime() + LEASE_MS)),
-    encoded('created_at', now),
-    encoded('expires_at', new Date(now.getTime() + KEPT_MS)),
+    encodeToken(claim.token),
+    encodeTimestamp(new Date(now.getTime() + LEASE_MS)),
+    encodeTimestamp(now),
+    encodeTimestamp(new Date(now.getTime() + KEPT_MS)),
   ];
 }
 
 /** Whether a record may be taken over; the statement that does it decides. */
-export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: IdempotencyRecord, claim: Claim): boolean {
+export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: FoundRecord, claim: Claim): boolean {
   const now = clock.now();
   return expires_at <= now || (state === 'running' && lease_until <= now && fingerprint === claim.fingerprint);
 }
@@ -121,7 +139,7 @@ const COMPLETE =
 
 function completionValues({ scopeHash, token }: Claim, answer: KeptAnswer): unknown[] {
   const { status, headers, body, audience } = answer;
-  return [scopeHash, encoded('token', token), status, encoded('headers', headers), encoded('body', body), audience];
+  return [scopeHash, encodeToken(token), status, encodeHeaders(headers), encodeBody(body), audience];
 }
 
 /** False: another request has the claim by now. */
@@ -150,7 +168,7 @@ export async function completeInTransaction(tx: Db, claim: Claim, answer: KeptAn
 export async function releaseClaim(db: Db, { scopeHash, token }: Claim): Promise<void> {
   await db.execute(`delete from kit_idempotency where scope_hash = $1 and token = $2 and state = 'running'`, [
     scopeHash,
-    encoded('token', token),
+    encodeToken(token),
   ]);
 }
 
@@ -158,8 +176,8 @@ export async function prolongClaim(db: Db, { scopeHash, token }: Claim): Promise
   const until = new Date(db.clock.now().getTime() + LEASE_MS);
   await db.execute(`update kit_idempotency set lease_until = $3 where scope_hash = $1 and token = $2 and state = 'running'`, [
     scopeHash,
-    encoded('token', token),
-    encoded('lease_until', until),
+    encodeToken(token),
+    encodeTimestamp(until),
   ]);
 }
 
@@ -192,7 +210,7 @@ export async function pruneRecords(db: Db): Promise<number> {
   for (let removed = 0; ;) {
     const { count } = await db.execute(
       `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS})`,
-      [encoded('expires_at', db.clock.now())],
+      [encodeTimestamp(db.clock.now())],
     );
     removed += count;
     if (count < PRUNE_ROWS) return removed;
