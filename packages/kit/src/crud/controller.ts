@@ -498,14 +498,7 @@ class RouteBuilder {
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations;
     const permission = this.#permission(facts.permission, added);
-    const raises = [
-      ...new Set([
-        ...(facts.raises ?? []),
-        ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required]),
-        // The parent in the address.
-        ...(this.#options.parent === undefined ? [] : [coreErrors.not_found]),
-      ]),
-    ];
+    const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
     const options: Route['options'] = {
       ...facts,
       raises,

@@ -133,7 +133,7 @@ function statementsOf({ policy, list, options }: Operations, name: string, { reg
     case 'import':
       return `a transaction of 1 per ${hooks?.create === undefined ? 'batch of 100 rows or more' : 'row'}, + 1 per reference that is checked${more}${parent}`;
     case 'export':
-      return `1, through a cursor${parent}`;
+      return `1 to count, 1 through a cursor${parent}`;
     case 'stats':
       return `1${parent}`;
     case 'transitions':

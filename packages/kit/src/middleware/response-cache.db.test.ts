@@ -14,7 +14,7 @@ import {
 } from '../../test/crud/shop.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { createApp } from '../app/create-app.ts';
-import { CrudController, resource } from '../crud/index.ts';
+import { CrudController, crudOf, resource } from '../crud/index.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { countQueries } from '../db/query-observer.ts';
 import { insert } from '../db/repository.ts';
@@ -30,6 +30,7 @@ class OrderController extends CrudController(orderResource, {
   filters: { status: ['eq'] },
   expand: ['customer'],
   bulk: { create: true },
+  import: { formats: ['csv'] },
   ordering: { by: ['item'] },
 }) {}
 
@@ -217,7 +218,7 @@ describeDatabases('response cache', (database) => {
     expect((await read('ann', 'teams')).body.items).toHaveLength(1);
   });
 
-  test('a write is seen by the next request: create, change, delete, bulk, transition, and rows that are expanded', async () => {
+  test('a write is seen by the next request: create, change, delete, bulk, import, program, transition, and rows that are expanded', async () => {
     const customer = await shop.call('ann', 'POST', 'customers', { name: 'Acme' });
     const made = await shop.call('ann', 'POST', 'orders', { ...order, item: 'A', customer_id: customer.body.id });
     const url = `orders/${made.body.id}`;
@@ -244,6 +245,16 @@ describeDatabases('response cache', (database) => {
     });
     expect(await all()).toEqual(['B paid Best', 'C open undefined', 'D open undefined']);
     await shop.call('ann', 'DELETE', url);
+    expect(await all()).toEqual(['C open undefined', 'D open undefined']);
+    const csv = { 'content-type': 'text/csv' };
+    expect((await shop.call('ann', 'POST', 'orders/import?dry_run=true', 'item,quantity,total\nE,1,1.00\n', csv)).status).toBe(200);
+    expect(await all()).toEqual(['C open undefined', 'D open undefined']);
+    expect((await shop.call('ann', 'POST', 'orders/import', 'item,quantity,total\nE,1,1.00\n', csv)).status).toBe(201);
+    expect(await all()).toEqual(['C open undefined', 'D open undefined', 'E open undefined']);
+    const user = { id: people.ann.id, username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };
+    const program = crudOf(shop.app, orderResource).as({ user, tenant: 'north' });
+    const [imported] = await program.rows({ item: 'E' });
+    await program.write().destroy(String(imported?.id));
     expect(await all()).toEqual(['C open undefined', 'D open undefined']);
     expect((await read('ann', url)).status).toBe(404);
     // Nothing is dropped for a table that the list is not made of.

@@ -10,10 +10,12 @@ import {
   type Person,
   startShop,
 } from '../../../test/crud/shop.ts';
+import { firmResource, lineResource, startDesk, ticketResource } from '../../../test/crud/desk.ts';
 import { CrudController } from '../../crud/index.ts';
 import { find } from '../../db/index.ts';
 import { route } from '../../http/route.ts';
 import { isAuthenticated, Permission } from '../../permissions/index.ts';
+import type { TestDatabase } from '../databases.ts';
 import type { TestApp } from '../test-app.ts';
 import { crudChecks } from './checks.ts';
 import { crudTests } from './crud-tests.ts';
@@ -28,24 +30,28 @@ const input = (number: number) => ({
   due_at: number % 2 === 0 ? null : '2026-01-01T00:00:00Z',
 });
 
-class StrictOrderController extends CrudController(orderResource, {
+const ticket = (number: number) => ({ sku: `sku ${number}`, title: `ticket ${number}` });
+const startTickets = (controller: abstract new () => object, database?: TestDatabase) =>
+  startDesk({
+    ...(database === undefined ? {} : { database: database.db }),
+    mount: { '/v1': { '/tickets': controller as never } },
+    resources: [firmResource, lineResource],
+  });
+class StrictTicketController extends CrudController(ticketResource, {
   permission: isAuthenticated,
-  filters: { item: ['eq'], status: ['eq'] },
-  search: ['item', 'code'],
-  ordering: { by: ['created_at', 'total', 'due_at', 'item'] },
-  expand: ['customer', 'items'],
+  filters: { title: ['eq'], status: ['eq'] },
+  search: ['title'],
+  ordering: { by: ['created_at', 'title', 'cost'] },
+  expand: ['firm', 'lines'],
   bulk: { create: true },
+  restore: true,
+  export: ['csv'],
   idempotency: 'required',
+  etag: 'required',
 }) {}
-const strict = { '/v1': { '/orders': OrderController, '/strict': StrictOrderController } };
-const neighbours = [customerResource, itemResource];
 
 crudTests(OrderController, { app: (database) => startShop({ database: database.db }), callers, input });
-crudTests(StrictOrderController, {
-  app: (database) => startShop({ database: database.db, mount: strict, resources: neighbours }),
-  callers,
-  input,
-});
+crudTests(StrictTicketController, { app: (database) => startTickets(StrictTicketController, database), callers, input: ticket });
 
 const Anything = z.record(z.string(), z.unknown());
 const facts = { permission: isAuthenticated, response: Anything } as const;
@@ -54,8 +60,15 @@ const options = { permission: isAuthenticated, search: ['item'], ordering: { by:
 /** Not known to admit everyone before it runs: start-up refuses `allowAny` for rows of an owner. */
 const anyone = new Permission({ name: 'anyone', evaluate: () => true });
 
+/** Where orders do not offer what the guarantee is about: another resource. */
+interface Elsewhere {
+  readonly start: (controller: abstract new () => object) => Promise<TestApp>;
+  readonly input: (number: number) => object;
+}
+const atTheDesk: Elsewhere = { start: startTickets, input: ticket };
+
 /** One controller per guarantee that breaks it. */
-const broken: Readonly<Record<string, readonly [message: string, controller: abstract new () => object]>> = {
+const broken: Readonly<Record<string, readonly [message: string, controller: abstract new () => object, elsewhere?: Elsewhere]>> = {
   1: [
     'tells a stranger that the row exists',
     class Broken extends CrudController(orderResource, options) {
@@ -241,6 +254,13 @@ const broken: Readonly<Record<string, readonly [message: string, controller: abs
       });
     },
   ],
+  62: [
+    'instead of 200',
+    class Broken extends CrudController(ticketResource, { permission: isAuthenticated, restore: true }) {
+      override restore = route.post('/:id/restore', { ...facts, params: this.keyParams }, () => ({}));
+    },
+    atTheDesk,
+  ],
   69: [
     'instead of 422',
     class Broken extends CrudController(orderResource, { ...options, bulk: { create: true } }) {
@@ -260,8 +280,16 @@ const broken: Readonly<Record<string, readonly [message: string, controller: abs
 describe('a resource that breaks a guarantee fails its test', () => {
   const apps = new Map<string, TestApp>();
   beforeAll(async () => {
-    for (const [name, [, controller]] of Object.entries(broken))
-      apps.set(name, await startShop({ database: 'sqlite', mount: { '/v1': { '/orders': controller as never } }, resources: neighbours }));
+    for (const [name, [, controller, elsewhere]] of Object.entries(broken))
+      apps.set(
+        name,
+        await (elsewhere?.start(controller) ??
+          startShop({
+            database: 'sqlite',
+            mount: { '/v1': { '/orders': controller as never } },
+            resources: [customerResource, itemResource],
+          })),
+      );
   });
   afterAll(async () => {
     for (const app of apps.values()) await app.close();
@@ -272,8 +300,8 @@ describe('a resource that breaks a guarantee fails its test', () => {
     const isAbout = (start: string) => (/^\d+$/.test(start) ? new RegExp(`^${start}[:,]`).test(name) : name.startsWith(start));
     const key = Object.keys(broken).find(isAbout);
     if (check === undefined || key === undefined) throw new Error(`No broken resource for "${name}".`);
-    const [message, controller] = broken[key] as (typeof broken)[string];
-    const subject = new CrudSubject(apps.get(key) as TestApp, controller, { callers, input });
+    const [message, controller, elsewhere] = broken[key] as (typeof broken)[string];
+    const subject = new CrudSubject(apps.get(key) as TestApp, controller, { callers, input: elsewhere?.input ?? input });
     expect(check.appliesTo(subject)).toBe(true);
     await expect(check.run(subject)).rejects.toThrow(message);
   });

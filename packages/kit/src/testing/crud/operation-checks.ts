@@ -29,6 +29,24 @@ export const operationChecks: readonly CrudCheck[] = [
     },
   },
   {
+    name: '62, 63: a deleted row is only among the deleted ones, and comes back as it was',
+    appliesTo: (subject) => subject.has('retrieve', 'list', 'destroy', 'restore'),
+    async run(subject) {
+      const { key } = await subject.make();
+      const { body: before } = await subject.expect(200, subject.owner, 'GET', `/${key}`);
+      const gone = await subject.call(subject.owner, 'DELETE', `/${key}`, undefined, subject.anyVersion);
+      if (gone.status === 403) return;
+      check(gone.status === 204, `DELETE answered ${gone.status}: ${gone.text}`);
+      await subject.expect(404, subject.owner, 'GET', `/${key}`);
+      const restored = await subject.call(subject.owner, 'POST', `/${key}/restore`);
+      if (restored.status === 403) return;
+      check(restored.status === 200, `Restoring answered ${restored.status}: ${restored.text}`);
+      const { body: after } = await subject.expect(200, subject.owner, 'GET', `/${key}`);
+      for (const name of subject.operations.input) checkEqual(after[name], before[name], `Restoring changed ${name}.`);
+      await subject.expect(404, subject.owner, 'POST', `/${key}/restore`);
+    },
+  },
+  {
     name: '69: a bulk request with a wrong item writes none, and says which; more items than allowed are refused',
     appliesTo: (subject) => subject.has('bulkCreate', 'list') && isAtomic(subject),
     async run(subject) {
