@@ -39,9 +39,13 @@ export class ObservedRunner implements StatementRunner {
     return result;
   }
 
-  async run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
+  /** Throws when the transaction no longer takes statements. */
+  run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     this.#admit?.(text);
-    if (!this.#isObserved()) return this.runner.run(text, parameters, options);
+    return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.runner.run(text, parameters, options);
+  }
+
+  async #runObserved(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
     const started = performance.now();
     let result: StatementResult;
     try {

@@ -83,6 +83,11 @@ describeDatabases(
         const inside: unknown[] = [];
         for await (const chunk of tx.stream(text, [], 50, { as: 'wire' })) inside.push(...chunk);
         expect(print(inside)).toEqual(expected);
+        // PostgreSQL tells the columns of a statement once per connection.
+        for (const _ of [1, 2, 3]) {
+          expect(print(await tx.query(text, [], { as: 'wire' }))).toEqual(expected);
+          expect((await tx.query(text)).map(json)).toEqual(expected);
+        }
       });
       const returned = await database.db.query(`update wire_samples set name = name where id = $1 returning *`, [3], { as: 'wire' });
       expect(print(returned)).toEqual([expected[3]]);
@@ -98,7 +103,15 @@ describeDatabases(
       const elsewhere = await openDatabase(url.href);
       try {
         expect((await elsewhere.query(text, [], { as: 'wire' })).map((row) => JSON.stringify(row))).toEqual(expected);
-        expect(await elsewhere.query('select count(*) as count from wire_samples', [], { as: 'wire' })).toEqual([{ count: 200 }]);
+        for (const _ of [1, 2, 3, 4])
+          for (const options of [{ as: 'wire' } as const, {}])
+            expect(
+              await elsewhere.query(
+                'select count(*) as count, null as empty, 1 as "__proto__" from wire_samples where id >= $1',
+                [0],
+                options,
+              ),
+            ).toEqual([JSON.parse('{"count":200,"empty":null,"__proto__":1}')]);
       } finally {
         await elsewhere.close();
       }

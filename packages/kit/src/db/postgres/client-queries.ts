@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
-import { encodePostgres, INT8, postgresTypes, postgresWireTypes } from './codec.ts';
+import { encodePostgres, postgresTypes, postgresWireTypes } from './codec.ts';
+import { countOf, isCount } from './known-columns.ts';
 import { type DriverResult, type DriverStatement, StatementQuery } from './statement-query.ts';
 import type { StatementNames } from './statement-names.ts';
 
@@ -9,14 +10,17 @@ export interface QuerySettings {
 }
 
 /** Sends one statement on one client. */
-export async function runOnClient(
+export function runOnClient(
   client: pg.ClientBase,
   settings: QuerySettings,
   text: string,
   parameters: readonly unknown[],
   options?: QueryOptions,
 ): Promise<StatementResult> {
-  return toResult(await sendOnClient(client, driverStatement(settings, text, parameters, options)));
+  return new Promise((resolve, reject) => {
+    const statement = driverStatement(settings, text, parameters, options);
+    client.query(new StatementQuery(statement, (error, result) => (error ? reject(error) : resolve(toResult(result)))));
+  });
 }
 
 export function sendOnClient(client: pg.ClientBase, statement: DriverStatement): Promise<DriverResult> {
@@ -41,20 +45,8 @@ function typesFor(as: QueryOptions['as']): pg.CustomTypesConfig {
 }
 
 export function toResult(result: pg.QueryResult<Record<string, unknown>>): StatementResult {
-  for (const field of result.fields) {
-    if (field.dataTypeID === INT8 && field.tableID === 0) toNumbers(result.rows, field.name);
-  }
+  for (const field of result.fields) if (isCount(field)) for (const row of result.rows) row[field.name] = countOf(row[field.name]);
   return { rows: result.rows, count: result.rowCount ?? result.rows.length };
-}
-
-/** count(*) and other expressions are numbers, as on SQLite; bigint is what a bigint column holds. */
-function toNumbers(rows: Record<string, unknown>[], name: string): void {
-  for (const row of rows) {
-    const value = row[name];
-    if (typeof value !== 'bigint' && typeof value !== 'string') continue;
-    const number = Number(value);
-    if (Number.isSafeInteger(number)) row[name] = number;
-  }
 }
 
 let cursors = 0;

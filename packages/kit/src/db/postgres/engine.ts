@@ -85,25 +85,21 @@ export class PostgresEngine implements Engine {
   async run(text: string, parameters: readonly unknown[], options: QueryOptions = {}): Promise<StatementResult> {
     try {
       if (options.pipelined === true && this.#pipeline !== undefined) return await this.#pipeline.run(text, parameters, options);
-      return await this.#runAlone(text, parameters, options);
+      const client = await this.#pool.connect();
+      let failure: unknown;
+      try {
+        return await runOnClient(client, this.#settings, text, parameters, options);
+      } catch (error) {
+        failure = error;
+        throw error;
+      } finally {
+        release(client, failure);
+      }
     } catch (error) {
       if ((error as { routine?: unknown }).routine !== STALE_PLAN) throw translateFailure(error);
     }
     this.#names?.startOver();
     return this.run(text, parameters, { ...options, pipelined: false });
-  }
-
-  async #runAlone(text: string, parameters: readonly unknown[], options: QueryOptions): Promise<StatementResult> {
-    const client = await this.#acquire();
-    let failure: unknown;
-    try {
-      return await runOnClient(client, this.#settings, text, parameters, options);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      release(client, failure);
-    }
   }
 
   /** Statements whose names were taken back would stay on the server until the connection closes. */

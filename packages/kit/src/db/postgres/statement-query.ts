@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { keepColumns, type KnownColumns, knownColumns, readerOf, type RowReader } from './known-columns.ts';
 
 /** A statement as the driver takes it. */
 export interface DriverStatement {
@@ -18,8 +19,12 @@ interface DriverQuery extends pg.Submittable {
   values: unknown[];
   types: pg.CustomTypesConfig;
   queryMode: 'extended' | undefined;
-  readonly _result: { _types: pg.CustomTypesConfig };
+  readonly _result: { _types: pg.CustomTypesConfig; fields: readonly pg.FieldDef[]; readonly rows: Record<string, unknown>[] };
+  /** What a parser threw, reported when the answer is complete. */
+  _canceledDueToError: unknown;
   prepare(connection: pg.Connection): void;
+  handleRowDescription(message: { readonly fields: pg.FieldDef[] }): void;
+  handleDataRow(message: { readonly fields: (string | null)[] }): void;
   handleCommandComplete(message: unknown, connection: pg.Connection): void;
   handleError(error: Error, connection: pg.Connection): void;
 }
@@ -28,9 +33,13 @@ const DriverQueryClass = pg.Query as unknown as new (text: string, answered: Ans
 
 /**
  * A query of the driver, made from a text: from an object the driver makes a copy with property descriptors first, which takes as long as the
- * rest of the call.
+ * rest of the call. The driver also asks for the columns of a statement with every execution, and goes through them for each row. Here those of a
+ * named statement are asked for once per connection, and its rows are read by a function written for them.
  */
 export class StatementQuery extends DriverQueryClass {
+  #connection: pg.Connection | undefined;
+  #read: RowReader | undefined;
+
   constructor({ name, text, values, types }: DriverStatement, answered: Answered) {
     super(text, answered);
     this.name = name;
@@ -38,6 +47,53 @@ export class StatementQuery extends DriverQueryClass {
     this.types = types;
     this._result._types = types;
   }
+
+  override prepare(connection: pg.Connection): void {
+    this.#connection = connection;
+    const known = this.name === undefined ? undefined : knownColumns(connection, this.name);
+    if (known === undefined) super.prepare(connection);
+    else this.#execute(connection as unknown as Protocol, known);
+  }
+
+  /** Like the driver's `prepare`, without asking for the columns. */
+  #execute(protocol: Protocol, known: KnownColumns): void {
+    this._result.fields = known.fields;
+    this.#read = readerOf(known, this.types);
+    try {
+      protocol.bind({ statement: this.name, values: this.values, valueMapper: wireValue });
+    } catch (error) {
+      protocol.sync();
+      this.handleError(error as Error, this.#connection as pg.Connection);
+      return;
+    }
+    protocol.execute({});
+    protocol.sync();
+  }
+
+  override handleRowDescription(message: { readonly fields: pg.FieldDef[] }): void {
+    super.handleRowDescription(message);
+    if (this.name !== undefined && this.#connection !== undefined) keepColumns(this.#connection, this.name, message.fields);
+  }
+
+  override handleDataRow(message: { readonly fields: (string | null)[] }): void {
+    if (this.#read === undefined) super.handleDataRow(message);
+    else if (this._canceledDueToError === false) this.#addRow(this.#read, message.fields);
+  }
+
+  #addRow(read: RowReader, values: (string | null)[]): void {
+    try {
+      this._result.rows.push(read(values));
+    } catch (error) {
+      this._canceledDueToError = error;
+    }
+  }
+}
+
+/** As the driver writes it: text, or bytes. */
+function wireValue(value: string | number | boolean | Uint8Array | null): string | Buffer | null {
+  if (typeof value === 'string' || value === null) return value;
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return String(value);
 }
 
 interface Protocol {
@@ -45,6 +101,7 @@ interface Protocol {
   parse(message: { readonly text: string }): void;
   bind(message: object): void;
   execute(message: object): void;
+  sync(): void;
 }
 
 /**

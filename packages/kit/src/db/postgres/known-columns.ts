@@ -1,0 +1,74 @@
+import pg from 'pg';
+import { BoundedMap } from '../bounded-map.ts';
+import { INT8 } from './codec.ts';
+
+export type RowReader = (values: readonly (string | null)[]) => Record<string, unknown>;
+
+/** The columns of a statement that a connection holds under a name. They never change: PostgreSQL refuses the statement instead. */
+export interface KnownColumns {
+  readonly fields: readonly pg.FieldDef[];
+  readonly readers: Map<pg.CustomTypesConfig, RowReader>;
+}
+
+/** More than there are names in use. What is forgotten is asked for again. */
+const NAMES_MAX = 2000;
+
+const columnsOfConnections = new WeakMap<pg.Connection, Map<string, KnownColumns>>();
+
+export function knownColumns(connection: pg.Connection, name: string): KnownColumns | undefined {
+  return columnsOfConnections.get(connection)?.get(name);
+}
+
+export function keepColumns(connection: pg.Connection, name: string, fields: readonly pg.FieldDef[]): void {
+  let known = columnsOfConnections.get(connection);
+  if (known === undefined) columnsOfConnections.set(connection, (known = new BoundedMap(NAMES_MAX)));
+  known.set(name, { fields, readers: new Map() });
+}
+
+/** Reads rows by a function written for their columns. */
+export function readerOf({ fields, readers }: KnownColumns, types: pg.CustomTypesConfig): RowReader {
+  let reader = readers.get(types);
+  if (reader === undefined) readers.set(types, (reader = sharedReader(fields, types)));
+  return reader;
+}
+
+const sharedReaders = new WeakMap<pg.CustomTypesConfig, BoundedMap<string, RowReader>>();
+
+/** The connections of a pool hold the same statements. */
+function sharedReader(fields: readonly pg.FieldDef[], types: pg.CustomTypesConfig): RowReader {
+  let known = sharedReaders.get(types);
+  if (known === undefined) sharedReaders.set(types, (known = new BoundedMap(NAMES_MAX)));
+  const key = JSON.stringify(fields.map(({ name, dataTypeID, tableID }) => [name, dataTypeID, tableID === 0]));
+  let reader = known.get(key);
+  if (reader === undefined) known.set(key, (reader = rowReader(fields, types)));
+  return reader;
+}
+
+const plainText = pg.types.getTypeParser(pg.types.builtins.TEXT) as (text: string) => unknown;
+
+/** `(v) => ({"id":v[0],"total":v[1]===null?null:p[1](v[1])})`: computed names only where `__proto__` would not be data. */
+function rowReader(fields: readonly pg.FieldDef[], types: pg.CustomTypesConfig): RowReader {
+  const parsers = fields.map((field) => parserOf(field, types));
+  const members = fields.map(({ name }, index) => {
+    const value = parsers[index] === plainText ? `v[${index}]` : `v[${index}]===null?null:p[${index}](v[${index}])`;
+    return `${name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)}:${value}`;
+  });
+  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted column names and indexes only
+  return new Function('p', `return (v) => ({${members.join(',')}})`)(parsers) as RowReader;
+}
+
+function parserOf(field: pg.FieldDef, types: pg.CustomTypesConfig): (text: string) => unknown {
+  const parse = types.getTypeParser(field.dataTypeID, 'text') as (text: string) => unknown;
+  return isCount(field) ? (text) => countOf(parse(text)) : parse;
+}
+
+/** count(*) and other expressions are numbers, as on SQLite; bigint is what a bigint column holds. */
+export function isCount({ dataTypeID, tableID }: pg.FieldDef): boolean {
+  return dataTypeID === INT8 && tableID === 0;
+}
+
+export function countOf(value: unknown): unknown {
+  if (typeof value !== 'bigint' && typeof value !== 'string') return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
