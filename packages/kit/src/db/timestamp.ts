@@ -18,3 +18,10 @@ export function timestampText(date: Date): string {
     detail: Number.isNaN(time) ? 'A timestamp must be a valid date.' : 'A timestamp must lie in the years 1 to 9999.',
   });
 }
+
+const CANONICAL = /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/** Whether the value is a text that {@link timestampText} writes. Days that a month does not have count as such. */
+export function isTimestampText(value: unknown): value is string {
+  return typeof value === 'string' && value.length === 24 && CANONICAL.test(value);
+}

@@ -13,9 +13,12 @@ const content: CursorContent = {
 describe('a cursor', () => {
   test('gives back exactly what was written, for what it was bound to', () => {
     const cursor = cursors.write(content, 'user 1');
-    expect(cursors.read(cursor, 'user 1')).toEqual(content);
-    expect(cursors.read(cursor, 'user 2')).toBeUndefined();
-    expect(cursors.read(cursor, '')).toBeUndefined();
+    // The one that wrote it, and one that never saw it: another process.
+    for (const reader of [cursors, new Cursors([current])]) {
+      expect(reader.read(cursor, 'user 1')).toEqual(content);
+      expect(reader.read(cursor, 'user 2')).toBeUndefined();
+      expect(reader.read(cursor, '')).toBeUndefined();
+    }
   });
 
   test('is opaque, and the same for the same page', () => {
@@ -59,7 +62,7 @@ describe('a cursor', () => {
     const of = (character: string) => {
       const text = character.repeat(200);
       const written = cursors.write({ ...content, position: [text, text, text, '018f4a52-0000-7000-8000-00000000000a'] }, 'x');
-      expect(cursors.read(written, 'x')?.position[2]).toBe(text);
+      expect(new Cursors([current]).read(written, 'x')?.position[2]).toBe(text);
       return written.length;
     };
     expect(of('a')).toBeLessThanOrEqual(1_000);

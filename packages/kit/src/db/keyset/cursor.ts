@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
+import { BoundedMap } from '../bounded-map.ts';
 import type { KeysetPosition } from './keyset.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList } from '../../options/value-rule.ts';
@@ -24,6 +25,8 @@ const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES;
+/** Cursors that are remembered: some 250 bytes each, and never more than 5,000. */
+const RECENT_MAX = 500;
 
 interface Key {
   readonly id: Buffer;
@@ -42,6 +45,8 @@ interface Key {
  */
 export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
+  /** What was written last is what is read next: who goes through a list asks for the page that the one before it named. */
+  readonly #recent = new BoundedMap<string, { readonly digest: string; readonly content: CursorContent }>(RECENT_MAX);
 
   constructor(keys: readonly Uint8Array[]) {
     requireArguments('new Cursors()', { keys }, { keys: aList });
@@ -51,21 +56,27 @@ export class Cursors {
   }
 
   /** `bound`: reading needs the same text. */
-  write({ position, backwards, count }: CursorContent, bound: string): string {
+  write(given: CursorContent, bound: string): string {
     const [key] = this.#keys;
     const { head } = key;
-    const content = JSON.stringify([position, backwards ? 1 : 0, count]);
+    const content = JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]);
     const digest = digestOf(bound);
     const nonce = nonceOf(key, digest, content);
     const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(head, digest));
     const cursor = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
     if (cursor.length > CURSOR_LENGTH_MAX)
       throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
+    this.#recent.set(cursor, { digest, content: given });
     return cursor;
   }
 
   /** Undefined for whatever these keys did not write for `bound`. */
   read(cursor: string, bound: string): CursorContent | undefined {
+    const recent = this.#recent.get(cursor);
+    return recent !== undefined && recent.digest === digestOf(bound) ? recent.content : this.#open(cursor, bound);
+  }
+
+  #open(cursor: string, bound: string): CursorContent | undefined {
     if (cursor.length > CURSOR_LENGTH_MAX || !/^[\w-]+$/.test(cursor)) return undefined;
     const bytes = Buffer.from(cursor, 'base64url');
     // One spelling only: the last character may have bits that do not count.

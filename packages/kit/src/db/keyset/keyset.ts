@@ -5,6 +5,7 @@ import type { Dialect } from '../dialect.ts';
 import type { Model } from '../model.ts';
 import { statementsOf } from '../model-statements.ts';
 import { quoteName } from '../names.ts';
+import { isTimestampText } from '../timestamp.ts';
 import type { ColumnDefinition } from '../table-definition.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
 import { aList, aModel } from '../../options/value-rule.ts';
@@ -140,7 +141,11 @@ export class Keyset {
 
   #encode(position: KeysetPosition): unknown[] {
     if (position.length !== this.columns.length) throw new TypeError('The position is one of another ordering.');
-    return this.columns.map(({ definition }, index) => this.#encoders[index]?.(fromJson(definition, position[index])));
+    return this.columns.map(({ definition }, index) => {
+      const value = position[index];
+      // Already as a parameter has it: no Date is made only to be written as the same text again.
+      return definition.kind === 'timestamp' && isTimestampText(value) ? value : this.#encoders[index]?.(fromJson(definition, value));
+    });
   }
 }
 
