@@ -11,6 +11,7 @@ import { eventsOfRecord } from './0010_events_of_record.ts';
 import { valueDomains } from './0011_value_domains.ts';
 import { publishFunction } from './0012_publish_function.ts';
 import { sendTraceparent } from './0013_send_traceparent.ts';
+import { lighterPublish } from './0014_lighter_publish.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -27,4 +28,5 @@ export const webhookMigrations = [
   valueDomains,
   publishFunction,
   sendTraceparent,
+  lighterPublish,
 ];

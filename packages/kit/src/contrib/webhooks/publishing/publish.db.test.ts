@@ -209,6 +209,16 @@ describeOutbox('publish', (outbox) => {
     });
   });
 
+  test('every delivery has a key of its own that begins as that of its event, so that deliveries sort as their events do', async () => {
+    const mine = owner();
+    for (let n = 0; n < 10; n++) await endpoint({ owner: mine });
+    for (const id of [await outbox.publish('order.paid', { owner: mine }), await outbox.publish('order.paid', { owner: mine })]) {
+      const keys = (await deliveries({ event: id })).map((delivery) => delivery.id);
+      expect(new Set(keys).size).toBe(10);
+      for (const key of keys) expect(key).toMatch(new RegExp(`^${id.slice(0, 18)}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`));
+    }
+  });
+
   test('workers are woken after the commit and by no statement of the transaction, which would let transactions commit one at a time', async () => {
     const mine = owner();
     await endpoint({ owner: mine });
