@@ -1,6 +1,5 @@
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
-import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync } from 'node:fs'; // prettier-ignore
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { dirname, join, relative, resolve } from 'node:path';
 import { median } from './contest.ts';
 import type { Ratio } from './ratio.ts';
@@ -38,25 +37,20 @@ export function costRatio({ before, after }: Measured): number {
 export async function compareWith(commit: string, args: readonly string[], print: (line: string) => void): Promise<Ratio[]> {
   if (process.platform !== 'linux') throw new Error('--against reads CPU times from /proc, so it needs Linux.');
   const tree = checkOut(commit, print);
-  try {
-    const found = await takeTurns(join(tree, 'benchmarks', 'run.ts'), join(root, 'benchmarks', 'run.ts'), args);
-    const rows = found.map((measured) => ({ measured, ratio: costRatio(measured) }));
-    print(
-      table(
-        ['contender', `before (${commit})`, 'after', 'after / before'],
-        rows.map(({ measured, ratio }) => [measured.contender, micros(measured.before), micros(measured.after), ratio.toFixed(3)]),
-      ),
-    );
-    return rows.map(({ measured, ratio }) => ({
-      name: `against-${args[0]}-${measured.contender.replaceAll(/\W+/g, '-')}`,
-      value: ratio,
-      goal: CPU_MAX,
-      atMost: true,
-    }));
-  } finally {
-    rmSync(tree, { recursive: true, force: true });
-    git('worktree', 'prune');
-  }
+  const found = await takeTurns(join(tree, 'benchmarks', 'run.ts'), join(root, 'benchmarks', 'run.ts'), args);
+  const rows = found.map((measured) => ({ measured, ratio: costRatio(measured) }));
+  print(
+    table(
+      ['contender', `before (${commit})`, 'after', 'after / before'],
+      rows.map(({ measured, ratio }) => [measured.contender, micros(measured.before), micros(measured.after), ratio.toFixed(3)]),
+    ),
+  );
+  return rows.map(({ measured, ratio }) => ({
+    name: `against-${args[0]}-${measured.contender.replaceAll(/\W+/g, '-')}`,
+    value: ratio,
+    goal: CPU_MAX,
+    atMost: true,
+  }));
 }
 
 const micros = (rounds: readonly number[]): string => `${median(rounds.slice(1)).toFixed(1)} µs`;
@@ -67,23 +61,43 @@ function git(...args: string[]): string {
   return stdout.trim();
 }
 
-/** The other commit in a folder of its own, with its dependencies and this tree's harness. */
+/**
+ * The other commit in a folder of its own, with its dependencies and this tree's harness. The folder stays, because installing takes a minute and
+ * a commit is compared by more than one benchmark.
+ */
 function checkOut(commit: string, print: (line: string) => void): string {
-  const tree = mkdtempSync(join(realpathSync(tmpdir()), 'kit-against-'));
-  git('worktree', 'add', '--detach', '--force', tree, commit);
+  const peers = join(root, 'benchmarks', '.peers');
+  const tree = join(peers, `commit-${git('rev-parse', '--short=12', `${commit}^{commit}`)}`);
+  const complete = join(tree, 'node_modules', '.complete');
+  if (!existsSync(complete)) {
+    rmSync(tree, { recursive: true, force: true });
+    mkdirSync(tree, { recursive: true });
+    extract(commit, tree);
+    installDependencies(tree, print);
+    symlinkSync(peers, join(tree, 'benchmarks', '.peers'));
+    writeFileSync(complete, '');
+  }
   for (const part of ['harness', 'run.ts']) cpSync(join(root, 'benchmarks', part), join(tree, 'benchmarks', part), { recursive: true });
+  return tree;
+}
+
+function extract(commit: string, tree: string): void {
+  const archive = `${tree}.tar`;
+  git('archive', '--output', archive, commit);
+  const { status, stderr } = spawnSync('tar', ['-xf', archive, '-C', tree], { encoding: 'utf8' });
+  rmSync(archive);
+  if (status !== 0) throw new Error(`tar -xf ${archive}: ${stderr.trim()}`);
+}
+
+function installDependencies(tree: string, print: (line: string) => void): void {
   const lock = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8');
   if (lock(root) === lock(tree)) {
     linkModules(join(root, 'node_modules'), join(tree, 'node_modules'), tree);
-  } else {
-    print('the dependencies differ: installing those of the other commit');
-    const { status, stderr } = spawnSync('npm', ['ci'], { cwd: tree, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`npm ci in ${tree}: ${stderr.slice(-800)}`);
+    return;
   }
-  const peers = join(root, 'benchmarks', '.peers');
-  mkdirSync(peers, { recursive: true });
-  symlinkSync(peers, join(tree, 'benchmarks', '.peers'));
-  return tree;
+  print('the dependencies differ: installing those of the other commit');
+  const { status, stderr } = spawnSync('npm', ['ci'], { cwd: tree, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm ci in ${tree}: ${stderr.slice(-800)}`);
 }
 
 /** Links what is installed here, but for the packages of the workspace: those are the other commit's. */

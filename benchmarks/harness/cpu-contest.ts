@@ -27,8 +27,10 @@ const TURN_SECONDS = 1;
 /** Runs servers against each other, and prints their rates and their CPU time per request. */
 export async function cpuContest(context: BenchmarkContext, contenders: readonly CpuContender[]): Promise<CpuContestResult> {
   const micros = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
+  // Another commit, which --against runs too, may have longer turns: both take the ones of the context then.
+  const shortTurns = { rounds: Math.ceil((context.rounds * context.roundSeconds) / TURN_SECONDS), roundSeconds: TURN_SECONDS };
   const rates = await contest(
-    { ...context, rounds: Math.ceil((context.rounds * context.roundSeconds) / TURN_SECONDS), roundSeconds: TURN_SECONDS },
+    { ...context, ...(context.turns === undefined ? shortTurns : {}) },
     contenders.map(({ name, server, load }): Contender => ({
       name,
       async measure(seconds) {
