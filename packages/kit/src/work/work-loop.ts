@@ -219,26 +219,27 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
   }
 
   async #runOne(claim: Claim): Promise<void> {
-    let hasSlot = true;
-    const leaveSlot = (): void => {
-      if (!hasSlot) return;
-      hasSlot = false;
-      this.#inFlight--;
-      this.#ended++;
-      this.#round.runs++;
-      if (this.#inFlight === 0) this.#round.tookMs = performance.now() - this.#round.beganAt;
-    };
+    const run = { hasSlot: true };
     const result = await this.#work.run(claim, () => {
-      leaveSlot();
+      this.#leaveSlot(run);
       this.#fillSlots();
       this.#wakeUp.wake();
     });
-    leaveSlot();
+    this.#leaveSlot(run);
     this.#running--;
     this.#unstored++;
     this.#work.ended(claim, result);
     this.#fillSlots();
     this.#wakeUp.wake();
+  }
+
+  #leaveSlot(run: { hasSlot: boolean }): void {
+    if (!run.hasSlot) return;
+    run.hasSlot = false;
+    this.#inFlight--;
+    this.#ended++;
+    this.#round.runs++;
+    if (this.#inFlight === 0) this.#round.tookMs = performance.now() - this.#round.beganAt;
   }
 
   async #giveBack(claims: readonly Claim[]): Promise<void> {

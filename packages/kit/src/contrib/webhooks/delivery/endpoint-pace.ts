@@ -5,6 +5,18 @@ import type { Claim } from './claim-store.ts';
 
 type Target = Pick<Claim['endpoint'], 'id' | 'owner_id'>;
 
+/** What is followed: a claim whose request is under way. */
+interface Sent {
+  readonly endpoint: Target;
+}
+
+interface UnderWay {
+  readonly endpoint: Target;
+  readonly leaveSlot: () => void;
+  readonly startedAt: number;
+  state: 'in_time' | 'late' | 'in_slow_lane';
+}
+
 export interface PaceOptions {
   /** Requests in slots. */
   readonly concurrency: number;
@@ -40,6 +52,9 @@ export class EndpointPace {
   readonly #epochs = new BoundedMap<string, number>(REMEMBERED_MAX);
   readonly #slowByOwner = new Map<string, number>();
   #slow = 0;
+  /** In the order they began. */
+  readonly #underWay = new Map<Sent, UnderWay>();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PaceOptions) {
     this.#options = options;
@@ -90,26 +105,48 @@ export class EndpointPace {
     }
   }
 
-  /** Follows a request: `leaveSlot` is called when it is slow, at once where the endpoint is known to be. */
-  async follow<R>(endpoint: Target, leaveSlot: () => void, send: () => Promise<R>): Promise<R> {
-    let isSlow = false;
-    const turnSlow = (): void => {
-      this.#rememberSlow(endpoint);
-      if (this.#slow >= SLOW_TIMES_MAX * this.#options.concurrency) return;
-      isSlow = true;
-      this.#countSlow(endpoint, 1);
-      leaveSlot();
-    };
-    const startedAt = performance.now();
-    if (this.#stateOf(endpoint) === 'slow') turnSlow();
-    const timer = isSlow ? undefined : setTimeout(turnSlow, SLOW_AFTER_MS);
-    try {
-      return await send();
-    } finally {
-      clearTimeout(timer);
-      if (isSlow) this.#countSlow(endpoint, -1);
-      if (performance.now() - startedAt < SLOW_AFTER_MS) this.#rememberFast(endpoint);
+  /** A request begins: `leaveSlot` is called when it is slow, at once where the endpoint is known to be. */
+  begin(sent: Sent, leaveSlot: () => void): void {
+    const request: UnderWay = { endpoint: sent.endpoint, leaveSlot, startedAt: performance.now(), state: 'in_time' };
+    this.#underWay.set(sent, request);
+    if (this.#stateOf(sent.endpoint) === 'slow') this.#turnSlow(request);
+    else if (this.#timer === undefined) this.#lookAgainIn(SLOW_AFTER_MS);
+  }
+
+  /** The request is over; its endpoint has one less. */
+  end(sent: Sent): void {
+    const request = this.#underWay.get(sent);
+    if (request !== undefined) {
+      this.#underWay.delete(sent);
+      if (request.state === 'in_slow_lane') this.#countSlow(request.endpoint, -1);
+      if (performance.now() - request.startedAt < SLOW_AFTER_MS) this.#rememberFast(request.endpoint);
     }
+    this.leave(sent.endpoint);
+  }
+
+  /** One timer for all requests, the oldest first: one for each is set and cleared for every delivery, which was 2 % of its cost. */
+  #lookAgainIn(ms: number): void {
+    this.#timer = setTimeout(() => this.#findSlow(), Math.max(1, ms)).unref();
+  }
+
+  #findSlow(): void {
+    this.#timer = undefined;
+    const latest = performance.now() - SLOW_AFTER_MS;
+    for (const request of this.#underWay.values()) {
+      if (request.state !== 'in_time') continue;
+      if (request.startedAt > latest) return this.#lookAgainIn(request.startedAt - latest);
+      this.#turnSlow(request);
+    }
+  }
+
+  #turnSlow(request: UnderWay): void {
+    const { endpoint } = request;
+    this.#rememberSlow(endpoint);
+    const isLaneFull = this.#slow >= SLOW_TIMES_MAX * this.#options.concurrency;
+    request.state = isLaneFull ? 'late' : 'in_slow_lane';
+    if (isLaneFull) return;
+    this.#countSlow(endpoint, 1);
+    request.leaveSlot();
   }
 
   get #ownersShare(): number {

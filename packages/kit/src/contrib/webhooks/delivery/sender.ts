@@ -63,14 +63,19 @@ export class Sender {
     this.#transport = transport ?? httpTransport({ policy: urlPolicy, timeoutMs });
   }
 
-  async send(claim: Claim): Promise<SendReport> {
-    const { metrics, database } = this.#webhooks;
-    const report = activeTracing() === undefined ? await this.#send(claim) : await this.#sendTraced(claim);
+  /** Every await is paid for each delivery: without traces and metrics there is one. */
+  send(claim: Claim): Promise<SendReport> {
+    const { metrics } = this.#webhooks;
+    const sent = activeTracing() === undefined ? this.#send(claim) : this.#sendTraced(claim);
+    return metrics === undefined ? sent : sent.then((report) => this.#counted(report, metrics));
+  }
+
+  #counted(report: SendReport, metrics: NonNullable<Webhooks['metrics']>): SendReport {
+    const database = this.#webhooks.database.using;
     const outcome = outcomeOf(report.result);
-    if (metrics !== undefined && outcome !== undefined) {
-      metrics.attempts.add({ database: database.using, outcome });
-      metrics.sendSeconds.observe({ database: database.using }, report.durationMs / 1000);
-    }
+    if (outcome === undefined) return report;
+    metrics.attempts.add({ database, outcome });
+    metrics.sendSeconds.observe({ database }, report.durationMs / 1000);
     return report;
   }
 

@@ -61,9 +61,12 @@ export class DeliveryWorker {
     this.#loop = new WorkLoop(
       {
         claim: (free) => this.#claimAdmitted(free),
-        run: (claim, leaveSlot) => this.#pace.follow(claim.endpoint, leaveSlot, () => this.#sender.send(claim)),
+        run: (claim, leaveSlot) => {
+          this.#pace.begin(claim, leaveSlot);
+          return this.#sender.send(claim);
+        },
         ended: (claim, report) => {
-          this.#pace.leave(claim.endpoint);
+          this.#pace.end(claim);
           this.#results.add(report);
         },
         release: (claims) => this.#giveBack(claims),
