@@ -40,8 +40,8 @@ const SLOW_TIMES_MAX = 5;
  */
 export class EndpointPace {
   readonly #options: PaceOptions;
-  readonly #busy = new Map<string, number>();
-  readonly #owners = new Map<string, string>();
+  /** Endpoints with requests. */
+  readonly #busy = new Map<string, { readonly owner: string; requests: number }>();
   /** Unknown endpoints that were refused because of the others of their owner. */
   readonly #held = new BoundedMap<string, string>(REMEMBERED_MAX);
   /** Endpoints that answered fast, by the epoch of their owner then. */
@@ -63,14 +63,14 @@ export class EndpointPace {
   /** Requests under way by endpoint, for a claim: an endpoint that may have no more counts as full. */
   load(paused: Iterable<string>): ReadonlyMap<string, number> {
     const { concurrency, perEndpoint } = this.#options;
-    const load = new Map(this.#busy);
-    for (const [id, requests] of this.#busy) if (!this.#fast.has(id) && requests >= UNKNOWN_MAX) load.set(id, perEndpoint);
+    const load = new Map<string, number>();
+    for (const [id, { requests }] of this.#busy) load.set(id, this.#fast.has(id) || requests < UNKNOWN_MAX ? requests : perEndpoint);
     // One more request for as many slow endpoints as there is room, in the lane and in their owner's half of it.
     let room = concurrency - this.#slow;
     const taken = new Map(this.#slowByOwner);
     for (const [id, owner] of this.#slowEndpoints) {
       const ofOwner = taken.get(owner) ?? 0;
-      const mayHaveMore = room > 0 && ofOwner < this.#ownersShare && (this.#busy.get(id) ?? 0) < perEndpoint;
+      const mayHaveMore = room > 0 && ofOwner < this.#ownersShare && (this.#busy.get(id)?.requests ?? 0) < perEndpoint;
       load.set(id, mayHaveMore ? perEndpoint - 1 : perEndpoint);
       if (!mayHaveMore) continue;
       room--;
@@ -83,7 +83,8 @@ export class EndpointPace {
 
   /** Whether another request to the endpoint may be made now; counts it if so. */
   admit(endpoint: Target): boolean {
-    const requests = this.#busy.get(endpoint.id) ?? 0;
+    const busy = this.#busy.get(endpoint.id);
+    const requests = busy?.requests ?? 0;
     const known = this.#stateOf(endpoint);
     if (known === 'unknown' && requests >= Math.min(UNKNOWN_MAX, this.#options.perEndpoint)) return false;
     if (known === 'unknown' && !this.#hasUnknownRoom(endpoint.owner_id)) {
@@ -91,18 +92,15 @@ export class EndpointPace {
       return false;
     }
     if (known === 'slow' && !this.#hasSlowRoom(endpoint)) return false;
-    this.#busy.set(endpoint.id, requests + 1);
-    this.#owners.set(endpoint.id, endpoint.owner_id);
+    if (busy === undefined) this.#busy.set(endpoint.id, { owner: endpoint.owner_id, requests: 1 });
+    else busy.requests++;
     return true;
   }
 
   leave({ id }: Target): void {
-    const requests = this.#busy.get(id) ?? 1;
-    if (requests > 1) this.#busy.set(id, requests - 1);
-    else {
-      this.#busy.delete(id);
-      this.#owners.delete(id);
-    }
+    const busy = this.#busy.get(id);
+    if (busy === undefined || busy.requests === 1) this.#busy.delete(id);
+    else busy.requests--;
   }
 
   /** A request begins: `leaveSlot` is called when it is slow, at once where the endpoint is known to be. */
@@ -165,8 +163,8 @@ export class EndpointPace {
     const share = Math.max(UNKNOWN_MAX, this.#ownersShare);
     if (this.#busy.size * UNKNOWN_MAX < share) return true;
     let unknown = 0;
-    for (const [id, requests] of this.#busy)
-      if (this.#owners.get(id) === owner && this.#stateOf({ id, owner_id: owner }) === 'unknown') unknown += requests;
+    for (const [id, { owner: owned, requests }] of this.#busy)
+      if (owned === owner && this.#stateOf({ id, owner_id: owner }) === 'unknown') unknown += requests;
     return unknown < share;
   }
 

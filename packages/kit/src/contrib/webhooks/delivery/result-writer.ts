@@ -116,8 +116,8 @@ export class ResultWriter {
     if (report.result !== null) this.#addRow(batch, this.#row(report, outcome));
     batch.isAwaited ||= report.claim.orderingKey !== null;
     const isUrgent = batch.isAwaited || batch.results.length >= BATCH_MAX;
-    const gathering = this.#gathering();
-    if (isUrgent && gathering !== undefined) gathering.end();
+    const gathering = isUrgent ? this.#gathering() : undefined;
+    if (gathering !== undefined) gathering.end();
     else if (this.#writers.size === 0 || (isUrgent && this.#writers.size < WRITERS_MAX)) void this.#write();
   }
 
