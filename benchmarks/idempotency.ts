@@ -21,6 +21,8 @@ const QUESTIONS = [
   { question: 'replay', first: '/v1/keyed', second: '/v1/keyed', goal: 2 },
 ] as const;
 
+/** Until the compiler is done with both sides. */
+const WARM_UP_SECONDS = 8;
 /** Of each question: what the compiler makes of a process differs. */
 const STARTS = 3;
 
@@ -35,15 +37,18 @@ async function measure(context: BenchmarkContext, dialect: string, database: str
         await alternatingCpu({
           script: new URL('./servers/notes/keyed.ts', import.meta.url),
           args: [database, question],
-          requests: () => [
-            {
+          requests: async (port) => {
+            const path = paths.shift() ?? second;
+            const request = {
               method: 'POST',
-              path: paths.shift() ?? second,
               headers: { 'content-type': 'application/json', 'idempotency-key': NEW_EACH_TIME },
               body: NOTE,
-            },
-          ],
-          warmUpSeconds: context.quick ? 2 : 5,
+            };
+            // The first request with the known key is done, and all others are replays.
+            await (await fetch(`http://127.0.0.1:${port}${path}`, request)).text();
+            return [{ ...request, path }];
+          },
+          warmUpSeconds: context.quick ? 2 : WARM_UP_SECONDS,
           seconds: context.quick ? 2 : 6,
         }),
       );

@@ -91,8 +91,9 @@ const CLAIM =
   `values ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9) on conflict (scope_hash)`;
 
 /**
- * On PostgreSQL the commit of a claim does not wait for the disk. The change and its outcome are committed after it, in the same log: whenever
- * they are on disk, so is the claim. After a loss of power without them the key is free, and nothing was done under it.
+ * On PostgreSQL the commit of a claim does not wait for the disk (241 instead of 672 µs for a claim, measured one after another), nor for a
+ * standby. The change and its outcome are committed after it, in the same log, and that commit waits as the server is set up: wherever it
+ * has arrived, so has the claim. After a loss of power without them the key is free, and nothing was done under it.
  */
 const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
 
