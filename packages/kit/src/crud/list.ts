@@ -119,8 +119,9 @@ function byCursor(
         : carried(from.count, options.count);
     return andThen(counted, (count) =>
       andThen(presentRows(db, request, unit, rows), (items): ListResult => {
+        const linkTo = linksTo(context.queryString, 'cursor');
         const link = (position: KeysetPosition, toStart: boolean) =>
-          linkTo(context.queryString, 'cursor', cursors.write({ position, backwards: toStart, count: count.number }, bound));
+          linkTo(cursors.write({ position, backwards: toStart, count: count.number }, bound));
         const positionOf = (row: Item) =>
           unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
         const [first, last] = [rows[0], rows.at(-1)];
@@ -172,7 +173,8 @@ function byOffset(
     const counted = countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
     return andThen(counted, (count) =>
       andThen(presentRows(db, request, unit, rows), (items): ListResult => {
-        const link = (to: number) => linkTo(context.queryString, 'offset', String(to));
+        const linkTo = linksTo(context.queryString, 'offset');
+        const link = (to: number) => linkTo(String(to));
         return {
           page: {
             items,
@@ -336,10 +338,15 @@ export function invalidCursor(): Error {
   });
 }
 
-/** The query string with one parameter set, the others as they were sent: also empty and repeated ones. */
-function linkTo(queryString: string, name: string, value: string): string {
-  const others = without(queryString, [name]);
-  return others.length === 0 ? `?${name}=${value}` : `?${name}=${value}&${others.join('&')}`;
+/** Writes the query string with one parameter set, the others as they were sent: also empty and repeated ones. */
+function linksTo(queryString: string, name: string): (value: string) => string {
+  let rest: string | undefined;
+  return (value) => {
+    rest ??= without(queryString, [name])
+      .map((pair) => `&${pair}`)
+      .join('');
+    return `?${name}=${value}${rest}`;
+  };
 }
 
 /** The same list from its start. */

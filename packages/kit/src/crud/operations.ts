@@ -1029,7 +1029,8 @@ function sentNames(context: Context): string[] {
 
 /** `orders/` of `/v1/orders?x=1`, nothing of `/v1/orders/`: what a reference relative to the address begins with. */
 function relativeBase(url: string): string {
-  const path = url.split('?', 1)[0] as string;
+  const mark = url.indexOf('?');
+  const path = mark === -1 ? url : url.slice(0, mark);
   return path.endsWith('/') ? '' : `${path.slice(path.lastIndexOf('/') + 1)}/`;
 }
 

@@ -128,20 +128,18 @@ export class Writer {
 
   /** {@link create}, without a promise where one statement is enough and the database answers at once. */
   createAtOnce(db: Db, request: CrudRequest, input: Item, options: WriteOptions): Maybe<Item> {
-    const write = (scope: Scope): Maybe<Item> => {
-      const forced = this.forced(request, options);
-      const isPlain =
-        this.policy.options.fields === undefined &&
-        !this.#hasReference(input) &&
-        this.isPlain(this.policy.options.hooks?.create, request) &&
-        options.present?.isDeep !== true &&
-        options.children === undefined &&
-        options.authorize === undefined;
-      return isPlain
-        ? andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form, input), (row) => presented(db, row, options))
-        : this.#createChecked({ db, request, scope, options }, input, forced);
-    };
-    return andThen(this.policy.scope(request), write);
+    const isPlain =
+      this.policy.options.fields === undefined &&
+      !this.#hasReference(input) &&
+      this.isPlain(this.policy.options.hooks?.create, request) &&
+      options.present?.isDeep !== true &&
+      options.children === undefined &&
+      options.authorize === undefined;
+    const forced = this.forced(request, options);
+    // Which rows the caller sees decides nothing here: a row with its own tenant and owner is one of them.
+    if (isPlain)
+      return andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form, input), (row) => presented(db, row, options));
+    return andThen(this.policy.scope(request), (scope) => this.#createChecked({ db, request, scope, options }, input, forced));
   }
 
   async #createChecked({ db, request, scope, options }: Write, input: Item, forced: Item): Promise<Item> {
@@ -526,8 +524,10 @@ export class Writer {
     const forced: Item = { ...fixed };
     const tenantColumn = policy.options.tenant as string | undefined;
     const admin = policy.adminRule(request);
-    if (tenantColumn !== undefined && admin?.tenant !== 'all')
-      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant as string);
+    if (tenantColumn !== undefined && admin?.tenant !== 'all') {
+      if (tenant === null) throw coreErrors.tenant_required();
+      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant);
+    }
     // In the admin site the owner of a new row comes from the form.
     if (policy.owner !== undefined && admin === undefined) {
       // Anonymous callers may see rows that say so; a row they make would have no owner.

@@ -5,11 +5,13 @@ const UUID = new RegExp(UUID_PATTERN);
 
 /** Of any version, in either case. PostgreSQL fails a statement, and the transaction around it, that compares a uuid with any other text. */
 export function isUuid(text: string): boolean {
-  // A key is looked at as a parameter, as a value of its column and as one of a statement: the same text each time.
-  if (text === known) return true;
+  // A key and its owner are looked at as parameters, as values of their columns and as those of a statement: the same two texts each time.
+  if (text === last || text === lastButOne) return true;
   if (text.length !== 36 || !UUID.test(text)) return false;
-  known = text;
+  lastButOne = last;
+  last = text;
   return true;
 }
 
-let known = '';
+let last = '';
+let lastButOne = '';
