@@ -388,6 +388,10 @@ describeDatabases('lists', (database) => {
       expect([JSON.stringify(where), refused.status]).toEqual([JSON.stringify(where), 422]);
     }
     expect((await shop.call('bob', 'QUERY', 'orders', { where: { customer: { is: { name: { contains: 'x' } } } } })).status).toBe(200);
+    for (const customer of [null, 'x', { is: null }, { is: {}, not: {} }]) {
+      const { body: problem } = await shop.call('bob', 'QUERY', 'orders', { where: { customer } });
+      expect(problem.errors[0].message).toMatch(/A relation takes \{ "is"|Unknown field/);
+    }
   });
 
   test('29: two filters, an ordering and a to-one expansion are one statement; a to-many one more', async () => {

@@ -1,3 +1,4 @@
+import { migrateApp } from '../../app/migration-modules.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareAccountsAndKeys, startKeyApp, type KeyApp } from '../../../test/key-app.ts';
 import type { Principal, User } from '../../auth/principal.ts';
@@ -259,6 +260,8 @@ describeDatabases(
     beforeAll(async () => {
       await prepare(database.db);
       kit = await startKeyApp(database.db, { modules: [audit()], app: { mount: { '/admin': { '/audit': AuditController } } } });
+      // The tables of the toolkit itself: the key of the cursors is in one of them.
+      await migrateApp(kit.app);
       staff = await kit.user('staff', { is_staff: true });
       await kit.user('ada');
       for (const name of ['one', 'two', 'three']) {
@@ -287,19 +290,25 @@ describeDatabases(
     });
 
     test('newest first, with filters and pages', async () => {
-      expect(await names('?action=api_key.created&target_type=api_key&page_size=3&until=2030-01-01T00:03:00Z')).toEqual([
+      expect(await names('?action=api_key.created&target_type=api_key&limit=3&until=2030-01-01T00:03:00Z')).toEqual([
         'three',
         'two',
         'one',
       ]);
-      expect(await names('?action=api_key.created&page_size=1&page=2&until=2030-01-01T00:03:00Z')).toEqual(['two']);
+      const one = '?action=api_key.created&limit=1&until=2030-01-01T00:03:00Z';
+      const first = (await list(one)).body;
+      const second = (await list(`${one}&cursor=${first.next}`)).body;
+      expect([second.items[0].after.name, second.count, first.previous]).toEqual(['two', first.count, null]);
+      expect((await list(`${one}&cursor=${second.previous}`)).body.items).toEqual(first.items);
+      for (const cursor of [`${one.replace('03:00', '04:00')}&cursor=${first.next}`, `?cursor=${first.next}`, '?cursor=x'])
+        expect((await list(cursor)).body.errors).toMatchObject([{ location: ['query', 'cursor'], code: 'invalid_cursor' }]);
       expect(await names('?since=2030-01-01T00:01:00Z&until=2030-01-01T00:02:00Z')).toEqual(['two']);
-      const { body } = await list('?action=api_key.created&page_size=1');
+      const { body } = await list('?action=api_key.created&limit=1');
       const [entry] = body.items;
       expect(body.count).toBeGreaterThanOrEqual(3);
       const byTarget = await list(`?target_type=api_key&target_id=${entry.target_id}`);
       expect(byTarget.body).toMatchObject({ count: 1, items: [{ id: entry.id }] });
-      expect((await list('?actor_id=nobody')).body).toEqual({ items: [], count: 0 });
+      expect((await list('?actor_id=nobody')).body).toEqual({ items: [], count: 0, next: null, previous: null });
       expect((await kit.call('GET', `/admin/audit/${entry.id}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
       expect((await kit.call('GET', `/admin/audit/${entry.id.toUpperCase()}`, { 'x-act-as': 'staff' })).body).toEqual(entry);
       expect((await kit.call('GET', '/admin/audit/01890000-0000-7000-8000-000000000000', { 'x-act-as': 'staff' })).status).toBe(404);
@@ -330,9 +339,12 @@ describeDatabases(
     test('a page holds 50 entries unless asked, and at most 100', async () => {
       for (let index = 0; index < 101; index += 1)
         await kit.app.registry.audit?.record(kit.db, [{ action: 'many', target_type: 'thing', target_id: String(index) }]);
+      const { next } = (await list('?action=many&limit=100')).body;
       const sizes = [];
-      for (const query of ['', '&page_size=100000', '&page_size=100&page=2']) sizes.push((await names(`?action=many${query}`)).length);
+      for (const query of ['', '&limit=100', `&limit=100&cursor=${next}`]) sizes.push((await names(`?action=many${query}`)).length);
       expect(sizes).toEqual([50, 100, 1]);
+      for (const query of ['limit=101', 'limit=0', 'page=1', 'page_size=5'])
+        expect([query, (await list(`?${query}`)).status]).toEqual([query, 422]);
     });
 
     test.each([

@@ -1,5 +1,7 @@
 import { databaseNamed } from '../../db/named-database.ts';
 import type { Database } from '../../db/db.ts';
+import { Cursors } from '../../db/keyset/cursor.ts';
+import { secretOf } from '../../db/secrets.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { checkAll } from '../../errors/fault-collector.ts';
 import { Controller } from '../../http/controller.ts';
@@ -8,15 +10,15 @@ import { hasScopes, isStaff } from '../../permissions/built-ins.ts';
 import { all, type Permission } from '../../permissions/permission.ts';
 import { Entry, EntryId, EntryPage, type EntryRecord, ListQuery } from './schemas.ts';
 import { sealBeforeReading } from './seal.ts';
-import { findEntry, listEntries, type StoredEntry } from './store.ts';
+import { listEntries } from './list-entries.ts';
+import { findEntry, type StoredEntry } from './store.ts';
 import { controllerOptions } from '../../http/controller-options.ts';
 import { filledText } from '../../options/value-rule.ts';
 import type { App } from '../../app/module.ts';
 import { requiredModule } from '../../app/required-module.ts';
 import type { Fault } from '../../options/fault.ts';
 
-const PAGE_SIZE = 50;
-const PAGE_SIZE_MAX = 100;
+const LIMIT = 50;
 
 /** On the class and on every route: a route taken out of its class keeps it. */
 const permission = all(isStaff, hasScopes({ allowUnscoped: true }));
@@ -32,15 +34,15 @@ export class AuditController extends Controller {
   list = route.get(
     '/',
     { query: ListQuery, response: EntryPage, permission, scope: 'audit:read', summary: 'List audit entries, newest first' },
-    async ({ databases, query }) => {
-      const { page = 1, page_size = PAGE_SIZE, since, until, ...equal } = query;
-      const limit = Math.min(page_size, PAGE_SIZE_MAX);
+    async ({ databases, query, db: own }) => {
+      const { limit = LIMIT, cursor, since, until, ...equal } = query;
       const times = checkAll({ since: () => momentOf('since', since), until: () => momentOf('until', until) });
       const filter = { ...equal, ...times };
       const db = this.#db(databases);
       await sealBeforeReading(db);
-      const { entries, count } = await listEntries(db, filter, { limit, offset: (page - 1) * limit });
-      return { items: entries.map(entryRecord), count };
+      const cursors = new Cursors([await secretOf(own, 'audit cursors')]);
+      const page = await listEntries(db, cursors, filter, { limit, cursor });
+      return { ...page, items: page.items.map(entryRecord) };
     },
   );
 

@@ -1,4 +1,6 @@
+import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
+import { page } from '../../http/page.ts';
 
 /** An entry on the wire. */
 export interface EntryRecord {
@@ -42,12 +44,7 @@ const entry = { type: 'object', properties, required: Object.keys(properties), a
 
 export const Entry = jsonSchema<EntryRecord>(entry);
 
-export const EntryPage = jsonSchema<{ readonly items: readonly EntryRecord[]; readonly count: number }>({
-  type: 'object',
-  properties: { items: { type: 'array', items: entry }, count: { type: 'integer', minimum: 0 } },
-  required: ['items', 'count'],
-  additionalProperties: false,
-});
+export const EntryPage = page(Entry);
 
 export const EntryId = jsonSchema<{ readonly id: string }>({
   type: 'object',
@@ -58,8 +55,8 @@ export const EntryId = jsonSchema<{ readonly id: string }>({
 const filter = { type: 'string', minLength: 1, maxLength: 200 };
 
 export interface EntryQuery {
-  readonly page?: number;
-  readonly page_size?: number;
+  readonly limit?: number;
+  readonly cursor?: string;
   readonly actor_id?: string;
   readonly credential_id?: string;
   readonly action?: string;
@@ -70,14 +67,11 @@ export interface EntryQuery {
   readonly until?: string;
 }
 
-/** A larger page makes an offset that no database accepts. */
-const PAGE_MAX = 2_147_483_647;
-
 export const ListQuery = jsonSchema<EntryQuery>({
   type: 'object',
   properties: {
-    page: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: 1 },
-    page_size: { type: 'integer', minimum: 1, default: 50, description: 'A larger number is read as 100.' },
+    limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Entries per page.' },
+    cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX, description: '`next` or `previous` of another page.' },
     actor_id: filter,
     credential_id: filter,
     action: { ...filter, description: 'For example `api_key.revoked`.' },

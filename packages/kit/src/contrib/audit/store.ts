@@ -255,12 +255,31 @@ export interface EntryFilter {
 
 const EQUAL = ['actor_id', 'credential_id', 'action', 'target_type', 'target_id', 'request_id'] as const;
 
-/** Newest first. */
-export async function listEntries(
+export async function countEntries(db: Db, filter: EntryFilter): Promise<number> {
+  const { where, parameters } = conditionsOf(filter);
+  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries${where}`, parameters);
+  return Number(row?.count ?? 0);
+}
+
+/** Newest first, after the entry with this `seq`; backwards those before it, the nearest first. */
+export async function readPage(
   db: Db,
   filter: EntryFilter,
-  page: { readonly limit: number; readonly offset: number },
-): Promise<{ readonly entries: readonly StoredEntry[]; readonly count: number }> {
+  page: { readonly limit: number; readonly position: string | undefined; readonly backwards: boolean },
+): Promise<readonly StoredEntry[]> {
+  const { limit, position, backwards } = page;
+  const { where, parameters } = conditionsOf(
+    filter,
+    position === undefined ? undefined : { operator: backwards ? '>' : '<', seq: position },
+  );
+  const order = `order by seq ${backwards ? 'asc' : 'desc'} limit $${parameters.push(limit)}`;
+  return db.query<StoredEntry>(`select ${COLUMNS} from audit_entries${where} ${order}`, parameters);
+}
+
+function conditionsOf(
+  filter: EntryFilter,
+  position?: { readonly operator: '<' | '>'; readonly seq: string },
+): { readonly where: string; readonly parameters: unknown[] } {
   const parameters: unknown[] = [];
   const parameter = (value: unknown) => `$${parameters.push(value)}`;
   const conditions: string[] = [];
@@ -269,9 +288,6 @@ export async function listEntries(
   for (const name of EQUAL) if (filter[name] !== undefined) conditions.push(`${name} = ${parameter(filter[name])}`);
   if (since !== undefined) conditions.push(`at >= ${parameter(since)}`);
   if (until !== undefined) conditions.push(`at < ${parameter(until)}`);
-  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count from audit_entries ${where}`, parameters);
-  const paging = `limit ${parameter(page.limit)} offset ${parameter(page.offset)}`;
-  const entries = await db.query<StoredEntry>(`select ${COLUMNS} from audit_entries ${where} order by seq desc ${paging}`, parameters);
-  return { entries, count: Number(row?.count ?? 0) };
+  if (position !== undefined) conditions.push(`seq ${position.operator} ${parameter(position.seq)}`);
+  return { where: conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters };
 }
