@@ -261,6 +261,23 @@ describe('prepared statements', () => {
     await operator.query('alter table changing add column more bigint not null default 5');
     expect(await db.query('select * from changing')).toEqual([{ id: 1, more: 5n }]);
   });
+
+  test('one that a pooler prepared again with other columns is refused, not read under the names of the old ones', async () => {
+    const own = await openDatabase(place.url, { poolMax: 1 });
+    try {
+      const text = 'select id, value from notes where id = $1';
+      for (const _ of [1, 2, 3]) await own.query(text, [-1]);
+      await own.query('insert into notes (id, value) values (-1, 7)');
+      const [held] = await own.query<{ name: string }>('select name from pg_prepared_statements where statement = $1', [text]);
+      await own.query(`deallocate ${held?.name}`);
+      await own.query(`prepare ${held?.name} as select value, 'new' as added, id from notes where id = $1`);
+      await expect(own.query(text, [-1])).rejects.toThrow('columns of a prepared statement changed');
+      expect(await own.query(text, [-1])).toEqual([{ value: 7, added: 'new', id: -1 }]);
+    } finally {
+      await own.query('delete from notes where id = -1');
+      await own.close();
+    }
+  });
 });
 
 describe('pipelined statements', () => {

@@ -25,6 +25,11 @@ export function keepColumns(connection: pg.Connection, name: string, fields: rea
   known.set(name, { fields, readers: new Map() });
 }
 
+/** A pooler between us and the server may have prepared the statement again after a migration changed its columns. */
+export function forgetColumns(connection: pg.Connection, name: string): void {
+  columnsOfConnections.get(connection)?.delete(name);
+}
+
 /** Reads rows by a function written for their columns. */
 export function readerOf({ fields, readers }: KnownColumns, types: pg.CustomTypesConfig): RowReader {
   let reader = readers.get(types);

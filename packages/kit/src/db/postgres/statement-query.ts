@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { keepColumns, type KnownColumns, knownColumns, readerOf, type RowReader } from './known-columns.ts';
+import { forgetColumns, keepColumns, type KnownColumns, knownColumns, readerOf, type RowReader } from './known-columns.ts';
 
 /** A statement as the driver takes it. */
 export interface DriverStatement {
@@ -82,10 +82,17 @@ export class StatementQuery extends DriverQueryClass {
 
   #addRow(read: RowReader, values: (string | null)[]): void {
     try {
+      if (values.length !== this._result.fields.length) this.#refuseOtherColumns();
       this._result.rows.push(read(values));
     } catch (error) {
       this._canceledDueToError = error;
     }
+  }
+
+  /** Values under the names of other columns would be worse than none. */
+  #refuseOtherColumns(): never {
+    if (this.#connection !== undefined && this.name !== undefined) forgetColumns(this.#connection, this.name);
+    throw new Error('The columns of a prepared statement changed on the server, after a migration behind a pooler: run it again.');
   }
 }
 
