@@ -556,6 +556,21 @@ describe('BEGIN goes out with the first statement', () => {
     }
   });
 
+  test('what still waits for BEGIN when the transaction ends never runs', async () => {
+    const ids = Array.from({ length: 30 }, (_, index) => 4600 + index);
+    for (const id of ids) {
+      const late: Promise<unknown>[] = [];
+      const failing = db.transaction(async (tx) => {
+        const before = id % 3 === 0 ? [] : [id % 3 === 1 ? tx.query('select 1') : tx.query('select $1::int', [1])];
+        late.push(Promise.allSettled([...before, tx.query(`insert into notes (id) values (${id})`)]));
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      await Promise.all(late);
+    }
+    expect(await saved(...ids)).toEqual([]);
+  });
+
   test('with the isolation that was asked for', async () => {
     const read = (name: string) => (tx: Db) => tx.query('select current_setting($1) as value', [name]);
     expect(await db.transaction(read('transaction_isolation'), { isolation: 'serializable' })).toEqual([{ value: 'serializable' }]);

@@ -21,6 +21,8 @@ export class PostgresTransaction implements EngineTransaction {
   #isOpen = false;
   /** The error of BEGIN: there is no transaction, and there will be none. */
   #beginFailure: unknown;
+  /** COMMIT or ROLLBACK is on its way: a statement behind it would be committed on its own. */
+  #isEnding = false;
   #ended = false;
   /** Statements that were sent and not answered yet. */
   #unanswered = 0;
@@ -171,6 +173,7 @@ export class PostgresTransaction implements EngineTransaction {
     if (this.#failure !== undefined) throw translateFailure(this.#failure);
     let result: pg.QueryResult;
     try {
+      this.#isEnding = true;
       const answer = this.#client.query('commit');
       this.#uncork();
       result = await answer;
@@ -190,6 +193,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   async rollback(): Promise<void> {
     if (this.#ended) return;
+    this.#isEnding = true;
     if (this.#begun === undefined) return this.#end();
     if (this.#beginFailure !== undefined) return this.#discard(this.#beginFailure);
     try {
@@ -214,6 +218,7 @@ export class PostgresTransaction implements EngineTransaction {
   }
 
   #refuseWhenOver(): void {
-    if (this.#ended) throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
+    if (this.#isEnding || this.#ended)
+      throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }
 }
