@@ -53,11 +53,9 @@ const PARALLEL = 3;
 
 /** Resolves to the completed upload. */
 export async function sendUpload(file: File, options: SendUploadOptions): Promise<{ readonly id: string; readonly state: string }> {
-  if (typeof options !== 'object' || options === null)
-    throw new TypeError('sendUpload(): the second argument is { endpoint }, the address of the uploads.');
-  const { endpoint, headers = {}, onProgress, signal, onStart, resume, multipartAbove = 16 * 1024 * 1024, ...unknown } = options;
+  const { endpoint, headers = {}, onProgress, signal, onStart, resume, multipartAbove = 2 ** 24, ...unknown } = options ?? {};
   for (const name in unknown) throw new TypeError(`sendUpload(): unknown option "${name}".`);
-  if (!(file instanceof Blob)) throw new TypeError('sendUpload(): the first argument is the File to send.');
+  if (!file?.stream || !endpoint) throw new TypeError('Use sendUpload(file, { endpoint }).');
   const sent = new Map<number, number>();
   const progress = (part: number, bytes: number) => {
     sent.set(part, bytes);
@@ -73,7 +71,7 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
         method: 'POST',
         body: JSON.stringify(body),
         headers: { ...headers, 'content-type': 'application/json' },
-        ...(signal ? { signal } : {}),
+        signal: signal ?? null,
       });
       const answer: Answer = await response.json().catch(() => ({}));
       if (!response.ok) throw new UploadFailed(response.status, answer);
@@ -81,7 +79,7 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
     });
 
   const retry = async <T>(work: () => Promise<T>): Promise<T> => {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await work();
       } catch (error) {
@@ -106,7 +104,7 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
             if (request.status < 300 || request.status === 409) resolve();
             else reject(new UploadFailed(request.status, {}));
           });
-          request.addEventListener('error', () => reject(new Error('The connection failed.')));
+          request.addEventListener('error', () => reject(new Error('Connection failed.')));
           request.addEventListener('abort', () => reject(signal?.reason as Error));
           signal?.addEventListener('abort', () => request.abort());
           if (signal?.aborted) reject(signal.reason as Error);
@@ -122,8 +120,7 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
     let next = 1;
     const work = async () => {
       while (next <= count) {
-        const number = next;
-        next += 1;
+        const number = next++;
         const bytes = file.slice((number - 1) * size, number * size);
         const checksum_sha256 = await checksum(bytes);
         if (arrived.get(number) !== checksum_sha256) {
@@ -135,8 +132,8 @@ export async function sendUpload(file: File, options: SendUploadOptions): Promis
     await Promise.all(Array.from({ length: PARALLEL }, work));
   };
 
-  if (resume !== undefined || file.size > multipartAbove) {
-    const id: string = resume ?? (await call('', { ...announced, multipart: true })).id;
+  if (resume || file.size > multipartAbove) {
+    const id: string = resume || (await call('', { ...announced, multipart: true })).id;
     onStart?.(id);
     await sendParts(id);
     return call(`/${id}/complete`, {});
