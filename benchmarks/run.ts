@@ -4,7 +4,16 @@ import { pathToFileURL } from 'node:url';
 import { compareWith } from './harness/against.ts';
 import type { Benchmark, BenchmarkContext } from './harness/benchmark.ts';
 import { passes, ratioLine } from './harness/ratio.ts';
-import { loadOfTheLastMinute, saveRun, sourceState, thisMachine, withVerdicts } from './harness/saved-run.ts';
+import {
+  cpuTime,
+  loadOfTheLastMinute,
+  saveRun,
+  sourceState,
+  STOLEN_MAX,
+  stolenShare,
+  thisMachine,
+  withVerdicts,
+} from './harness/saved-run.ts';
 import { turnsOfParent } from './harness/turns.ts';
 
 const folder = import.meta.dirname;
@@ -62,7 +71,7 @@ const context: BenchmarkContext = {
   ...(isTakingTurns ? { turns: turnsOfParent() } : {}),
 };
 const state = save ? sourceState(folder) : undefined;
-const [began, loadBefore] = [new Date(), loadOfTheLastMinute()];
+const [began, loadBefore, cpuBefore] = [new Date(), loadOfTheLastMinute(), cpuTime()];
 console.log(`${chosen.name}: ${chosen.question}${quick ? ' (quick: no evidence)' : ''}\n`);
 const ratios =
   against === undefined ? await chosen.run(context) : await compareWith(against, [chosen.name, ...(quick ? ['--quick'] : [])], print);
@@ -70,7 +79,13 @@ const ratios =
 if (isTakingTurns) process.exit(0);
 console.log('');
 for (const ratio of ratios) console.log(ratioLine(ratio));
-if (state !== undefined) {
+const stolen = stolenShare(cpuBefore, cpuTime());
+const isDisturbed = stolen > STOLEN_MAX;
+if (isDisturbed)
+  console.log(
+    `\nThe host gave ${Math.round(stolen * 100)} % of this machine's CPU time to others, so the numbers are no evidence: run it again.`,
+  );
+if (state !== undefined && !isDisturbed) {
   saveRun({
     name: chosen.name,
     question: chosen.question,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { costRatio, sideOfTurn } from './against.ts';
 import { contest, ratioOf, type Contender } from './contest.ts';
 import { passes, ratioLine } from './ratio.ts';
+import { cpuTime, stolenShare } from './saved-run.ts';
 import { ownContenders } from './turns.ts';
 
 test('contenders take turns in every round, each goes first in turn, and the warm-up round does not count', async () => {
@@ -35,4 +36,11 @@ test('of a contest between two commits only our own contenders are measured, and
   const turns = { beginContest: () => undefined, measure: async ({ name }: Contender) => (measured.push(name), 1) };
   await contest({ quick: true, rounds: 1, roundSeconds: 1, print: () => undefined, turns }, [contender('kit'), contender('bullmq')]);
   expect(measured).toEqual(['kit', 'kit']);
+});
+
+test('CPU time that the host gave to others is a share of all time between two readings', () => {
+  const reading = (user: number, idle: number, stolen: number) => cpuTime(`cpu  ${user} 0 10 ${idle} 5 0 0 ${stolen} 7 0\ncpu0 1 2 3\n`);
+  expect(stolenShare(reading(100, 100, 20), reading(150, 120, 50))).toBe(0.3);
+  expect(stolenShare(reading(100, 100, 20), reading(100, 100, 20))).toBe(0);
+  expect(stolenShare(cpuTime(''), cpuTime(''))).toBe(0);
 });
