@@ -50,6 +50,8 @@ npm run bench -- config-read --against HEAD~1   # this tree against another comm
 npm run docs:reference                # rebuild this page
 \`\`\`
 
+A run says so, and is not saved, when a virtual machine's host gave more than 5 % of its CPU time to others meanwhile.
+
 Goals are our own. "vs bare" and "cpu" ratios compare with the least code that does the job with nothing around it, written
 by us for that purpose: there a goal below 1 says what the comfort may cost.
 
