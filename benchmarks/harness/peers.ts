@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -20,15 +20,32 @@ export function installPeers(dependencies: Readonly<Record<string, string>>, pri
       .map(([name, version]) => `${name}@${version}`)
       .join(', ')}`,
   );
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), manifest);
+  // Beside its place first: two commits that are compared may install the same peers at once.
+  mkdirSync(root, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
+  const draft = mkdtempSync(`${folder}-`);
+  writeFileSync(join(draft, 'package.json'), manifest);
   const install = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock', '--workspaces=false'], {
-    cwd: folder,
+    cwd: draft,
     encoding: 'utf8',
   });
-  if (install.status !== 0) throw new Error(`peers could not be installed: ${install.stderr.slice(-800)}`);
-  writeFileSync(join(folder, '.installed'), '');
+  if (install.status !== 0) {
+    rmSync(draft, { recursive: true, force: true });
+    throw new Error(`peers could not be installed: ${install.stderr.slice(-800)}`);
+  }
+  writeFileSync(join(draft, '.installed'), '');
+  moveInto(draft, folder);
   return folder;
+}
+
+/** The first to be complete stays. */
+function moveInto(draft: string, folder: string): void {
+  try {
+    renameSync(draft, folder);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    if (!existsSync(join(folder, '.installed'))) throw error;
+  }
 }
 
 /** The URL of a peer's module, to be imported dynamically: `await import(peerUrl(folder, 'bullmq'))`. */
