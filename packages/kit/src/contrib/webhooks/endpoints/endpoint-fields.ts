@@ -18,8 +18,11 @@ export interface EndpointFields {
   readonly url?: string | undefined;
   readonly events?: readonly string[] | undefined;
   readonly description?: string | undefined;
+  /** Delays in seconds; null for the module's schedule. */
   readonly schedule?: readonly number[] | null | undefined;
+  /** A text sets a header, null removes it; headers that are not named stay. */
   readonly headers?: HeaderEdit | undefined;
+  /** Such as `10/s`; null for no limit. */
   readonly rateLimit?: string | null | undefined;
   readonly sendTraceparent?: boolean | undefined;
   /** What may be subscribed to; everything unless given. */

@@ -1,27 +1,15 @@
 import type { Db } from '../../../db/db.ts';
 import { FaultCollector } from '../../../errors/fault-collector.ts';
-import { endpointColumns } from './endpoint-fields.ts';
-import { openHeaders, type HeaderEdit } from './custom-headers.ts';
+import { endpointColumns, type EndpointFields } from './endpoint-fields.ts';
+import { openHeaders } from './custom-headers.ts';
 import { disableEndpoint, enableEndpoint } from './disable.ts';
 import { changeEndpoint, findEndpoint, type EndpointChanges, type WebhookEndpoint } from '../store.ts';
 import { webhooksOf } from '../webhooks.ts';
 import { refuseUnknownNames } from '../../../options/read-options.ts';
 
-export interface EndpointEdit {
-  readonly url?: string | undefined;
-  readonly events?: readonly string[] | undefined;
-  readonly description?: string | undefined;
-  /** Delays in seconds; null for the module's schedule. */
-  readonly schedule?: readonly number[] | null | undefined;
-  /** A text sets a header, null removes it; headers that are not named stay. */
-  readonly headers?: HeaderEdit | undefined;
-  /** Such as `10/s`; null for no limit. */
-  readonly rateLimit?: string | null | undefined;
-  readonly sendTraceparent?: boolean | undefined;
+export interface EndpointEdit extends EndpointFields {
   /** False disables and fails what waits; true enables a disabled endpoint and clears its failures. */
   readonly isActive?: boolean | undefined;
-  /** What may be subscribed to; everything unless given. */
-  readonly availableEvents?: readonly string[] | undefined;
 }
 
 const OPTIONS: ReadonlySet<string> = new Set(
