@@ -337,6 +337,20 @@ describe('pipelined statements', () => {
   });
 });
 
+/** How often data was handed to the socket: what was collected goes by `_writev`, a single message by `_write`. */
+function countWrites({ connection: { stream } }: pg.PoolClient): () => number {
+  let writes = 0;
+  for (const name of ['_write', '_writev'] as const) {
+    const write = stream[name]?.bind(stream) as ((...values: unknown[]) => void) | undefined;
+    if (write === undefined) continue;
+    stream[name] = (...values: unknown[]) => {
+      writes += 1;
+      write(...values);
+    };
+  }
+  return () => writes;
+}
+
 describe('statements whose answer is not waited for', () => {
   const add = (tx: Db, id: number) => sendStatement(tx, 'insert into notes (id) values ($1)', [id]);
   const saved = async (...ids: number[]) =>
@@ -441,22 +455,12 @@ describe('statements whose answer is not waited for', () => {
 
   test('go out in one write with the commit', () =>
     onClient(async (client, _settings, tx) => {
-      const { stream } = client.connection;
-      let writes = 0;
-      // Data that was collected goes to the socket by `_writev`, a single message by `_write`.
-      for (const name of ['_write', '_writev'] as const) {
-        const write = stream[name]?.bind(stream) as ((...values: unknown[]) => void) | undefined;
-        if (write === undefined) continue;
-        stream[name] = (...values: unknown[]) => {
-          writes += 1;
-          write(...values);
-        };
-      }
+      const writes = countWrites(client);
       tx.send(text, [3060]);
       tx.send(text, [3061]);
       await Promise.resolve();
       await tx.commit();
-      expect(writes).toBe(1);
+      expect(writes()).toBe(1);
       expect(await saved(3060, 3061)).toEqual([3060, 3061]);
     }));
 
@@ -630,20 +634,6 @@ describe('BEGIN goes out with the first statement', () => {
       proxy.close();
     }
   });
-
-  /** How often data was handed to the socket: what was collected goes by `_writev`, a single message by `_write`. */
-  function countWrites({ connection: { stream } }: pg.PoolClient): () => number {
-    let writes = 0;
-    for (const name of ['_write', '_writev'] as const) {
-      const write = stream[name]?.bind(stream) as ((...values: unknown[]) => void) | undefined;
-      if (write === undefined) continue;
-      stream[name] = (...values: unknown[]) => {
-        writes += 1;
-        write(...values);
-      };
-    }
-    return () => writes;
-  }
 
   /** A way to the server on which a BEGIN can be made one that the server does not understand. */
   async function spoilingProxy(url: string) {
