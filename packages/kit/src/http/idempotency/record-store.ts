@@ -59,17 +59,11 @@ export type FoundRecord = Pick<
 >;
 type Found = 'claimed' | FoundRecord | undefined;
 
-interface FoundRow {
-  /** Null: claimed. */
-  readonly record: (Omit<FoundRecord, 'lease_until' | 'expires_at' | 'body'> & Record<'lease_until' | 'expires_at', number>) | null;
-  readonly body: Uint8Array | null;
-}
+/** Without a fingerprint: claimed. */
+type FoundRow = FoundRecord | { readonly fingerprint: null };
 
 function foundIn([row]: FoundRow[]): Found {
-  if (row === undefined) return undefined;
-  const { record, body } = row;
-  if (record === null) return 'claimed';
-  return { ...record, lease_until: new Date(record.lease_until), expires_at: new Date(record.expires_at), body };
+  return row === undefined || row.fingerprint !== null ? row : 'claimed';
 }
 
 /**
@@ -98,13 +92,11 @@ const CLAIM =
 const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
 
 const CLAIM_NEW = `${CLAIM} do nothing`;
-// One round trip for a new key and for a replay. The record is looked up only when nothing was claimed, and comes as one value: the driver reads
-// the description of every column with every answer.
+// One round trip for a new key and for a replay. The record is looked up only when nothing was claimed.
 const CLAIM_OR_FIND = `with claimed as (${CLAIM} do nothing returning ${CLAIMED.postgres})
-select json_build_object('fingerprint', fingerprint, 'state', state, 'lease_until', extract(epoch from lease_until) * 1000,
-  'expires_at', extract(epoch from expires_at) * 1000, 'status', status, 'headers', headers, 'audience', audience) as record, body
+select fingerprint, state, lease_until, expires_at, status, headers, body, audience
 from kit_idempotency where scope_hash = $1 and not exists (select 1 from claimed)
-union all select null, null from claimed`;
+union all select null, null, null, null, null, null, null, null from claimed`;
 /** A claim waits for no more than the commit of another request with the same key: it may share a connection with other short statements. */
 const PIPELINED = { pipelined: true } as const;
 
