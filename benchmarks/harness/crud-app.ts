@@ -16,7 +16,7 @@ const byHeader: Authenticator = {
   },
 };
 
-/** An app in this process, migrated and ready, without sockets and logs. */
+/** An app in this process, migrated and ready, without logs; it listens when it is told to. */
 export async function startCrudApp(options: Pick<AppOptions, 'database' | 'modules' | 'mount' | 'resources'>): Promise<App> {
   const app = createApp({
     ...options,

@@ -1,26 +1,22 @@
 // Creates without idempotency and with it, or new keys and a known one, in turns: node keyed.ts <database> create|replay
 import { createServer, type Server } from 'node:http';
-import { createApp, migrateApp } from '../../../packages/kit/src/app/index.ts';
 import { CrudController } from '../../../packages/kit/src/crud/index.ts';
 import { openDatabase } from '../../../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../../../packages/kit/src/permissions/index.ts';
 import { servingInTurns } from '../../harness/alternating.ts';
-import { everybody, notes, notesModule, plainNotes } from './notes.ts';
+import { startCrudApp } from '../../harness/crud-app.ts';
+import { notes, notesModule, plainNotes } from './notes.ts';
 
 const options = { owner: 'owner_id', permission: isAuthenticated } as const;
 class PlainController extends CrudController(plainNotes, { ...options, idempotency: false }) {}
 class KeyedController extends CrudController(notes, options) {}
 
 const [database = '', question = ''] = process.argv.slice(2);
-const app = createApp({
+const app = await startCrudApp({
   database: await openDatabase(database, { poolMax: 16 }),
   modules: [notesModule],
-  authenticators: [everybody],
   mount: { '/v1': { '/plain': PlainController, '/keyed': KeyedController } },
-  log: { level: 'silent' },
-  docs: false,
 });
-await migrateApp(app);
 await app.listen({ port: 0 });
 const { server } = app.fastify;
 

@@ -1,27 +1,23 @@
 // Creates without records and with an audit entry and an event each, of one application: node recorded.ts <database>
 import type { AddressInfo } from 'node:net';
-import { createApp, migrateApp } from '../../../packages/kit/src/app/index.ts';
 import { audit } from '../../../packages/kit/src/contrib/audit/index.ts';
 import { webhooks } from '../../../packages/kit/src/contrib/webhooks/index.ts';
 import { CrudController } from '../../../packages/kit/src/crud/index.ts';
 import { openDatabase } from '../../../packages/kit/src/db/index.ts';
 import { isAuthenticated } from '../../../packages/kit/src/permissions/index.ts';
+import { startCrudApp } from '../../harness/crud-app.ts';
 import { serving } from '../../harness/server-process.ts';
-import { everybody, notes, notesModule, plainNotes } from './notes.ts';
+import { notes, notesModule, plainNotes } from './notes.ts';
 
 const options = { owner: 'owner_id', permission: isAuthenticated } as const;
 class PlainController extends CrudController(plainNotes, { ...options, audit: false }) {}
 class RecordedController extends CrudController(notes, { ...options, events: true }) {}
 
 const [database = ''] = process.argv.slice(2);
-const app = createApp({
+const app = await startCrudApp({
   database: await openDatabase(database, { poolMax: 16 }),
   modules: [notesModule, audit(), webhooks({ secretKeys: [`${Buffer.alloc(32, 7).toString('base64url')}=`] })],
-  authenticators: [everybody],
   mount: { '/v1': { '/plain': PlainController, '/recorded': RecordedController } },
-  log: { level: 'silent' },
-  docs: false,
 });
-await migrateApp(app);
 await app.listen({ port: 0 });
 serving((app.fastify.server.address() as AddressInfo).port);
