@@ -129,7 +129,6 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
     }
     const version: VersionMount = isVersion(given) ? given : { controllers: given };
     const unusable = groupValueFaults(where, version);
-    const middleware = usableItems(where, 'middleware', version.middleware, aMiddleware, unusable) as readonly Middleware[];
     faults.push(...unknownNames(where, version, versionOptionNames), ...unusable);
     if (unusable.length > 0) return [];
     if (typeof version.controllers !== 'object' || version.controllers === null) {
@@ -141,7 +140,7 @@ function mountPlans(mount: AppOptions['mount'] | undefined, faults: Fault[]): Mo
       controllers: version.controllers,
       deprecated: version.deprecated ?? false,
       errors: version.errors,
-      middleware,
+      middleware: version.middleware ?? [],
       throttles: version.throttles ?? [],
       permission: version.permission,
     };

@@ -177,7 +177,7 @@ class RouteCompiler implements CompiledMount {
     this.faults.push(...routeOptionFaults(where, route), ...partFaults(where, [mount.path, prefix, route.path]));
     const permission = this.#permission(where, [...inherited.permissions, mount.permission, options.permission]);
     if (permission === undefined) return;
-    const middleware = [...this.#defaults.middleware, ...mount.middleware];
+    const middleware = [...this.#defaults.middleware, ...mount.middleware, ...inherited.middleware];
     const { errors, moduleErrors } = this.#defaults;
     const maps = [options.errors, ...inherited.errors, mount.errors, errors, ...moduleErrors, constraintErrors].filter(
       (map) => map !== undefined,

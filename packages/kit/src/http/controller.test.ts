@@ -4,9 +4,11 @@ import { createApp } from '../app/create-app.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { errors } from '../errors/error-map.ts';
 import { allowAny, isAuthenticated, isStaff } from '../permissions/built-ins.ts';
+import { securityHeaders } from '../middleware/security-headers.ts';
 import { clientThrottle } from '../throttle/throttles.ts';
 import { Controller, inheritedOptions, type Mountable } from './controller.ts';
 import { jsonSchema } from './json-schema.ts';
+import type { Middleware } from './middleware.ts';
 import { route, routeAround } from './route.ts';
 
 const Out = jsonSchema<{ ok: unknown }>({ type: 'object', properties: { ok: {} }, required: ['ok'] });
@@ -75,7 +77,49 @@ describe('statics add up along the class chain', () => {
       static override readonly throttles = [two];
       static override readonly errors = near;
     }
-    expect(inheritedOptions(new Second())).toEqual({ permissions: [], throttles: [one, two], errors: [near, base] });
+    expect(inheritedOptions(new Second())).toEqual({ permissions: [], throttles: [one, two], errors: [near, base], middleware: [] });
+  });
+
+  test('middleware of every class runs on the routes of the controller, inside that of the version and of the app, base class first', async () => {
+    const seen: string[] = [];
+    const noting = (name: string): Middleware => ({
+      name,
+      handle: (_exchange, next) => {
+        seen.push(name);
+        return next();
+      },
+    });
+    class First extends Controller {
+      static override readonly middleware: readonly Middleware[] = [noting('first')];
+      list = route.get('/', { response: Out, permission: allowAny }, () => ({ ok: 1 }));
+    }
+    class Second extends First {
+      static override readonly middleware = [noting('second')];
+    }
+    class Beside extends Controller {
+      list = route.get('/', { response: Out, permission: allowAny }, () => ({ ok: 1 }));
+    }
+    app = createApp({
+      database: 'sqlite::memory:',
+      middleware: [noting('app')],
+      mount: { '/v1': { controllers: { '/x': Second, '/y': Beside }, middleware: [noting('version')] } },
+      log: { level: 'silent' },
+    });
+    expect((await app.inject('/v1/x')).statusCode).toBe(200);
+    expect(seen.splice(0)).toEqual(['app', 'version', 'first', 'second']);
+    expect((await app.inject('/v1/y')).statusCode).toBe(200);
+    expect(seen).toEqual(['app', 'version']);
+  });
+
+  test('middleware that a class cannot use, and middleware that is no static, stop the start', async () => {
+    class Factory extends Base {
+      static override readonly middleware = [securityHeaders] as never;
+    }
+    class Bare extends Base {
+      readonly middleware = [securityHeaders()];
+    }
+    await expect(status(Factory)).rejects.toThrow('Factory: middleware[0] is the function securityHeaders');
+    await expect(status(Bare)).rejects.toThrow('Bare: the option "middleware" is a bare class attribute');
   });
 });
 

@@ -2,6 +2,7 @@ import type { ErrorMap } from '../errors/error-map.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { Throttle } from '../throttle/throttle.ts';
 import type { HandlerContext } from './handler-context.ts';
+import type { Middleware } from './middleware.ts';
 import { isRoute, routeAround, type Deprecation, type Route, type WrapOptions } from './route.ts';
 
 /** A group of operations: a class whose route fields are plain data. Options of the whole group are `static`. */
@@ -16,6 +17,8 @@ export abstract class ControllerBase {
   static readonly throttles?: readonly Throttle[];
   /** Asked before those of every base class. */
   static readonly errors?: ErrorMap;
+  /** Runs inside that of the app, of the version and of every base class. */
+  static readonly middleware?: readonly Middleware[];
   static readonly deprecated?: boolean | Deprecation;
   static readonly description?: string;
 }
@@ -41,11 +44,13 @@ export interface InheritedOptions {
   readonly throttles: readonly Throttle[];
   /** Nearest class first. */
   readonly errors: readonly ErrorMap[];
+  /** Base class first. */
+  readonly middleware: readonly Middleware[];
 }
 
 /**
  * Statics shadow those of a base class, and a guard that a subclass shadows is gone without a word. So what guards (`permission`,
- * `throttles`, `errors`) is collected from every class of the chain.
+ * `throttles`, `errors`, `middleware`) is collected from every class of the chain.
  */
 export function inheritedOptions(controller: ControllerBase): InheritedOptions {
   const chain: Partial<ControllerOptions>[] = [];
@@ -60,6 +65,7 @@ export function inheritedOptions(controller: ControllerBase): InheritedOptions {
     permissions: own(chain.map(({ permission }) => permission)),
     throttles: own(chain.map(({ throttles }) => throttles)).flat(),
     errors: own(chain.map(({ errors }) => errors)).reverse(),
+    middleware: own(chain.map(({ middleware }) => middleware)).flat(),
   };
 }
 
@@ -68,7 +74,7 @@ function ownOptions(type: object): Partial<ControllerOptions> {
   return Object.fromEntries(own.filter(([name]) => chainedOptionNames.has(name)));
 }
 
-const chainedOptionNames: ReadonlySet<string> = new Set(['permission', 'throttles', 'errors']);
+const chainedOptionNames: ReadonlySet<string> = new Set(['permission', 'throttles', 'errors', 'middleware']);
 
 /** The static side of a controller, without its constructor's arguments. */
 export interface ControllerOptions {
@@ -77,6 +83,7 @@ export interface ControllerOptions {
   readonly permission?: Permission;
   readonly throttles?: readonly Throttle[];
   readonly errors?: ErrorMap;
+  readonly middleware?: readonly Middleware[];
   readonly deprecated?: boolean | Deprecation;
   readonly description?: string;
 }
@@ -85,4 +92,4 @@ export interface ControllerOptions {
 export type ControllerClass = (new () => ControllerBase) & ControllerOptions;
 export type Mountable = ControllerClass | ControllerBase;
 
-export const controllerOptionNames = ['tags', 'permission', 'throttles', 'errors', 'deprecated', 'description'] as const;
+export const controllerOptionNames = ['tags', 'permission', 'throttles', 'errors', 'middleware', 'deprecated', 'description'] as const;

@@ -18,7 +18,7 @@ export interface MadeResponse {
 }
 
 /**
- * Work around every request of the app or of one version mount, in the order given. Each hook is optional:
+ * Work around every request of the app, of one version mount or of one controller, in the order given. Each hook is optional:
  *
  * onRequest   before throttles and authentication; throwing refuses the request
  * handle      after permission and validation, around the handler: call `next()` for its value, or answer without it

@@ -97,10 +97,12 @@ export function routeValueFaults(where: string, { options, handler }: Route): Fa
   return [...faults, ...valueFaults(where, options, routeRules)];
 }
 
+const groupRules: Readonly<Record<string, ValueRule>> = { ...routeRules, middleware: listOf(middleware) };
+
 /** The same for what a controller or a version mount says for all its routes. */
 export function groupValueFaults(where: string, group: object): Fault[] {
-  const { tags, throttles, errors, deprecated, description } = group as Readonly<Record<string, unknown>>;
-  return valueFaults(where, { tags, throttles, errors, deprecated, description }, routeRules);
+  const { tags, throttles, errors, middleware: given, deprecated, description } = group as Readonly<Record<string, unknown>>;
+  return valueFaults(where, { tags, throttles, errors, middleware: given, deprecated, description }, groupRules);
 }
 
 /** The items that can be used; what cannot, or a value that is no list, becomes a fault. */
