@@ -79,7 +79,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       emit: none,
       errors: (misspelt) => kit.errors().on(Error, { status: 400, code: 'a', ...(misspelt as object) }),
       hasCode: none,
-      hasRule: none,
+      hasRule: (misspelt) => kit.hasRule('a', misspelt),
       hasScopes: kit.hasScopes,
       invalidCredentials: none,
       isKitError: none,

@@ -1,9 +1,9 @@
 import type { User } from '../auth/principal.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { Permission, type PermissionContext, type Rule } from './permission.ts';
+import { Permission, type PermissionContext, type RowCondition, type Rule } from './permission.ts';
 import { scopeCovers } from './scope.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
-import { flag } from '../options/value-rule.ts';
+import { aFunction, flag } from '../options/value-rule.ts';
 import { sameId } from '../auth/same-id.ts';
 
 /** Methods that only read. QUERY is safe although it has a body. */
@@ -99,15 +99,26 @@ function scopeDenial({ principal, scope }: PermissionContext) {
   return principal.scopes === null ? coreErrors.scope_required({ extensions }) : coreErrors.insufficient_scope({ extensions });
 }
 
+export interface HasRuleOptions {
+  /** Which rows of a table the rule holds for, so that it can guard a list: the same decision as a condition, `({ user }) => ({ team: user?.id })`. */
+  readonly rows?: (context: PermissionContext) => RowCondition | Promise<RowCondition>;
+}
+
+const hasRuleRules: OptionRules<HasRuleOptions> = { rows: aFunction };
+
 /** A rule of the application: a function, or the name of one given to `createApp({ rules })`. */
-export function hasRule(rule: Rule | string): Permission {
+export function hasRule(rule: Rule | string, options: HasRuleOptions = {}): Permission {
+  const { rows } = readOptions('hasRule()', options, hasRuleRules);
+  const kind = 'has_rule';
+  const condition = rows === undefined ? {} : { rows };
   if (typeof rule === 'function') {
-    return new Permission({ name: `hasRule(${rule.name || 'anonymous'})`, kind: 'has_rule', evaluate: rule });
+    return new Permission({ name: `hasRule(${rule.name || 'anonymous'})`, kind, evaluate: rule, ...condition });
   }
   return new Permission({
     name: `hasRule(${rule})`,
-    kind: 'has_rule',
+    kind,
     rule,
+    ...condition,
     evaluate: (context, object) => {
       const named = context.rules?.[rule];
       if (named === undefined) throw new Error(`no rule named "${rule}": give it to createApp({ rules: { '${rule}': … } })`);

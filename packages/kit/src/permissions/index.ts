@@ -10,6 +10,7 @@ export {
   isSuperuser,
   safeMethods,
   type HasScopesOptions,
+  type HasRuleOptions,
   type IsOwnerOptions,
 } from './built-ins.ts';
 export { all, any, includesKind, not, Permission, rulesOf } from './permission.ts';
