@@ -275,13 +275,18 @@ class Application implements App {
     if (fatal.length > 0) throw new StartUpError(fatal);
   }
 
-  monitor(): Promise<void> {
+  monitor(): Promise<readonly string[]> {
     return this.#steps.run('monitor', () => this.#monitor());
   }
 
-  async #monitor(): Promise<void> {
+  async #monitor(): Promise<readonly string[]> {
     await this.ready();
-    for (const module of this.#plan.modules) await module.monitor?.(this);
+    const lines: string[] = [];
+    for (const module of this.#plan.modules) {
+      const line = await module.monitor?.(this);
+      if (typeof line === 'string') lines.push(line);
+    }
+    return lines;
   }
 
   start(): Promise<void> {

@@ -74,9 +74,9 @@ export interface Module {
   setup?(app: App): void | Promise<void>;
   /**
    * The process is long-lived, a server or a worker: start what monitors it, such as a port for metrics. Called before `start`; commands that
-   * run until they are stopped call it without `start`.
+   * run until they are stopped call it without `start`. A text that it returns is printed for the operator: `Metrics for Prometheus: http://…`.
    */
-  monitor?(app: App): void | Promise<void>;
+  monitor?(app: App): string | undefined | void | Promise<string | undefined | void>;
   /** The app is about to serve: start timers, workers and listeners. */
   start?(app: App): void | Promise<void>;
   /** Runs in reverse order for every module that was set up, started or not; after the last request and before the databases close. */
@@ -147,8 +147,11 @@ export interface App {
   openDatabases(options?: { /** False: a SQLite file that does not exist is not created. */ readonly createFiles?: boolean }): Promise<App>;
   /** Opens databases, sets up modules, runs checks. Repeatable. */
   ready(): Promise<App>;
-  /** Starts what watches the process. Repeatable; `start` does it. For commands that run until they are stopped, such as workers. */
-  monitor(): Promise<void>;
+  /**
+   * Starts what watches the process. Repeatable; `start` does it. For commands that run until they are stopped, such as workers: they print
+   * what it returns, a line each, for the operator.
+   */
+  monitor(): Promise<readonly string[]>;
   /** Starts the modules (timers, workers). Repeatable; `listen` does it. */
   start(): Promise<void>;
   /** Starts modules, then listens. Returns the address. */

@@ -22,6 +22,7 @@ export const startCommand: CoreCommand = {
           host: host ?? (context.environment['HOST'] || DEFAULT_HOST),
         });
         context.print(context.json ? JSON.stringify({ address }) : `${app.title} listens on ${address}`);
+        for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
         await stopSignal();
         context.stderr.write('Stopping: open requests are being finished.\n');
       });

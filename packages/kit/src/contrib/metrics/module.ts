@@ -35,9 +35,10 @@ export function metrics(options: MetricsOptions): Module {
     },
     async monitor({ log }) {
       if (settings.process) collectDefaultMetrics({ register: registry.prometheus });
-      if (settings.listen === undefined) return;
+      if (settings.listen === undefined) return undefined;
       server = await startScrapeServer(registry, settings.listen, log);
       log.info({ url: server.url }, `metrics for Prometheus at ${server.url}`);
+      return `Metrics for Prometheus: ${server.url}`;
     },
     async stop() {
       stopWatching?.();

@@ -71,13 +71,16 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await statusOf(good)).toBeUndefined();
   }, 120_000);
 
-  test('work runs until SIGTERM and serves its own metrics, then gives back what is under way', async () => {
+  test('work runs until SIGTERM, says where its own metrics are, then gives back what is under way', async () => {
     const id = await started('hangs');
-    const child = program.start(['work'], { bin: 'kit_jobs', environment: { LOG_LEVEL: 'info' } });
+    const child = program.start(['work'], { bin: 'kit_jobs' });
     let logged = '';
     child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });
-    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(logged)?.[0] ?? '';
+    const address = await vi.waitUntil(() => /^Metrics for Prometheus: (http:\/\/127\.0\.0\.1:\d+\/metrics)$/m.exec(logged)?.[1], {
+      timeout: 30_000,
+      interval: 50,
+    });
     expect(await (await fetch(address)).text()).toContain('kit_jobs_running{database="default",queue="default"} 1');
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);

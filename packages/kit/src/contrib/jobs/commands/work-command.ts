@@ -28,7 +28,7 @@ export function addWork(command: CommanderCommand, context: Context): void {
       const db = await databaseNamed(context, flags.database);
       checkQueues(context, flags.queue ?? [], jobsOf(db).settings.catalog.queues);
       if (flags.once === true) return context.print(line(await runDueJobs(db, options), context.json));
-      await (await context.app()).monitor();
+      for (const text of await (await context.app()).monitor()) context.stderr.write(`${text}\n`);
       const worker = await startJobWorker(db, options);
       const stopped = stopSignal();
       context.stderr.write(`Running jobs of the database "${flags.database}" until SIGTERM.\n`);

@@ -93,14 +93,14 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
     expect(await deliveryOf(bad.event)).toMatchObject({ status: 'pending' });
   });
 
-  test('deliver --loop sends new work until it is told to stop, serves its own metrics, and then ends well', async () => {
-    const child = program.start(['deliver', '--loop', '--interval', '0.2'], { bin: 'kit_webhooks', environment: { LOG_LEVEL: 'info' } });
+  test('deliver --loop sends new work until it is told to stop, says where its own metrics are, and then ends well', async () => {
+    const child = program.start(['deliver', '--loop', '--interval', '0.2'], { bin: 'kit_webhooks' });
     let logged = '';
     child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     const { event } = await deliverable('/loop');
     for (let tries = 0; tries < 200 && (await deliveryOf(event))?.status !== 'succeeded'; tries++)
       await new Promise((resolve) => setTimeout(resolve, 100));
-    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(logged)?.[0] ?? '';
+    const address = /^Metrics for Prometheus: (http:\/\/127\.0\.0\.1:\d+\/metrics)$/m.exec(logged)?.[1] ?? '';
     expect(await (await fetch(address)).text()).toContain('kit_webhooks_attempts_total{database="default",outcome="succeeded"} 1');
     child.kill('SIGTERM');
     expect(await output(child, /succeeded=\d+/)).toBe('succeeded=1');

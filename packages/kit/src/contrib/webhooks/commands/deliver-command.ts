@@ -29,7 +29,7 @@ export function addDeliver(command: CommanderCommand, context: CommandContext<Ap
       const app = await context.app();
       const database = await databaseNamed(context, flags.database);
       if (flags.loop !== true) return context.print(line(await deliverDue(database, optionsOf(flags)), context.json));
-      await app.monitor();
+      for (const text of await app.monitor()) context.stderr.write(`${text}\n`);
       const worker = await startWorker(database, optionsOf(flags));
       const stopped = new Promise((resolve) => {
         for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
