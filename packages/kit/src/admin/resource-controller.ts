@@ -12,7 +12,7 @@ import { fieldsOf, REASON, type AdminSite } from './admin-site.ts';
 import type { AdminRole } from './options.ts';
 import { refusalOf, requireRole, roleOf, type StaffOperation } from './staff-roles.ts';
 import { adminErrors } from './errors.ts';
-import { readFields, readRecordFields } from './read-fields.ts';
+import { readRecordFields } from './read-fields.ts';
 import { ListParametersSchema, readListQuery } from './read-list-query.ts';
 import { RangeQuery, readRange } from './read-range.ts';
 import { ADMIN_ACTION_IDS_MAX } from './wire.ts';
@@ -117,9 +117,9 @@ export function resourceController(site: AdminSite): Controller {
         const { ids, fields = {} } = context.body;
         if (action.on === 'record' && ids.length > 1) throw adminErrors.one_record_only();
         await requireRole(site.settings, context.user, resource, action);
-        const { [REASON]: reason, ...own } = readActionFields(action, fields);
-        const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
         const asked = site.context(context, context.principal);
+        const { [REASON]: reason, ...own } = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
+        const read = action.reason === undefined ? (reason === undefined ? own : { ...own, reason }) : own;
         const result = await action.run(asked, ids, read);
         if (action.reason !== undefined && typeof reason === 'string' && reason !== '') {
           const failed = new Set(result.failures?.map(({ id: each }) => each));
@@ -140,8 +140,9 @@ export function resourceController(site: AdminSite): Controller {
         await requireRole(site.settings, context.user, resource, action);
         if (action.preview === undefined) throw adminErrors.unknown_action({ detail: 'The action has no preview.' });
         const { ids, fields = {} } = context.body;
-        const read = readActionFields(action, fields);
-        return action.preview(site.context(context, context.principal), ids, read);
+        const asked = site.context(context, context.principal);
+        const read = await readActionFields(action, fields, (values) => action.validate?.(asked, ids, values));
+        return action.preview(asked, ids, read);
       },
     );
   }
@@ -155,9 +156,13 @@ function versionOf(header: string | undefined): number | null {
 }
 
 /** Of an action that sets what was chosen, something must be. */
-function readActionFields(action: AdminAction, fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+async function readActionFields(
+  action: AdminAction,
+  fields: Readonly<Record<string, unknown>>,
+  validate: (values: Readonly<Record<string, unknown>>) => Promise<void> | undefined,
+): Promise<Readonly<Record<string, unknown>>> {
   const location = ['body', 'fields'];
-  const read = readFields(fieldsOf(action), fields, { location, partial: action.sets === true });
+  const read = await readRecordFields(fieldsOf(action), fields, { location, partial: action.sets === true }, validate);
   if (action.sets === true && Object.keys(read).length === 0)
     throw coreErrors.validation_error({ errors: [{ location, code: 'required', message: 'Choose at least one field.' }] });
   return read;

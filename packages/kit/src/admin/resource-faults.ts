@@ -22,6 +22,7 @@ const actionRules: OptionRules<AdminAction> = {
   reason: oneOf('optional', 'required'),
   needs: oneOf('create', 'update', 'remove'),
   preview: aFunction,
+  validate: aFunction,
 };
 /** A misspelt `needs` or `reason` would leave an action to more people, or without its reason. */
 const action = implementationOf<AdminAction>('an action: { name, label, tone, on, run }', actionRules);

@@ -132,6 +132,22 @@ describeDatabases(
       const owned = await createApiKey(database.db, { user: boss, name: 'boss', scopes: [] });
       expect((await site.act(staff.administrator, 'api-keys', 'rotate', [owned.apiKey.id])).status).toBe(403);
     });
+
+    test('rotating a key reports a wrong grace period at its field, with every other fault', async () => {
+      const { apiKey } = await createApiKey(database.db, { user: await site.newUser(), name: 'faulty', scopes: [] });
+      const faultsOf = async (fields: object) => {
+        const { status, body } = await site.act(staff.administrator, 'api-keys', 'rotate', [apiKey.id], fields);
+        return [status, ...body.errors.map(({ location, code }: { location: string[]; code: string }) => `${location.join('.')} ${code}`)];
+      };
+      for (const grace_minutes of [-1, 1e12]) {
+        expect(await faultsOf({ grace_minutes })).toEqual([422, 'body.fields.grace_minutes out_of_range']);
+        expect(await faultsOf({ grace_minutes, graze: 1 })).toEqual([
+          422,
+          'body.fields.graze unknown_field',
+          'body.fields.grace_minutes out_of_range',
+        ]);
+      }
+    });
   },
   { database: { clock } },
 );

@@ -88,6 +88,11 @@ export interface AdminAction extends Omit<AdminActionShape, 'previews' | 'refuse
   readonly reason?: 'optional' | 'required';
   /** The operation whose role it needs, where its tone does not say it. */
   readonly needs?: 'create' | 'update' | 'remove';
+  /**
+   * Checks the given fields where others have faults, so that all are reported at once; throws a 422. `run` checks for itself: it is not called
+   * then.
+   */
+  validate?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<void>;
   /** What `run` would do now. Changes nothing. */
   preview?(context: AdminContext, ids: readonly string[], fields: Readonly<Record<string, unknown>>): Promise<AdminPreview>;
 }

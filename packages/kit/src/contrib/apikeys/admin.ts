@@ -16,7 +16,7 @@ import {
   type ListedKey,
 } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
-import { fieldFaults, NAME_LENGTH_MAX } from './field-rules.ts';
+import { fieldFaults, GRACE_SECONDS_MAX, NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
 import { keyringOf } from './keyring.ts';
 import { revokeApiKey } from './revoke.ts';
@@ -79,16 +79,11 @@ const rotateAction: AdminAction = {
       help: 'How long the old secret works beside the new one; empty or 0: it ends at once.',
     },
   ],
-  async run(context, [id = ''], { grace_minutes: minutes }) {
-    if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
-    const key = await findKeyForAdmin(context.db, id);
-    if (key === null) throw apiKeyErrors.api_key_not_found();
-    if (await isBeyond(context, key))
-      throw coreErrors.permission_denied({ detail: 'Its owner is a superuser; only a superuser may rotate it.' });
-    // A user who rotates a key sees it: it must not be more than the member of staff may grant.
-    const faults = grantFaults(key.scopes, defaultGrantable(keyringOf(context.db).routeScopes(), context.principal.user));
-    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
-    const graceSeconds = Math.round(Number(minutes ?? 0) * 60);
+  async validate(context, [id = ''], fields) {
+    await checkedRotation(context, id, fields);
+  },
+  async run(context, [id = ''], fields) {
+    const { key, graceSeconds } = await checkedRotation(context, id, fields);
     const { raw } = await rotateApiKey(context.db, id, { graceSeconds, by: context.principal, requestId: context.requestId });
     return {
       message: `${key.name} has a new secret.`,
@@ -101,6 +96,30 @@ const rotateAction: AdminAction = {
     };
   },
 };
+
+/** Every fault at once: of the grace period, and of scopes that the member of staff may not grant. */
+async function checkedRotation(
+  context: AdminContext,
+  id: string,
+  { grace_minutes: minutes }: Readonly<Record<string, unknown>>,
+): Promise<{ readonly key: ListedKey; readonly graceSeconds: number }> {
+  if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
+  const key = await findKeyForAdmin(context.db, id);
+  if (key === null) throw apiKeyErrors.api_key_not_found();
+  if (await isBeyond(context, key))
+    throw coreErrors.permission_denied({ detail: 'Its owner is a superuser; only a superuser may rotate it.' });
+  const graceSeconds = Math.round(Number(minutes ?? 0) * 60);
+  // A user who rotates a key sees it: it must not be more than the member of staff may grant.
+  const errors = grantFaults(key.scopes, defaultGrantable(keyringOf(context.db).routeScopes(), context.principal.user));
+  if (!(graceSeconds >= 0 && graceSeconds <= GRACE_SECONDS_MAX))
+    errors.push({
+      location: ['body', 'fields', 'grace_minutes'],
+      code: 'out_of_range',
+      message: `The grace period is 0 to ${GRACE_SECONDS_MAX / 60} minutes.`,
+    });
+  if (errors.length > 0) throw coreErrors.validation_error({ errors });
+  return { key, graceSeconds };
+}
 
 const resource: AdminResource = {
   name: 'api-keys',

@@ -108,6 +108,36 @@ describeDatabases('grants in the admin site', (database) => {
     expect(many.body.errors?.map((error: { code: string }) => error.code)).toEqual(['unknown_subject', 'unknown_set']);
   });
 
+  test('every fault of the form is reported at once, whichever field it is in', async () => {
+    const nowhere = '01890000-0000-7000-8000-000000000000';
+    const wrong = { subject: 'user:nobody', type: 'docs', object: nowhere, set: 'emperor', expires_at: '2001-01-01T00:00:00Z' };
+    const faultsOf = async (change: object) => {
+      const { status, body } = await site.send(root, 'POST', 'resources/grants', { ...wrong, ...change });
+      return [status, ...body.errors.map(({ location, code }: { location: string[]; code: string }) => `${location.join('.')} ${code}`)];
+    };
+    expect(await faultsOf({})).toEqual([
+      422,
+      'body.object unknown_object',
+      'body.subject unknown_subject',
+      'body.expires_at expired',
+      'body.set unknown_set',
+    ]);
+    // Which sets there are depends on the type.
+    expect(await faultsOf({ type: 'planets' })).toEqual([
+      422,
+      'body.type unknown_type',
+      'body.subject unknown_subject',
+      'body.expires_at expired',
+    ]);
+    expect(await faultsOf({ expires_at: 'tomorrow' })).toEqual([
+      422,
+      'body.expires_at invalid_format',
+      'body.object unknown_object',
+      'body.subject unknown_subject',
+      'body.set unknown_set',
+    ]);
+  });
+
   test('a user’s page says what it has access to, also through groups; staff are told of objects they may view only', async () => {
     const through = async (browser: Browser) =>
       (await section(browser, `users/${colleague}`, 'Has access to')).rows.map(({ title, values }) => [title, values.through]);

@@ -6,6 +6,7 @@ import { isUuid } from '../../db/uuid.ts';
 import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { FaultCollector } from '../../errors/fault-collector.ts';
+import { hasCode } from '../../errors/kit-error.ts';
 import {
   adminAsker,
   expiryField,
@@ -16,12 +17,12 @@ import {
   visibleGrants,
   whoHasAccess,
 } from './admin-sections.ts';
-import { grantErrors } from './errors.ts';
+import type { KnownAsker } from './asker.ts';
 import { findSubject } from './find-subject.ts';
 import { checkTerms } from './grant.ts';
 import { grantsState } from './grants-state.ts';
 import type { ObjectActions } from './object-actions.ts';
-import { lockToShare, shareObject, sharedBy, unshareObject } from './share.ts';
+import { lockToShare, type SharedObject, shareObject, sharedBy, unshareObject } from './share.ts';
 import { findGrant, findGrants, type GrantRow } from './store.ts';
 import { namesOf } from './subject-names.ts';
 import { shownActions } from './stored-actions.ts';
@@ -168,25 +169,15 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
         removable: true,
       };
     },
+    async validate(context, fields) {
+      await context.db.transaction(async (tx) => void (await checkedGrant(tx, context, fields)));
+    },
     async create(context, fields) {
       const { db, principal, requestId } = context;
-      const declaration = objectType(context, String(fields['type']));
-      const asker = await adminAsker(context);
       const [row] = await db.transaction(async (tx) => {
-        const object = await lockToShare(tx, declaration, String(fields['object']), asker).catch((error: { code?: string }) => {
-          if (error.code !== grantErrors.unknown_object().code && error.code !== 'not_found') throw error;
-          throw fieldFault('object', 'unknown_object', 'There is no such object.');
-        });
-        const terms = {
-          ...(typeof fields['set'] === 'string' && fields['set'] !== '' ? { set: fields['set'] } : {}),
-          ...(Array.isArray(fields['actions']) && fields['actions'].length > 0 ? { actions: fields['actions'] as string[] } : {}),
-          expiresAt: typeof fields['expires_at'] === 'string' ? new Date(fields['expires_at']) : null,
-        };
-        const faults = new FaultCollector();
-        const subject = (await faults.check(() => requireSubject(tx, String(fields['subject']), object.link.tenantKey))) as string;
-        faults.check(() => checkTerms(tx, declaration, terms, ['body']));
-        faults.throwIfAny();
-        return shareObject(tx, object, [{ subject, ...terms }], { by: principal, requestId }, () => ['body']);
+        const { object, subject, terms } = await checkedGrant(tx, context, fields);
+        const given = { subject: subject as string, ...terms };
+        return shareObject(tx, object as SharedObject, [given], { by: principal, requestId }, () => ['body']);
       });
       return { message: 'Granted.', id: (row as GrantRow).id };
     },
@@ -202,6 +193,37 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       return { message: 'The grant is revoked.' };
     },
   };
+}
+
+/** What a form asks for, and the object, locked. Every fault of the fields that are given at once. */
+async function checkedGrant(tx: Db, context: AdminContext, fields: Readonly<Record<string, unknown>>) {
+  const { type, object: id, subject: who, set, actions, expires_at: until } = fields;
+  const asker = await adminAsker(context);
+  const faults = new FaultCollector();
+  const declaration = typeof type === 'string' ? faults.check(() => objectType(context, type)) : undefined;
+  const object =
+    declaration === undefined || typeof id !== 'string' ? undefined : await faults.check(() => objectToShare(tx, declaration, id, asker));
+  // An object that is not found has no tenant: what is shared is in the caller's own.
+  const tenantKey = object?.link.tenantKey ?? asker.tenant ?? '';
+  const subject = typeof who === 'string' ? await faults.check(() => requireSubject(tx, who, tenantKey)) : undefined;
+  const terms = {
+    ...(typeof set === 'string' && set !== '' ? { set } : {}),
+    ...(Array.isArray(actions) && actions.length > 0 ? { actions: actions as string[] } : {}),
+    expiresAt: typeof until === 'string' ? new Date(until) : null,
+  };
+  faults.check(() => checkTerms(tx, declaration, terms, ['body']));
+  faults.throwIfAny();
+  return { object, subject, terms };
+}
+
+/** Not to be seen by the caller is not to exist. */
+async function objectToShare(tx: Db, declaration: ObjectActions, id: string, asker: KnownAsker): Promise<SharedObject> {
+  try {
+    return await lockToShare(tx, declaration, id, asker);
+  } catch (error) {
+    if (!hasCode(error, 'unknown_object') && !hasCode(error, 'not_found')) throw error;
+    throw fieldFault('object', 'unknown_object', 'There is no such object.');
+  }
 }
 
 /** Superusers share everything; the rest what they hold `share` on. */

@@ -218,10 +218,20 @@ export async function checkGrants(
   return checked;
 }
 
-/** Throws one 422 with every fault of what is granted and until when, whoever it is granted to. */
-export function checkTerms(tx: Db, declaration: ObjectActions, given: Omit<GivenGrant, 'subject'>, at: readonly (string | number)[]): void {
+/**
+ * Throws one 422 with every fault of what is granted and until when, whoever it is granted to. Without a declaration only the expiry can be
+ * checked.
+ */
+export function checkTerms(
+  tx: Db,
+  declaration: ObjectActions | undefined,
+  given: Omit<GivenGrant, 'subject'>,
+  at: readonly (string | number)[],
+): void {
+  const now = grantsState.of(tx).clock.now();
   const errors: FieldError[] = [];
-  readTerms(declaration, given, at, grantsState.of(tx).clock.now(), errors);
+  if (declaration === undefined) readExpiry(given, at, now, errors);
+  else readTerms(declaration, given, at, now, errors);
   if (errors.length > 0) throw coreErrors.validation_error({ errors });
 }
 
@@ -232,10 +242,19 @@ function readTerms(
   now: Date,
   errors: FieldError[],
 ): Omit<CheckedGrant, 'subject'> {
-  const expiresAt = given.expiresAt ?? null;
+  const expiresAt = readExpiry(given, at, now, errors);
+  return { stored: readActions(declaration, given, at, errors), expiresAt };
+}
+
+function readExpiry(
+  { expiresAt = null }: Omit<GivenGrant, 'subject'>,
+  at: readonly (string | number)[],
+  now: Date,
+  errors: FieldError[],
+): Date | null {
   if (expiresAt !== null && !(expiresAt > now))
     errors.push({ location: [...at, 'expires_at'], code: 'expired', message: 'The time is over already.' });
-  return { stored: readActions(declaration, given, at, errors), expiresAt };
+  return expiresAt;
 }
 
 function readActions(
