@@ -54,6 +54,18 @@ describe('overview', () => {
     expect(await chart.getAttribute('aria-valuetext')).not.toBe(last);
     await page.keyboard.press('Home');
     expect(await chart.getAttribute('aria-valuenow')).toBe('0');
+    // The browser of these tests asks for reduced motion: nothing in a chart moves, whatever its own styles say.
+    const motion = await page.evaluate(`(() => {
+      const plot = document.querySelector('[role=slider]');
+      const durations = [plot, ...plot.querySelectorAll('svg, svg *')].map((part) => {
+        part.style.transition = 'all 3s';
+        const { transitionDuration } = getComputedStyle(part);
+        part.style.transition = '';
+        return transitionDuration;
+      });
+      return { parts: durations.length > 5, durations: [...new Set(durations)] };
+    })()`);
+    expect(motion).toEqual({ parts: true, durations: ['0s'] });
     await page.getByRole('button', { name: 'Show as a table' }).first().click();
     expect(
       await page

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import { auditLog } from '../../test/audit-log.ts';
@@ -8,6 +8,8 @@ import { webhooks } from '../contrib/webhooks/index.ts';
 import { type Change, CrudController, resource, visibleTo, writableBy } from '../crud/index.ts';
 import { createTable, insert, migration, model, openDatabase, softDelete, t, timestamps, versioned } from '../db/index.ts';
 import { denyAll, isAuthenticated, isStaff } from '../permissions/index.ts';
+import { countQueries } from '../db/query-observer.ts';
+import { responseCache } from '../middleware/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { modelResource } from './model-resource.ts';
 
@@ -77,7 +79,10 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
   let owner: { readonly id: string };
 
   beforeAll(async () => {
-    site = await new AdminApp(database.db, [webhooks(), desk], { tenant: () => null }).ready();
+    site = await new AdminApp(database.db, [webhooks(), desk], {
+      tenant: ({ headers }) => (typeof headers['x-org'] === 'string' ? headers['x-org'] : null),
+      middleware: [responseCache({ routes: ({ controller }) => controller === 'TicketController' })],
+    }).ready();
     staff = await site.browser();
     owner = await site.newUser();
   });
@@ -221,6 +226,33 @@ describeDatabases('a CRUD resource in the admin site', (database) => {
     expect(await read(id)).toMatchObject({ state: { value: 'deleted' }, actions: ['restore'], removable: false });
     expect((await site.act(staff, 'tickets', 'restore', [id])).body.message).toBe('1 ticket restored.');
     expect(await list('')).toEqual([id]);
+  });
+
+  test('what the site creates, edits, moves, deletes and restores is seen by the next request of a cached list', async () => {
+    const reader = await site.browser({ username: 'cached-reader', is_staff: true });
+    const request = () => site.call('GET', '/v1/tickets', { cookie: reader.cookie, 'x-org': 'south' });
+    // The session is read with every request; the rows are not where the response is kept.
+    const statements = async () => (await countQueries(request)).queries.filter(({ sql }) => sql.includes('tickets')).length;
+    // On PostgreSQL nothing is kept before the cache hears of the writes of other processes.
+    await vi.waitFor(async () => {
+      await request();
+      expect(await statements()).toBe(0);
+    }, 20_000);
+    const shown = async (): Promise<string[]> => {
+      const { body } = await request();
+      expect(await statements()).toBe(0);
+      return body.items.map((item: { title: string; status: string }) => `${item.title} ${item.status}`);
+    };
+    const id = await created({ owner_id: reader.userId, title: 'Kept' });
+    expect(await shown()).toEqual(['Kept open']);
+    await patch(id, { title: 'Edited' });
+    expect(await shown()).toEqual(['Edited open']);
+    await site.act(staff, 'tickets', 'close', [id]);
+    expect(await shown()).toEqual(['Edited closed']);
+    await site.send(staff, 'DELETE', `resources/tickets/${id}`);
+    expect(await shown()).toEqual([]);
+    await site.act(staff, 'tickets', 'restore', [id]);
+    expect(await shown()).toEqual(['Edited closed']);
   });
 });
 

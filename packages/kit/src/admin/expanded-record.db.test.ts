@@ -4,6 +4,7 @@ import { AdminApp, type Browser } from '../../test/admin/admin-app.ts';
 import type { Module } from '../app/index.ts';
 import { many, one, resource, visibleTo } from '../crud/index.ts';
 import { createTable, insert, insertMany, migration, model, t } from '../db/index.ts';
+import { countQueries } from '../db/query-observer.ts';
 import { denyAll } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { modelResource } from './model-resource.ts';
@@ -71,7 +72,11 @@ const shop: Module = {
   ],
   admin: {
     resources: [
-      modelResource(orderResource, { singular: 'order', title: 'reference' }),
+      modelResource(orderResource, {
+        singular: 'order',
+        title: 'reference',
+        columns: ['reference', 'size', 'customer_id', 'total', 'profit'],
+      }),
       modelResource(agentResource, { singular: 'agent' }),
       modelResource(customerResource, { singular: 'customer' }),
     ],
@@ -124,6 +129,20 @@ describeDatabases('what a CRUD declaration adds to the page of a record', (datab
     expect(facts.columns).toContainEqual({ name: 'size', label: 'Size', kind: 'text' });
     expect(facts.values).not.toHaveProperty('profit');
     expect(facts.values).not.toHaveProperty('cost');
+  });
+
+  test('computed fields are columns of the list where it names them, read for all rows at once, and of no one who may not see what they need', async () => {
+    const column = { name: 'size', label: 'Size', kind: 'text', sortNote: 'Cannot be sorted: it is computed from other columns.' };
+    expect(site.app.modules.find(({ name }) => name === 'shop')?.admin?.resources?.[0]?.columns[1]).toEqual(column);
+    const { queries, result } = await countQueries(() => site.get(staff, 'resources/orders'));
+    const sizes = result.body.items.map(({ title, values }: { title: string; values: Record<string, unknown> }) => [title, values['size']]);
+    expect(sizes.sort()).toEqual([
+      ['BL-1', 'large'],
+      ['BL-2', 'small'],
+    ]);
+    expect(result.text).not.toContain('profit');
+    // The page, its count, and the computed fields.
+    expect(queries.filter(({ sql }) => sql.includes('from "orders"')).length).toBeLessThanOrEqual(3);
   });
 
   test('a record that a relation leads to is shown by its name with a link, without a foreign key too', async () => {

@@ -2,7 +2,7 @@ import type { AdminContext } from '../app/admin/declaration.ts';
 import type { AdminCellKind, AdminColumn, AdminRow, AdminSection } from '../app/admin/shapes.ts';
 import type { RelatedRows } from '../crud/admin-access.ts';
 import { adminColumn, labelOf, shownColumns, titleColumn } from './model-columns.ts';
-import type { Plan } from './model-plan.ts';
+import type { Plan, Row } from './model-plan.ts';
 import { cellOf } from './model-rows.ts';
 import { databaseOf } from './model-store.ts';
 import { referenceTitles } from './reference-titles.ts';
@@ -33,6 +33,24 @@ export async function expandedRecord(context: AdminContext, plan: Plan, id: stri
     values,
     sections: await Promise.all(related.map((rows) => relatedSection(context, plan, rows))),
   };
+}
+
+/** The computed fields that the list shows, by the ids of its rows. */
+export async function computedValues(
+  context: AdminContext,
+  { resource, computed, keyName }: Plan,
+  rows: readonly Row[],
+): Promise<ReadonlyMap<string, AdminRow['values']>> {
+  if (resource === null || computed.length === 0 || rows.length === 0) return new Map();
+  const access = await accessOf(resource, context);
+  const keys = rows.map((row) => row[keyName]);
+  const found = await unlessRefused(() => access.computed(keys, computed), new Map<string, Row>());
+  return new Map(
+    [...found].map(([id, item]) => [
+      id,
+      Object.fromEntries(computed.flatMap((name) => (name in item ? [[name, plainValue(item[name])]] : []))),
+    ]),
+  );
 }
 
 async function relatedSection(context: AdminContext, plan: Plan, related: RelatedRows): Promise<AdminSection> {

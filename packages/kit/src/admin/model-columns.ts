@@ -3,6 +3,7 @@ import type { AdminOrder, AdminOrders } from '../app/admin/list.ts';
 import { type ColumnSettings, columnDefinition, resolveReference } from '../db/column.ts';
 import type { Model } from '../db/model.ts';
 import { quoteName } from '../db/names.ts';
+import { jsonSchemaOf, type Schema } from '../http/schema.ts';
 
 /** A longer text gets a larger field. */
 const SHORT_TEXT_MAX = 200;
@@ -59,6 +60,29 @@ const CELLS: Readonly<Record<ColumnSettings['kind'], AdminCellKind>> = {
 export function adminColumn({ name, settings }: ModelColumn, secondary: boolean): AdminColumn {
   const kind = settings.reference !== undefined ? 'link' : isTexts(settings) ? 'chips' : CELLS[settings.kind];
   return { name, label: labelOf(name), kind, ...(secondary ? { secondary } : {}) };
+}
+
+/** A computed field as a column of the list: what its schema says is how it is shown. */
+export function computedColumn(name: string, response: Schema | undefined, secondary: boolean): AdminColumn {
+  const json = response === undefined ? {} : jsonSchemaOf(response, 'output');
+  const sortNote = 'Cannot be sorted: it is computed from other columns.';
+  return { name, label: labelOf(name), kind: cellKindOf(json), sortNote, ...(secondary ? { secondary } : {}) };
+}
+
+function cellKindOf({ type, format, items }: Readonly<Record<string, unknown>>): AdminCellKind {
+  switch (type) {
+    case 'boolean':
+      return 'bool';
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'array':
+      return (items as { readonly type?: unknown } | undefined)?.type === 'string' ? 'chips' : 'json';
+    case 'object':
+      return 'json';
+    default:
+      return format === 'date-time' ? 'time' : 'text';
+  }
 }
 
 const ORDER_KINDS: Readonly<Partial<Record<ColumnSettings['kind'], AdminOrder['kind']>>> = {

@@ -2,6 +2,7 @@ import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
 import type { Relations } from '../crud/relation.ts';
+import type { Schema } from '../http/schema.ts';
 import { fullText, type SearchBackend } from '../crud/search.ts';
 import type { Key } from '../db/repository.ts';
 import type { Model } from '../db/model.ts';
@@ -11,6 +12,7 @@ import { filledText, flag, listOf, objectWith, rule, text } from '../options/val
 import { type AdminOrders, sortableColumns } from '../app/admin/list.ts';
 import {
   adminColumn,
+  computedColumn,
   labelOf,
   type ModelColumn,
   ordersOf,
@@ -32,7 +34,10 @@ export interface ModelResourceOptions {
   readonly description?: string;
   /** The column that people call a record by. */
   readonly title?: string;
-  /** The columns of the list; the first eight unless given. A record's page shows all that are not sensitive. */
+  /**
+   * The columns of the list, and computed fields of the resource; the first eight columns unless given. A record's page shows all that are not
+   * sensitive.
+   */
   readonly columns?: readonly string[];
   /** Text columns that are searched; all of at most 255 characters unless given. */
   readonly search?: readonly string[];
@@ -80,6 +85,8 @@ const MAIN_COLUMNS = 4;
 const SEARCHED_LENGTH_MAX = 255;
 export const DELETED = 'deleted_at';
 
+type ComputedFields = Readonly<Record<string, { readonly response: Schema } | undefined>>;
+
 export type Row = Readonly<Record<string, unknown>>;
 
 /** What the options and the model, or the resource, say about a list. */
@@ -95,6 +102,8 @@ export interface Plan {
   readonly key: (id: string) => Key;
   readonly shown: readonly ModelColumn[];
   readonly listed: readonly ModelColumn[];
+  /** Computed fields in the list. */
+  readonly computed: readonly string[];
   /** By the names of the listed columns. */
   readonly orders: AdminOrders;
   /** Fields of the form of a record. */
@@ -121,13 +130,20 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   readOptions(where, options, rules);
   const faults: string[] = [];
   const { hidden = [], input, admin } = resource?.options ?? {};
+  const computed: ComputedFields = resource?.options.computed ?? {};
   if (resource !== null && admin === undefined) faults.push('the resource does not say what staff see: add `admin: { rows: true }` to it.');
   const shown = withRelations(shownColumns(model), resource).filter(({ name }) => !hidden.includes(name));
-  const named = (list: readonly string[] | undefined, among: readonly ModelColumn[], what: string): readonly ModelColumn[] | undefined =>
+  const named = (
+    list: readonly string[] | undefined,
+    among: readonly ModelColumn[],
+    what: string,
+    others: readonly string[] = [],
+  ): readonly ModelColumn[] | undefined =>
     list?.flatMap((name) => {
       const found = among.find((column) => column.name === name);
       if (found !== undefined) return [found];
-      const names = among.map((column) => column.name);
+      if (others.includes(name)) return [];
+      const names = [...among.map((column) => column.name), ...others];
       faults.push(`${what}: "${name}" is no column that can be used there.${didYouMean(name, names)}`);
       return [];
     });
@@ -135,7 +151,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
   if (rest.length > 0) faults.push('the key has several columns; the site needs one.');
   const texts = shown.filter(({ settings }) => settings.kind === 'text');
   const listed =
-    named(options.columns, shown, 'columns') ??
+    named(options.columns, shown, 'columns', Object.keys(computed)) ??
     shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
   const set = policyColumns(resource);
   const accepted = withRelations(writableColumns(model), resource).filter(
@@ -170,6 +186,7 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     key: (id) => (isNumber ? (/^-?\d{1,19}$/.test(id) ? (kind === 'int' ? Number(id) : BigInt(id)) : '') : id),
     shown,
     listed,
+    computed: (options.columns ?? []).filter((name) => Object.hasOwn(computed, name)),
     orders,
     writable,
     creatable: [...given, ...writable],
@@ -188,7 +205,11 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
       icon: 'table',
       ...(options.description === undefined ? {} : { description: options.description }),
       columns: sortableColumns(
-        listed.map((column, index) => adminColumn(column, index >= MAIN_COLUMNS)),
+        (options.columns ?? listed.map(({ name }) => name)).map((name, index) => {
+          const column = listed.find((each) => each.name === name);
+          const isSecondary = index >= MAIN_COLUMNS;
+          return column === undefined ? computedColumn(name, computed[name]?.response, isSecondary) : adminColumn(column, isSecondary);
+        }),
         orders,
       ),
       filters: [...filtered.map(filterOf), ...(softDeletes ? [DELETED_FILTER] : [])],

@@ -1,12 +1,13 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
+import type { AdminRow } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/resource.ts';
 import type { SearchBackend } from '../crud/search.ts';
 import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
 import { operationsOfController } from '../crud/controller.ts';
-import { expandedRecord } from './expanded-record.ts';
+import { computedValues, expandedRecord } from './expanded-record.ts';
 import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';
 import { isDeleted, isShown, listRows, outputOf, rowOf } from './model-rows.ts';
@@ -107,7 +108,12 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
       const view = await store.view(context);
       const { rows, ...page } = await listRows(db, plan, view, query);
       const titles = await referenceTitles(context, db, plan.shown, rows);
-      return { ...page, items: rows.map((row) => rowOf(context, plan, view, row, titles)) };
+      const computed = await computedValues(context, plan, rows);
+      const items = rows.map((row): AdminRow => {
+        const { id, title, values } = rowOf(context, plan, view, row, titles);
+        return { id, title, values: Object.assign({}, values, computed.get(id)) };
+      });
+      return { ...page, items };
     },
     async titles(context, ids) {
       const view = await store.view(context);

@@ -15,7 +15,7 @@ import {
 import type { Authenticator } from '../auth/authenticator.ts';
 import { createApp } from '../app/create-app.ts';
 import { CrudController, crudOf, resource } from '../crud/index.ts';
-import { createTable, migration, model, t } from '../db/index.ts';
+import { createTable, migration, model, softDelete, t } from '../db/index.ts';
 import { countQueries } from '../db/query-observer.ts';
 import { insert } from '../db/repository.ts';
 import { Controller } from '../http/controller.ts';
@@ -36,10 +36,10 @@ class OrderController extends CrudController(orderResource, {
 
 /** Who may see and do what, changed by the tests. */
 const rights = { staff: new Set<string>(), members: new Set<string>(), isAllowed: true };
-const teams = model('teams', { id: t.uuidv7().pk(), name: t.text(40) });
+const teams = model('teams', { id: t.uuidv7().pk(), name: t.text(40), ...softDelete() });
 class TeamController extends CrudController(
   resource(teams, { rows: ({ user }) => rights.members.has(user.username), admin: { rows: true } }),
-  { permission: new Permission({ name: 'allowed', evaluate: () => rights.isAllowed }) },
+  { permission: new Permission({ name: 'allowed', evaluate: () => rights.isAllowed }), restore: true },
 ) {}
 const teamModule = { name: 'teams', models: [teams], migrations: [migration('0001_teams', [createTable('teams', teams.columns)])] };
 
@@ -264,6 +264,23 @@ describeDatabases('response cache', (database) => {
     await insert(database.db, customers, { org: 'north', name: 'by hand' });
     cache.invalidate('table:customers');
     expect((await read('ann', 'orders?expand=customer&ordering=item')).count).toBeGreaterThan(0);
+  });
+
+  test('a row that is deleted softly is gone from the next response, and back in the one after it was restored', async () => {
+    rights.members.add('ann');
+    const made = await shop.call('ann', 'POST', 'teams', { name: 'red' });
+    const isShown = async () => {
+      const { text: first } = await read('ann', 'teams');
+      const again = await read('ann', 'teams');
+      expect([again.count, again.text]).toEqual([0, first]);
+      return first.includes(made.body.id);
+    };
+    expect(await isShown()).toBe(true);
+    expect((await shop.call('ann', 'DELETE', `teams/${made.body.id}`)).status).toBe(204);
+    expect(await isShown()).toBe(false);
+    expect((await shop.call('ann', 'POST', `teams/${made.body.id}/restore`)).status).toBe(200);
+    expect(await isShown()).toBe(true);
+    rights.members.delete('ann');
   });
 
   test('a write that is rolled back drops nothing; one under way is not kept over it', async () => {
