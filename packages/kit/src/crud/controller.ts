@@ -528,6 +528,7 @@ class RouteBuilder {
       tables: this.#operations.tables,
       ...(access === 'read' ? { audience: this.#operations.readAudience } : {}),
       ...(access === 'write' && isDefault ? { audience: this.#operations.audience, isAtomicWithKey: true } : {}),
+      ...(name === 'create' ? { runsNoCode: this.#operations.createRunsNoCode } : {}),
     };
     yield [name, route];
   }

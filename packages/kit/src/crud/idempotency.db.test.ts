@@ -24,6 +24,23 @@ const seesColor = new Permission({ name: 'seesColor', evaluate: () => gate.shows
 class Gated extends CrudController(resource(notes, { owner: 'owner_id', fields: { color: visibleTo(seesColor) } }), {
   permission: isAuthenticated.and(isOpen),
 }) {}
+const memo = { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(80), slug: t.text(120).nullable().unique() };
+const memos = model('memos', memo);
+const hookedMemos = model('hooked_memos', memo);
+const memoModule = {
+  name: 'memos',
+  models: [memos, hookedMemos],
+  migrations: [migration('0001_memos', [createTable('memos', memos.columns), createTable('hooked_memos', hookedMemos.columns)])],
+};
+/** A create of it calls no code. */
+class Memos extends CrudController(resource(memos, { owner: 'owner_id' }), { permission: isAuthenticated }) {}
+const inHook: { run: (() => Promise<unknown>) | undefined } = { run: undefined };
+const hooks = {
+  create: async ({ input }: { input: object }, next: (values: never) => Promise<never>) => (await inHook.run?.(), next(input as never)),
+};
+class HookedMemos extends CrudController(resource(hookedMemos, { owner: 'owner_id', hooks: hooks as never }), {
+  permission: isAuthenticated,
+}) {}
 class Comments extends CrudController(commentResource, { permission: allowAny }) {}
 
 let made = 0;
@@ -33,9 +50,18 @@ describeDatabases('idempotency of generic operations', (database) => {
   let shop: ShopApp;
   beforeAll(async () => {
     const mount = {
-      '/v1': { '/boards': Boards, '/required': Required, '/off': Off, '/cards': Cards, '/comments': Comments, '/gated': Gated },
+      '/v1': {
+        '/boards': Boards,
+        '/required': Required,
+        '/off': Off,
+        '/cards': Cards,
+        '/comments': Comments,
+        '/gated': Gated,
+        '/memos': Memos,
+        '/hooked': HookedMemos,
+      },
     };
-    shop = await startShop({ database: database.db, mount, modules: [boardModule, noteModule] });
+    shop = await startShop({ database: database.db, mount, modules: [boardModule, noteModule, memoModule] });
   });
   afterAll(() => shop.close());
   const send = (key: string, method: string, path: string, body?: object, person: Person = 'ann') =>
@@ -62,6 +88,109 @@ describeDatabases('idempotency of generic operations', (database) => {
     ]);
     expect((await send(key, 'POST', 'boards', { title: key }, 'bob')).headers['idempotent-replayed']).toBeUndefined();
   });
+
+  const memosOf = (title: string) => database.db.query('select 1 from memos where title = $1', [title]);
+  const recordsOf = (key: string) => database.db.query('select state, status from kit_idempotency where key = $1', [key]);
+  const setRecord = (key: string, assignments: string, at: Date) =>
+    database.db.execute(`update kit_idempotency set ${assignments} where key = $1`, [key, at]);
+  const soon = () => new Date(Date.now() + 3_600_000);
+  const before = () => new Date(Date.now() - 1000);
+
+  test('56, 57: twenty creates at once that call no code make one row, also while another transaction is open', async () => {
+    const [key, queued] = [newKey(), newKey()];
+    const sendTwenty = (used: string) => Array.from({ length: 20 }, () => send(used, 'POST', 'memos', { title: used }));
+    const [open, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const other = database.db.transaction(async (tx) => {
+      await tx.query('select 1');
+      open.resolve();
+      await end.promise;
+    });
+    await open.promise;
+    const behind = sendTwenty(queued);
+    end.resolve();
+    await other;
+    const alone = await Promise.all(sendTwenty(key));
+    for (const [used, answers] of [[key, alone] as const, [queued, await Promise.all(behind)] as const]) {
+      expect(await memosOf(used)).toHaveLength(1);
+      const fresh = answers.filter(({ status, headers }) => status === 201 && headers['idempotent-replayed'] === undefined);
+      expect(fresh).toHaveLength(1);
+      const others = answers.filter((each) => each !== fresh[0]).map(({ status, text }) => (status === 201 ? text : String(status)));
+      expect([fresh[0]?.text, '409']).toEqual(expect.arrayContaining([...new Set(others)]));
+      const again = await send(used, 'POST', 'memos', { title: used });
+      expect([again.status, again.text, again.headers['etag'], again.headers['location'], again.headers['idempotent-replayed']]).toEqual([
+        201,
+        fresh[0]?.text,
+        fresh[0]?.headers['etag'],
+        fresh[0]?.headers['location'],
+        'true',
+      ]);
+      expect((await send(used, 'POST', 'memos', { title: 'other' })).body.code).toBe('idempotency_key_reused');
+      expect((await send(used, 'POST', 'memos', { title: used }, 'bob')).headers['idempotent-replayed']).toBeUndefined();
+    }
+  });
+
+  test('60: a create that calls no code and is refused leaves no row; its 409 is replayed, before the row is tried again', async () => {
+    const [key, taken] = [newKey(), newKey()];
+    expect((await send(newKey(), 'POST', 'memos', { title: 'first', slug: taken })).status).toBe(201);
+    const refused = await send(key, 'POST', 'memos', { title: key, slug: taken });
+    expect([refused.status, await memosOf(key), await recordsOf(key)]).toEqual([409, [], [{ state: 'complete', status: 409 }]]);
+    await database.db.query('delete from memos where slug = $1', [taken]);
+    const again = await send(key, 'POST', 'memos', { title: key, slug: taken });
+    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([409, refused.text, 'true']);
+    expect(await memosOf(key)).toEqual([]);
+    const invalid = newKey();
+    for (const replayed of [undefined, 'true']) {
+      const answer = await send(invalid, 'POST', 'memos', { title: 7 });
+      expect([answer.status, answer.headers['idempotent-replayed']]).toEqual([422, replayed]);
+    }
+  });
+
+  test('a running claim is 409, also for a create that calls no code; its lease over, or the record expired, the key is taken over', async () => {
+    const key = newKey();
+    const post = (title = key) => send(key, 'POST', 'memos', { title });
+    await post();
+    const running = `state = 'running', status = null, headers = null, body = null, lease_until = $2`;
+    await setRecord(key, running, soon());
+    const waiting = await post();
+    expect([waiting.status, waiting.body.code, waiting.headers['retry-after']]).toEqual([409, 'request_in_progress', '5']);
+    expect((await post('another')).body.code).toBe('idempotency_key_reused');
+    await setRecord(key, running, before());
+    expect((await post('another')).body.code).toBe('idempotency_key_reused');
+    expect((await post()).headers['idempotent-replayed']).toBeUndefined();
+    expect((await post()).headers['idempotent-replayed']).toBe('true');
+    expect(await memosOf(key)).toHaveLength(2);
+    await setRecord(key, 'expires_at = $2', before());
+    const free = await post('another');
+    expect([free.status, free.headers['idempotent-replayed']]).toEqual([201, undefined]);
+    expect((await post('another')).text).toBe(free.text);
+  });
+
+  test('a create with a hook claims its key first: others see it running while the hook works', async () => {
+    const key = newKey();
+    const seen: unknown[] = [];
+    inHook.run = async () => void seen.push(...(await recordsOf(key)));
+    expect((await send(key, 'POST', 'hooked', { title: key })).status).toBe(201);
+    inHook.run = undefined;
+    expect([seen, await recordsOf(key)]).toEqual([[{ state: 'running', status: null }], [{ state: 'complete', status: 201 }]]);
+  });
+
+  test.runIf(database.dialect === 'sqlite')(
+    'on SQLite the record of a create that calls no code is written once, complete, in the transaction of the row',
+    async () => {
+      const refuse = (name: string, when: string) =>
+        database.db.query(`create trigger ${name} before insert on kit_idempotency when ${when} begin select raise(abort, 'no room'); end`);
+      await refuse('never_running', `new.state = 'running' and new.key like 'once-%'`);
+      await refuse('no_room', `new.key like 'once-fails-%'`);
+      const [key, failing] = [`once-${newKey()}`, `once-fails-${newKey()}`];
+      expect((await send(key, 'POST', 'memos', { title: key })).status).toBe(201);
+      expect((await send(`once-hooked-${key}`, 'POST', 'hooked', { title: key })).status).toBe(500);
+      const failed = await send(failing, 'POST', 'memos', { title: failing });
+      expect([failed.status, await memosOf(failing), await recordsOf(failing)]).toEqual([500, [], []]);
+      for (const name of ['never_running', 'no_room']) await database.db.query(`drop trigger ${name}`);
+      expect((await send(failing, 'POST', 'memos', { title: failing })).headers['idempotent-replayed']).toBeUndefined();
+      expect(await memosOf(failing)).toHaveLength(1);
+    },
+  );
 
   test('bulk and restore take keys; a repeated DELETE replays its 204, before the row is looked up', async () => {
     const key = newKey();

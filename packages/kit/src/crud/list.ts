@@ -10,7 +10,7 @@ import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ListRequest } from './list-query.ts';
 import { limits } from './limits.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import type { OrderTerm } from './ordering.ts';
 import type { CountMode, PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';

@@ -32,7 +32,7 @@ import { FilterParameters } from './filter-parameters.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, requiredByPut, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
 import { firstPage, type ListPage, narrowWhole, readList, unitFor } from './list.ts';
@@ -522,6 +522,14 @@ export class Operations {
     ),
   );
 
+  /** Whether a create calls no code of the application: what the pipeline asks before it joins claim and change of a request with a key. */
+  readonly createRunsNoCode = (context: Context): boolean => {
+    if (!this.#isUniform || this.parent !== undefined || exchangeOf(context.request).verdict !== true) return false;
+    if (!isEmpty(context.query as object) || this.nested.some(({ name }) => (context.body as Item)[name] !== undefined)) return false;
+    const unit = unitFor(this.shape(seesEverything, WHOLE, 1), this.#versionExtra());
+    return !unit.needsCode && !readsRelations(unit) && this.writer.createRunsNoCode(context.body as Item);
+  };
+
   readonly update = promising((context: Context): Maybe<Item> => this.#change(context, 'update'));
 
   readonly partialUpdate = promising((context: Context): Maybe<Item> => this.#change(context, 'partialUpdate'));
@@ -704,7 +712,7 @@ export class Operations {
   ): Maybe<{ readonly row: Item; readonly item: Item }> {
     let item: Item | undefined;
     const unit = unitFor(shape, this.#versionExtra());
-    const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
+    const isDeep = readsRelations(unit);
     const readAgain = async (db: Db, row: Item) => {
       const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
       ({ item } = await readOne(db, request, unit, [key], true));
@@ -927,6 +935,11 @@ async function isPermitted(
 ): Promise<boolean> {
   const context = { method: route.method, url, headers, principal, user, scope: route.scope, db, rules };
   return (await route.permission.evaluate(context, object)) === true;
+}
+
+/** Whether an item takes more than the row it is made of. */
+function readsRelations(unit: SelectUnit): boolean {
+  return unit.batches.length > 0 || unit.joined().length > 0;
 }
 
 function isEmpty(query: object): boolean {

@@ -11,7 +11,7 @@ import type { Permission, Verdict } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest, type Scope, type Visibility, type WriteScope } from './crud-request.ts';
 import type { FieldRule } from './field-rule.ts';
-import type { Maybe } from './maybe.ts';
+import type { Maybe } from '../db/maybe.ts';
 import { EXPAND_LIMIT_DEFAULT } from './relation.ts';
 import type { AnyResource, AnyResourceOptions, OwnerRule } from './resource.ts';
 import { type AccessContext, type RowAccess, VIEW } from './row-access.ts';

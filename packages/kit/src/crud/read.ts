@@ -8,7 +8,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest, type Scope } from './crud-request.ts';
 import { limits } from './limits.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import type { OrderTerm } from './ordering.ts';
 import { every, type Edge, type Policy, type RowState } from './policy.ts';
 import { type Batch, type Item, keyType, SelectUnit } from './select-unit.ts';

@@ -9,7 +9,7 @@ import type { OutputOf, Schema } from '../http/schema.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { FieldRule } from './field-rule.ts';
-import type { Maybe } from './maybe.ts';
+import type { Maybe } from '../db/maybe.ts';
 import { singular } from './names.ts';
 import { checkOptions, resourceRules } from './option-rules.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';

@@ -5,7 +5,7 @@ import type { Where } from '../db/where/where.ts';
 import type { Fault } from '../options/fault.ts';
 import type { PermissionContext } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
-import type { Maybe } from './maybe.ts';
+import type { Maybe } from '../db/maybe.ts';
 
 /** Who asks for which rows. `request` is one object per request: what was found out for it can be kept under it. */
 export interface AccessContext {

@@ -12,7 +12,7 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { Scope, WriteScope } from './crud-request.ts';
 import { absentValue } from './absent-value.ts';
 import { limits } from './limits.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import type { Policy } from './policy.ts';
 import type { Precondition } from './precondition.ts';
 import { type Item, keyType } from './select-unit.ts';

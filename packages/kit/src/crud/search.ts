@@ -10,7 +10,7 @@ import type { Fault } from '../options/fault.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { filledText, flag, listOf, required } from '../options/value-rule.ts';
 import type { CrudCaller } from './crud-caller.ts';
-import type { Maybe } from './maybe.ts';
+import type { Maybe } from '../db/maybe.ts';
 
 /** Who searches, and where. */
 export interface SearchContext {

@@ -6,7 +6,7 @@ import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDelete
 import { changedColumns } from './change.ts';
 import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import type { Policy } from './policy.ts';
 import { possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import type { Precondition } from './precondition.ts';
@@ -114,6 +114,13 @@ export class Writer {
   /** Whether code reads the change. */
   get isWatched(): boolean {
     return this.policy.options.onChange !== undefined || isRecorded(this.policy, this.#recorders);
+  }
+
+  /** Whether a create of an ordinary request calls no code of the application. */
+  createRunsNoCode(input: Item): boolean {
+    const { hooks, rows, access, fields, onChange, events } = this.policy.options;
+    const given = [hooks?.create, rows, access, fields, onChange];
+    return given.every((each) => each === undefined) && typeof events !== 'function' && !this.#hasReference(input);
   }
 
   #hasReference(values: Item): boolean {

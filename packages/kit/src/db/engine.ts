@@ -82,6 +82,14 @@ export interface EngineTransaction extends StatementRunner {
   rollback(): Promise<void>;
 }
 
+/** A transaction of an engine that waits for nothing. */
+export interface ImmediateTransaction extends EngineTransaction {
+  /** Like `commit`, done when the call returns. */
+  commitNow(): void;
+  /** Like `rollback`, done when the call returns. */
+  rollbackNow(): void;
+}
+
 /** What an engine needs of a handle to notify in its transaction. */
 export interface NotifyingHandle {
   query(text: string, parameters: readonly unknown[]): Promise<unknown>;
@@ -104,7 +112,7 @@ export interface Engine extends StatementRunner {
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */
-  beginNow?(options: EngineTransactionOptions): EngineTransaction | undefined;
+  beginNow?(options: EngineTransactionOptions): ImmediateTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;

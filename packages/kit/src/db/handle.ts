@@ -16,6 +16,7 @@ import type {
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
+import { andThen, type Maybe } from './maybe.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
@@ -148,6 +149,24 @@ export class Handle {
     return this.runTransaction(work, options);
   }
 
+  transactionAtOnce<R>(work: (tx: Db) => Maybe<R>): Maybe<R> {
+    if (this.#scope !== undefined) return innermost(this.#scope).savepoint(async (tx) => work(tx));
+    const transaction = this.context.engine.beginNow?.({});
+    if (transaction === undefined) return this.runTransaction(async (tx) => work(tx), {});
+    const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
+    let result: Maybe<R>;
+    try {
+      result = scope.runAtOnce(work);
+      if (result instanceof Promise) return this.#end(transaction, scope, result);
+      transaction.commitNow();
+    } catch (error) {
+      scope.close();
+      transaction.rollbackNow();
+      throw error;
+    }
+    return andThen(runCallbacks(scope.callbacks, this.context.log), () => result);
+  }
+
   /** Also takes what only migrations may ask for. */
   async runTransaction<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
     for (let retriesLeft = options.retries ?? 0; ; retriesLeft--) {
@@ -164,9 +183,14 @@ export class Handle {
     const { engine } = this.context;
     const transaction = engine.beginNow?.(options) ?? (await engine.begin(options));
     const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
+    return this.#end(transaction, scope, scope.run(work));
+  }
+
+  /** Commits when the work is done, rolls back when it failed. */
+  async #end<R>(transaction: EngineTransaction, scope: TransactionScope, running: Promise<R>): Promise<R> {
     let result: R;
     try {
-      result = await scope.run(work);
+      result = await running;
       await transaction.commit();
     } catch (error) {
       scope.close();
@@ -196,6 +220,14 @@ export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknow
 /** Like `db.execute`, without a promise where the result is there at once. Throws where `db.execute` rejects. */
 export function executeAtOnce(db: Db, text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
   return (db as unknown as Handle).executeAtOnce(text, parameters);
+}
+
+/**
+ * Like `db.transaction`, without a promise where nothing has to be waited for: SQLite's writer is free and the work gives a value. Then the
+ * transaction is over when the call returns, and no other code of this process ran meanwhile. Throws where `db.transaction` rejects.
+ */
+export function transactionAtOnce<R>(db: Db, work: (tx: Db) => Maybe<R>): Maybe<R> {
+  return (db as unknown as Handle).transactionAtOnce(work);
 }
 
 /**
@@ -274,6 +306,15 @@ class TransactionScope implements AmbientScope {
     }
   }
 
+  /** {@link run}, without a promise where the work gives a value. The caller closes the scope when it throws. */
+  runAtOnce<R>(work: (tx: Db) => Maybe<R>): Maybe<R> {
+    const result = runInScope(this, () => work(this.handle));
+    if (result instanceof Promise) return this.run(() => result);
+    this.#refuseHalfDone();
+    this.close();
+    return result;
+  }
+
   savepoint<R>(work: (tx: Db) => Promise<R>): Promise<R> {
     this.#pending += 1;
     const turn = this.#last.then(() => this.#savepoint(work)).finally(() => (this.#pending -= 1));
@@ -345,14 +386,33 @@ function isWithin(scope: AmbientScope | undefined, outer: TransactionScope): boo
   return each !== undefined;
 }
 
-async function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Promise<void> {
-  for (const callback of callbacks) {
+/** One after another, without a promise where no callback returns one. */
+function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Maybe<void> {
+  for (const [index, callback] of callbacks.entries()) {
     try {
-      await callback();
+      const running = callback();
+      if (isThenable(running)) return finishCallbacks(running, callbacks.slice(index + 1), log);
     } catch (error) {
-      log.error({ err: error }, 'an after-commit callback failed');
+      callbackFailed(error, log);
     }
   }
+}
+
+async function finishCallbacks(running: PromiseLike<unknown>, others: readonly (() => unknown)[], log: DbLog): Promise<void> {
+  try {
+    await running;
+  } catch (error) {
+    callbackFailed(error, log);
+  }
+  await runCallbacks(others, log);
+}
+
+function callbackFailed(error: unknown, log: DbLog): void {
+  log.error({ err: error }, 'an after-commit callback failed');
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
 }
 
 export function kyselyOf(

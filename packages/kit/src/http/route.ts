@@ -160,6 +160,8 @@ export interface Route {
   readonly tables?: () => readonly string[] | undefined;
   /** Requests with an idempotency key run in a transaction; others open their own. */
   readonly isAtomicWithKey?: boolean;
+  /** Whether the handler calls no code of the application for this request: no hook, rule, listener or computed field. */
+  readonly runsNoCode?: (context: HandlerContext) => boolean;
 }
 
 type OperationVerb = <R extends MaybeSchema = undefined, U extends User | null = User | null>(

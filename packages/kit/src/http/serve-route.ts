@@ -2,6 +2,9 @@ import { AsyncResource } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
+import type { Db } from '../db/db.ts';
+import { transactionAtOnce } from '../db/handle.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { hasCode } from '../errors/kit-error.ts';
 import { inSpan, type SpanOptions } from '../observe/tracing.ts';
@@ -13,7 +16,17 @@ import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
 import { handlerAtOnce } from './handler-at-once.ts';
 import { Handling } from './handling.ts';
-import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
+import {
+  claimRequest,
+  findReplay,
+  IdempotentRequest,
+  identifyRequest,
+  type KeyedAttempt,
+  type Replay,
+  storeRefusal,
+  storedWithChange,
+  storeWithChange,
+} from './idempotency/idempotent-request.ts';
 import type { IdempotencyPlan } from './idempotency/options.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
@@ -34,6 +47,8 @@ export type KitRequest = FastifyRequest & { [exchangeKey]: Exchange };
 interface RoutePlan extends AnswerPlan {
   readonly route: CompiledRoute;
   readonly handler: Route['handler'];
+  /** Nothing is wrapped around the handler or its response, by the application or by middleware. */
+  readonly isUnwrapped: boolean;
   readonly stages: readonly Stage[];
   readonly readInput: (exchange: Exchange) => Input | Promise<Input>;
   readonly serialize: AnswerSerializer | undefined;
@@ -66,9 +81,11 @@ function answerSerializer(response: RouteSchema | undefined, { responseChecks }:
 
 /** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
 export function serveRoute(host: Host, route: CompiledRoute, middleware: readonly Middleware[]): FastifyRouteOptions {
+  const handler = handlerAtOnce(route.route.handler);
   const plan: RoutePlan = {
     route,
-    handler: handlerAtOnce(route.route.handler),
+    handler,
+    isUnwrapped: handler !== route.route.handler && middleware.every((each) => each.handle === undefined && each.onBody === undefined),
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
     serialize: route.kind === 'json' ? answerSerializer(route.response, host) : undefined,
@@ -235,7 +252,9 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const isMade = !isInTransaction && plan.respond !== undefined && route.idempotency === undefined;
   const isSentInside = isInTransaction || isMade;
   const result = isInTransaction
-    ? serveAtomic(plan, exchange, context)
+    ? isOneTransaction(plan, exchange, context)
+      ? serveInOneTransaction(plan, exchange, context)
+      : serveAtomic(plan, exchange, context)
     : isMade
       ? serveMade(plan, plan.respond, exchange, context)
       : run(plan, exchange, context);
@@ -251,7 +270,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
           fail(exchange, plan, error);
         },
       );
-  } else answer(plan, exchange, context, result);
+  } else if (!isSentInside) answer(plan, exchange, context, result);
 }
 
 /** A request without a key runs as if there were none, where none is required. */
@@ -314,6 +333,62 @@ async function inTransaction(
   } finally {
     exchange.tx = undefined;
   }
+}
+
+/** Whether a key is claimed and completed in the transaction of the change: no other code runs between, and none could see the claim. */
+function isOneTransaction({ route, isUnwrapped }: RoutePlan, exchange: Exchange, context: Handling): boolean {
+  return isUnwrapped && route.atomic === undefined && exchange.host.db.dialect === 'sqlite' && route.route.runsNoCode?.(context) === true;
+}
+
+/** Like `serveAtomic` for a request with a key, see {@link isOneTransaction}. Without a promise where nothing has to be waited for. */
+function serveInOneTransaction(plan: RoutePlan, exchange: Exchange, context: Handling): Maybe<void> {
+  const { route } = plan;
+  try {
+    const view = (): Maybe<string> => route.route.audience?.(context) ?? '';
+    const identified = identifyRequest(exchange, route.idempotency as IdempotencyPlan, view);
+    return andThen(identified, (attempt) => serveAttempt(plan, exchange, context, attempt as KeyedAttempt));
+  } catch (error) {
+    return fail(exchange, plan, error);
+  }
+}
+
+function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
+  const headers = exchange.reply.getHeaders();
+  let isRunning = false;
+  const work = (tx: Db): Maybe<ComposedAnswer | Replay> =>
+    andThen(findReplay(tx, attempt), (found) => {
+      if (found !== undefined) return found;
+      isRunning = true;
+      exchange.tx = tx;
+      return andThen(run(plan, exchange, context), (value) => {
+        const composed = compose(plan, exchange, context, value);
+        // The deadline has answered: nothing of the request may stay.
+        if (composed === undefined) throw coreErrors.deadline_exceeded();
+        return andThen(storeWithChange(tx, attempt, keptAnswer(exchange, headers, composed)), () => composed);
+      });
+    });
+  const answered = (result: ComposedAnswer | Replay): void => {
+    exchange.tx = undefined;
+    if (!isRunning) return replay(plan, exchange, result as Replay);
+    storedWithChange(attempt);
+    send(plan, exchange, result as ComposedAnswer);
+  };
+  const failed = (error: unknown): Maybe<void> => {
+    exchange.tx = undefined;
+    if (!isRunning) return fail(exchange, plan, error);
+    const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
+    const rendered = renderFailure(exchange, plan, error);
+    return andThen(storeRefusal(attempt, rendered, error), () => {
+      if (!isAnswered) sendFailure(exchange, plan, rendered);
+    });
+  };
+  let result: Maybe<ComposedAnswer | Replay>;
+  try {
+    result = transactionAtOnce(exchange.host.db, work);
+  } catch (error) {
+    return failed(error);
+  }
+  return result instanceof Promise ? result.then(answered, failed) : answered(result);
 }
 
 /** The response comes from the handler, or from a middleware that kept one. */

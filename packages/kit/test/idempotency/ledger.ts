@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Module } from '../../src/app/module.ts';
 import { createTable, insert, migration, model, t, type Db } from '../../src/db/index.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
+import { CrudController, resource } from '../../src/crud/index.ts';
 import { Controller, route } from '../../src/http/index.ts';
 import { isAuthenticated } from '../../src/permissions/index.ts';
 import type { TestAppOptions } from '../../src/testing/test-app.ts';
@@ -62,12 +63,16 @@ export class PaymentController extends Controller {
   plain = route.post('/plain', { body: Payment, permission: isAuthenticated }, ({ tx }) => void tx);
 }
 
+/** Rows whose creation calls no code of the application. */
+export const memos = model('memos', { id: t.uuidv7().pk(), title: t.text(40) });
+class MemoController extends CrudController(resource(memos, { unscoped: true }), { permission: isAuthenticated }) {}
+
 const ledger: Module = {
   name: 'ledger',
-  models: [payments],
-  migrations: [migration('0001_initial', [createTable('payments', payments.columns)])],
+  models: [payments, memos],
+  migrations: [migration('0001_initial', [createTable('payments', payments.columns), createTable('memos', memos.columns)])],
 };
 
 export function startLedger(more: Partial<TestAppOptions> = {}): Promise<ShopApp> {
-  return startShop({ mount: { '/v1': { '/payments': PaymentController } }, modules: [ledger], ...more });
+  return startShop({ mount: { '/v1': { '/payments': PaymentController, '/memos': MemoController } }, modules: [ledger], ...more });
 }

@@ -5,6 +5,7 @@ import type {
   Engine,
   EngineTransaction,
   EngineTransactionOptions,
+  ImmediateTransaction,
   ListenOptions,
   NotificationListener,
   NotifyingHandle,
@@ -115,7 +116,7 @@ export class SqliteEngine implements Engine {
   }
 
   /** Undefined unless it is an ordinary transaction and the writer is free. */
-  beginNow(options: EngineTransactionOptions): EngineTransaction | undefined {
+  beginNow(options: EngineTransactionOptions): ImmediateTransaction | undefined {
     if (options.readOnly === true || options.withoutForeignKeys === true) return undefined;
     if (this.#freeWriter() === undefined || !this.#queue.tryAcquire()) return undefined;
     try {

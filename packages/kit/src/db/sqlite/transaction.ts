@@ -1,9 +1,9 @@
-import type { EngineTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
+import type { ImmediateTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** A transaction on a connection that is used by nothing else until `release`. */
-export class SqliteTransaction implements EngineTransaction {
+export class SqliteTransaction implements ImmediateTransaction {
   readonly #connection: SqliteConnection;
   readonly #release: () => void;
   #ended = false;
@@ -66,12 +66,20 @@ export class SqliteTransaction implements EngineTransaction {
   }
 
   async commit(): Promise<void> {
+    this.commitNow();
+  }
+
+  commitNow(): void {
     this.#refuseWhenOver();
     this.#connection.exec('commit');
     this.#end();
   }
 
   async rollback(): Promise<void> {
+    this.rollbackNow();
+  }
+
+  rollbackNow(): void {
     if (this.#ended) return;
     try {
       // A full disk or a failed commit may have rolled back already.

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database, Db } from '../../db/db.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
 import { hasCode, type KitError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { RenderedError } from '../../errors/render.ts';
@@ -14,12 +15,14 @@ import {
   claimOrFind,
   completeClaim,
   completeInTransaction,
+  findAtOnce,
   type FoundRecord,
   isAbandoned,
   type KeptAnswer,
   LEASE_MS,
   prolongClaim,
   releaseClaim,
+  storeAnswer,
 } from './record-store.ts';
 import { audienceOf, callerText, fingerprintOf, type IdentifiedRequest, readKey, scopeHash } from './request-identity.ts';
 
@@ -37,19 +40,17 @@ export interface Replay {
 
 /** One request with an idempotency key that may run: it holds the claim. */
 export class IdempotentRequest {
+  readonly #attempt: KeyedAttempt;
   readonly #exchange: Exchange;
   readonly #db: Database;
   readonly #claim: Claim;
-  readonly #audience: string;
-  readonly #keepsResponse: boolean;
   #prolonging: NodeJS.Timeout | undefined;
 
-  constructor(exchange: Exchange, claim: Claim, audience: string, keepsResponse: boolean) {
-    this.#exchange = exchange;
-    this.#db = exchange.host.db;
-    this.#claim = claim;
-    this.#audience = audience;
-    this.#keepsResponse = keepsResponse;
+  constructor(attempt: KeyedAttempt) {
+    this.#attempt = attempt;
+    this.#exchange = attempt.exchange;
+    this.#db = attempt.exchange.host.db;
+    this.#claim = attempt.claim;
     // The writer of SQLite is alone: while it works, no other request can take its claim.
     if (this.#db.dialect === 'postgres') this.#prolonging = this.#prolong();
   }
@@ -64,10 +65,8 @@ export class IdempotentRequest {
   }
 
   /** In the transaction of the change: both are saved, or neither is. */
-  async complete(tx: Db, answer: Pick<KeptAnswer, 'status' | 'headers'> & { readonly body: Uint8Array | null }): Promise<void> {
-    const isKept = this.#keepsResponse && answer.body !== null && answer.body.length <= BODY_BYTES_MAX && !('set-cookie' in answer.headers);
-    const kept = { ...answer, headers: isKept ? answer.headers : {}, body: isKept ? answer.body : null, audience: this.#audience };
-    await completeInTransaction(tx, this.#claim, kept, idempotencyErrors.idempotency_lost);
+  async complete(tx: Db, answer: GivenAnswer): Promise<void> {
+    await completeInTransaction(tx, this.#claim, keptOf(this.#attempt, answer), idempotencyErrors.idempotency_lost);
   }
 
   completed(): void {
@@ -76,16 +75,12 @@ export class IdempotentRequest {
 
   /** After the rollback: a refusal that the operation decided is kept, anything else frees the key. */
   async failed(rendered: RenderedError, error: unknown): Promise<void> {
-    const { status, headers, contentType, body } = rendered;
-    const isLost = hasCode(error, 'idempotency_lost');
-    const isKept = status < 500 && !NOT_KEPT.has(status) && !isLost;
-    this.#end(isLost ? 'lost' : isKept ? 'refused' : 'released');
-    if (isLost) return;
+    const outcome = failedOutcome(rendered, error);
+    this.#end(outcome);
+    if (outcome === 'lost') return;
     try {
-      if (isKept) {
-        const kept = { 'content-type': contentType, ...headers };
-        await completeClaim(this.#db, this.#claim, { status, headers: kept, body: Buffer.from(body), audience: this.#audience });
-      } else await releaseClaim(this.#db, this.#claim);
+      if (outcome === 'refused') await completeClaim(this.#db, this.#claim, refusalOf(this.#attempt, rendered));
+      else await releaseClaim(this.#db, this.#claim);
     } catch (failure) {
       // The lease ends by itself; until then the caller is told that the request is being worked on.
       this.#exchange.log.warn({ err: failure }, 'an idempotency claim could not be ended');
@@ -98,6 +93,23 @@ export class IdempotentRequest {
   }
 }
 
+type GivenAnswer = Pick<KeptAnswer, 'status' | 'headers' | 'body'>;
+
+/** An answer without what must not be sent again. */
+function keptOf({ plan, audience }: KeyedAttempt, { status, headers, body }: GivenAnswer): KeptAnswer {
+  const isKept = plan.keepsResponse && body !== null && body.length <= BODY_BYTES_MAX && !('set-cookie' in headers);
+  return { status, headers: isKept ? headers : {}, body: isKept ? body : null, audience };
+}
+
+function refusalOf({ audience }: KeyedAttempt, { status, headers, contentType, body }: RenderedError): KeptAnswer {
+  return { status, headers: { 'content-type': contentType, ...headers }, body: Buffer.from(body), audience };
+}
+
+function failedOutcome({ status }: RenderedError, error: unknown): 'lost' | 'refused' | 'released' {
+  if (hasCode(error, 'idempotency_lost')) return 'lost';
+  return status < 500 && !NOT_KEPT.has(status) ? 'refused' : 'released';
+}
+
 /** What became of a request: it may run and holds the claim, it was done before, or it has no key and runs as it is. */
 export type ClaimResult = IdempotentRequest | Replay | undefined;
 
@@ -105,11 +117,24 @@ export type ClaimResult = IdempotentRequest | Replay | undefined;
  * Claims the key of a request, without a promise where nothing has to be waited for. Throws or rejects what else there is to say: the key was
  * used for another request, or is being worked on.
  */
-export function claimRequest(
-  exchange: Exchange,
-  plan: IdempotencyPlan,
-  view: () => string | Promise<string>,
-): ClaimResult | Promise<ClaimResult> {
+export function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Maybe<string>): Maybe<ClaimResult> {
+  return andThen(identifyRequest(exchange, plan, view), (attempt) => {
+    if (attempt === undefined) return undefined;
+    const found = claimOrFind(exchange.host.db, attempt.claim);
+    return found === 'claimed' ? new IdempotentRequest(attempt) : settleClaim(attempt, found);
+  });
+}
+
+/** One request with an idempotency key, before anything is known of the key. */
+export interface KeyedAttempt {
+  readonly exchange: Exchange;
+  readonly plan: IdempotencyPlan;
+  readonly claim: Claim;
+  readonly audience: string;
+}
+
+/** Undefined: the request has no key. */
+export function identifyRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Maybe<string>): Maybe<KeyedAttempt | undefined> {
   const key = readKey(exchange.headers['idempotency-key']);
   if (key === undefined) {
     if (plan.isRequired) throw idempotencyErrors.idempotency_key_required();
@@ -119,18 +144,18 @@ export function claimRequest(
   const { tenant } = exchange;
   const seen = view();
   return tenant instanceof Promise || seen instanceof Promise
-    ? Promise.all([tenant, seen]).then((settled) => claimAs(exchange, plan, key, anonymous, ...settled))
-    : claimAs(exchange, plan, key, anonymous, tenant, seen);
+    ? Promise.all([tenant, seen]).then((settled) => attemptAs(exchange, plan, key, anonymous, ...settled))
+    : attemptAs(exchange, plan, key, anonymous, tenant, seen);
 }
 
-function claimAs(
+function attemptAs(
   exchange: Exchange,
   plan: IdempotencyPlan,
   key: string,
   anonymous: string | undefined,
   tenant: string | null,
   view: string,
-): ClaimResult | Promise<ClaimResult> {
+): KeyedAttempt {
   const { principal, method, url } = exchange;
   const { operationId } = exchange.route as CompiledRoute;
   const request: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
@@ -142,31 +167,18 @@ function claimAs(
     fingerprint: fingerprintOf(request),
     token: randomUUID(),
   };
-  const attempt: Attempt = { exchange, plan, claim, audience: audienceOf(principal, view) };
-  const found = claimOrFind(exchange.host.db, claim);
-  return found === 'claimed' ? claimedBy(attempt) : settleClaim(attempt, found);
-}
-
-interface Attempt {
-  readonly exchange: Exchange;
-  readonly plan: IdempotencyPlan;
-  readonly claim: Claim;
-  readonly audience: string;
-}
-
-function claimedBy({ exchange, plan, claim, audience }: Attempt): IdempotentRequest {
-  return new IdempotentRequest(exchange, claim, audience, plan.keepsResponse);
+  return { exchange, plan, claim, audience: audienceOf(principal, view) };
 }
 
 /** A record that goes between the claim and the look at it was released: the next claim gets the key. */
-async function settleClaim(attempt: Attempt, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
+async function settleClaim(attempt: KeyedAttempt, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
   const { exchange, claim, audience } = attempt;
   const { db } = exchange.host;
   for (let found = await first, left = ATTEMPTS_MAX - 1; ; left -= 1) {
-    if (found === 'claimed') return claimedBy(attempt);
+    if (found === 'claimed') return new IdempotentRequest(attempt);
     if (found !== undefined) {
       if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
-      if (await claimKey(db, claim)) return claimedBy(attempt);
+      if (await claimKey(db, claim)) return new IdempotentRequest(attempt);
     }
     if (left === 0) throw inProgress(1);
     found = await claimOrFind(db, claim);
@@ -174,6 +186,44 @@ async function settleClaim(attempt: Attempt, first: ReturnType<typeof claimOrFin
 }
 
 const ATTEMPTS_MAX = 3;
+
+// Where no code of the application runs between claim and commit, and the writer is alone (SQLite), both are one transaction: its first
+// statement looks for a record, its last writes the complete one. Nobody could see a claim of it that is still running.
+
+/** The answer to send again. Undefined: the request may run. Throws what else there is to say, as `claimRequest` does. */
+export function findReplay(tx: Db, { exchange, claim, audience }: KeyedAttempt): Maybe<Replay | undefined> {
+  return andThen(findAtOnce(tx, claim), (found) =>
+    found === undefined || isAbandoned(tx, found, claim) ? undefined : decide(exchange, found, claim, audience),
+  );
+}
+
+/** In the transaction of the change, as its last statement. */
+export function storeWithChange(tx: Db, attempt: KeyedAttempt, answer: GivenAnswer): Maybe<void> {
+  return andThen(storeAnswer(tx, attempt.claim, keptOf(attempt, answer)), (isStored) => {
+    if (!isStored) throw idempotencyErrors.idempotency_lost();
+  });
+}
+
+/** After the commit. */
+export function storedWithChange({ exchange }: KeyedAttempt): void {
+  exchange.idempotency = 'completed';
+}
+
+/** After the rollback: a refusal that the operation decided is kept, unless another request got the key meanwhile. */
+export function storeRefusal(attempt: KeyedAttempt, rendered: RenderedError, error: unknown): Maybe<void> {
+  const { exchange, claim } = attempt;
+  const outcome = failedOutcome(rendered, error);
+  exchange.idempotency = outcome;
+  if (outcome !== 'refused') return undefined;
+  const notStored = (failure: unknown): void =>
+    exchange.log.warn({ err: failure }, 'a refusal could not be kept under its idempotency key: a retry is decided again');
+  try {
+    const stored = storeAnswer(exchange.host.db, claim, refusalOf(attempt, rendered));
+    return stored instanceof Promise ? stored.then(() => undefined, notStored) : undefined;
+  } catch (failure) {
+    return notStored(failure);
+  }
+}
 
 function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: Claim, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {
