@@ -1,5 +1,6 @@
 import { defineErrors } from '../../errors/catalog.ts';
 import { URL_NOT_ALLOWED } from './network/url-policy.ts';
+import type { CallFault, PublishFault } from './publishing/call-fault.ts';
 
 /** What callers of the management routes and the verbs behind them are told. */
 export const webhookErrors = defineErrors('webhooks', {
@@ -72,28 +73,16 @@ export const webhookErrors = defineErrors('webhooks', {
   },
 });
 
-export type PublishFault =
-  | 'event_type_invalid'
-  | 'data_invalid'
-  | 'payload_too_large'
-  | 'key_invalid'
-  | 'option_unknown'
-  | 'queue_invalid'
-  | 'idempotency_key_reused'
-  | 'no_transaction'
-  | 'wrong_database'
-  | 'database_unsupported'
-  | 'not_synchronous'
-  | 'not_installed'
-  | 'no_commit_hook';
-
 /** A call of `publish` that was refused before anything was written. Audience faults are `InvalidAudience`. */
 export class PublishRefused extends Error {
   override readonly name = 'PublishRefused';
   readonly code: PublishFault;
+  /** Everything that is wrong with the call, beginning with `code`. */
+  readonly faults: readonly CallFault[];
 
-  constructor(code: PublishFault, message: string) {
+  constructor(code: PublishFault, message: string, faults: readonly CallFault[] = [{ code, message }]) {
     super(message);
     this.code = code;
+    this.faults = faults;
   }
 }

@@ -1,3 +1,5 @@
+import type { AudienceFault, CallFault } from './call-fault.ts';
+
 // The audience of an event. Subscriptions choose among the events of an audience; they never widen it.
 
 export type Audience =
@@ -12,16 +14,17 @@ export interface AudienceOptions {
   readonly broadcast?: boolean | undefined;
 }
 
-export type AudienceFault = 'audience_missing' | 'audience_conflict' | 'owner_invalid' | 'tenant_key_invalid' | 'broadcast_invalid';
-
 /** Thrown before anything is written. */
 export class InvalidAudience extends Error {
   override readonly name = 'InvalidAudience';
   readonly code: AudienceFault;
+  /** Everything that is wrong with the call of `publish`, beginning with `code`. */
+  readonly faults: readonly CallFault[];
 
-  constructor(code: AudienceFault, message: string) {
+  constructor(code: AudienceFault, message: string, faults: readonly CallFault[] = [{ code, message }]) {
     super(message);
     this.code = code;
+    this.faults = faults;
   }
 }
 

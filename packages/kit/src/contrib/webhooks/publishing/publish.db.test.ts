@@ -122,6 +122,27 @@ describeOutbox('publish', (outbox) => {
     });
   });
 
+  test('everything that is wrong with a call is named at once, and the code is that of the first fault', async () => {
+    const options = { owner: '', tenantKey: 'x'.repeat(256), broadcast: 'yes', tenant_key: 'acme', orderingKey: '', queue: {}, ownr: 1 };
+    const more = { ...options, idempotencyKey: 7, using: 'reports' };
+    await database.db.transaction(async (tx) => {
+      const refused = await publish(tx, 'order..paid', [1], more as object).catch((error: unknown) => error);
+      const codes = ['option_unknown', 'wrong_database', 'event_type_invalid', 'data_invalid', 'owner_invalid', 'key_invalid'];
+      expect(refused).toBeInstanceOf(PublishRefused);
+      expect(refused).toMatchObject({
+        code: 'option_unknown',
+        faults: [...codes, 'broadcast_invalid', 'key_invalid', 'key_invalid', 'queue_invalid'].map((code) => ({ code })),
+      });
+      for (const word of ['"tenant_key"', '"ownr"', 'reports', 'tenantKey must', 'orderingKey must', 'idempotencyKey must'])
+        expect((refused as Error).message).toContain(word);
+      const audience = await publish(tx, 'order.paid', { big: 1n }, { owner: 'x', broadcast: true }).catch((error: unknown) => error);
+      expect(audience).toMatchObject({ code: 'data_invalid', faults: [{ code: 'data_invalid' }, { code: 'audience_conflict' }] });
+      const alone = await publish(tx, 'order.paid', {}, { orderingKey: '' }).catch((error: unknown) => error);
+      expect(alone).toBeInstanceOf(InvalidAudience);
+      expect(alone).toMatchObject({ code: 'audience_missing', faults: [{ code: 'audience_missing' }, { code: 'key_invalid' }] });
+    });
+  });
+
   test('data of exactly the limit is stored as it is', async () => {
     const text = 'x'.repeat(256 * 1024 - '{"text":""}'.length);
     const id = await publishNow('order.paid', { owner: owner() }, { text });
@@ -495,6 +516,15 @@ describeOutbox('publish', (outbox) => {
         { type: 'order.paid', data: {} },
       ];
       await expect(database.db.transaction((tx) => publishMany(tx, events))).rejects.toMatchObject({ code: 'audience_missing' });
+      const invalid = [...events, { type: 'order..paid', data: {}, owner: '' }];
+      await expect(database.db.transaction((tx) => publishMany(tx, invalid))).rejects.toMatchObject({
+        code: 'audience_missing',
+        faults: [
+          { code: 'audience_missing', message: expect.stringMatching(/^events\[1\]: /) as string },
+          { code: 'event_type_invalid', message: expect.stringMatching(/^events\[2\]: /) as string },
+          { code: 'owner_invalid', message: expect.stringMatching(/^events\[2\]: /) as string },
+        ],
+      });
       const misspelt = [{ type: 'order.paid', data: {}, owner: mine, tenant_key: 'x' }];
       await expect(database.db.transaction((tx) => publishMany(tx, misspelt))).rejects.toMatchObject({ code: 'option_unknown' });
       expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
