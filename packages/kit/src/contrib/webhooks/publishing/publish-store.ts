@@ -9,6 +9,7 @@ import {
   unmarkTransaction,
   type SqlExecutor,
   type SqlParameter,
+  type SqlStatement,
   type SqlSteps,
 } from '../../../db/foreign/sql-executor.ts';
 import { canWakeAfterCommit } from '../../../work/wake-workers.ts';
@@ -157,22 +158,36 @@ function publishParameters(event: NewEvent, patterns: readonly string[]): SqlPar
   ];
 }
 
-function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
-  const { id } = event;
+/** What `publishStatement` returns. */
+export interface PublishRow {
+  /** -1: the idempotency key was used before. Null: no transaction is open. */
+  readonly deliveries: number | null;
+}
+
+/** Writes the event and its deliveries on PostgreSQL. Where the library cannot say whether a transaction is open, the statement checks it itself. */
+export function publishStatement(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlStatement {
   const parameters = publishParameters(event, patterns);
-  if (tx.isTransaction !== true) parameters.push(id);
-  const write = function* (): SqlSteps<number | null> {
-    const [row] = (yield [variantFor(tx, PUBLISH_POSTGRES), parameters]) as { deliveries: number | null }[];
-    return row?.deliveries ?? null;
-  };
-  let deliveries = yield* write();
-  if (deliveries === null) {
-    // Nothing was written before in this transaction, or there is none: only the mark of a transaction outlives its statement.
-    yield* markTransaction('postgres', id);
-    deliveries = yield* write();
-  }
-  if (deliveries === null) throw transactionEnded();
+  if (tx.isTransaction !== true) parameters.push(event.id);
+  return [variantFor(tx, PUBLISH_POSTGRES), parameters];
+}
+
+/** Null: nothing was written, because no transaction is open. */
+export function writtenBy([row]: readonly PublishRow[]): WrittenEvent | null {
+  const deliveries = row?.deliveries ?? null;
+  if (deliveries === null) return null;
   return deliveries === -1 ? { created: false, deliveries: 0 } : { created: true, deliveries };
+}
+
+function* writeToPostgres(tx: SqlExecutor, event: NewEvent, patterns: readonly string[]): SqlSteps<WrittenEvent> {
+  const statement = publishStatement(tx, event, patterns);
+  let written = writtenBy((yield statement) as PublishRow[]);
+  if (written === null) {
+    // Nothing was written before in this transaction, or there is none: only the mark of a transaction outlives its statement.
+    yield* markTransaction('postgres', event.id);
+    written = writtenBy((yield statement) as PublishRow[]);
+  }
+  if (written === null) throw transactionEnded();
+  return written;
 }
 
 function* writeToSqlite(
