@@ -119,22 +119,26 @@ function byCursor(
         : carried(from.count, options.count);
     return andThen(counted, (count) =>
       andThen(presentRows(db, request, unit, rows), (items): ListResult => {
-        const linkTo = linksTo(context.queryString, 'cursor');
-        const link = (position: KeysetPosition, toStart: boolean) =>
-          linkTo(cursors.write({ position, backwards: toStart, count: count.number }, bound));
-        const positionOf = (row: Item) =>
-          unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
         const [first, last] = [rows[0], rows.at(-1)];
-        const next = (backwards || hasMore) && last !== undefined ? link(positionOf(last), false) : null;
-        const hasPrevious = backwards ? hasMore : from !== undefined;
-        const previous = !hasPrevious
-          ? null
-          : first !== undefined
-            ? link(positionOf(first), true)
-            : from === undefined
-              ? null
-              : link(from.position, true);
-        return { page: { items, count: count.number, next, previous }, totalCount: count.text };
+        const positionOf = (row: Item | undefined): KeysetPosition => {
+          if (row === undefined) return from?.position ?? [];
+          return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
+        };
+        const { previous, next } = cursors.writeAround(
+          { first: positionOf(first), last: positionOf(last), count: count.number },
+          { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
+          bound,
+        );
+        const linkTo = linksTo(context.queryString, 'cursor');
+        return {
+          page: {
+            items,
+            count: count.number,
+            next: next === null ? null : linkTo(next),
+            previous: previous === null ? null : linkTo(previous),
+          },
+          totalCount: count.text,
+        };
       }),
     );
   });

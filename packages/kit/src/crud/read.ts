@@ -34,10 +34,25 @@ export interface Selection {
   readonly isShort?: boolean;
 }
 
-/** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
-const texts = new WeakMap<Policy, StatementTexts>();
+/** A statement without its values. */
+interface SelectText {
+  readonly text: string;
+  readonly repeated: readonly RepeatedColumn[];
+}
 
-function textsOf(policy: Policy): StatementTexts {
+/**
+ * A column whose value the conditions say, such as the owner: it is not read with every row. SQLite's driver makes a new string for each value,
+ * which is most of what a row costs. `place`: of the value among those of the statement.
+ */
+interface RepeatedColumn {
+  readonly name: string;
+  readonly place: number;
+}
+
+/** Statement texts by shape: compiled once, bound per request. Bounded, whatever callers ask for. */
+const texts = new WeakMap<Policy, StatementTexts<SelectText>>();
+
+function textsOf(policy: Policy): StatementTexts<SelectText> {
   let known = texts.get(policy);
   if (known === undefined) texts.set(policy, (known = new StatementTexts(limits.plans)));
   return known;
@@ -49,8 +64,7 @@ export function keptStatements(policy: Policy): number {
 }
 
 /** A statement with its parameters; undefined when no row can match. */
-interface SelectStatement {
-  readonly text: string;
+interface SelectStatement extends SelectText {
   readonly values: readonly unknown[];
 }
 
@@ -100,8 +114,8 @@ function boundStatement({ dialect }: Db, selection: Selection, scope: Scope, joi
     step = step.to('offset');
     values.push(offset);
   }
-  const text = step.text ?? known.keep(step, selectText(dialect, selection, joined, conditions));
-  return { text, values };
+  const { text, repeated } = step.statement ?? known.keep(step, selectText(dialect, selection, joined, conditions));
+  return { text, repeated, values };
 }
 
 function selectText(
@@ -109,11 +123,15 @@ function selectText(
   { unit, after, orderBy = '', limit, offset = 0 }: Selection,
   joined: readonly Scope[],
   conditions: readonly CompiledWhere[],
-): string {
+): SelectText {
   const from = unit.fromSql(dialect, joined, 1);
   let { next } = from;
+  const repeated = new Map<string, number>();
   const terms = conditions.map((each) => {
     const term = each.text(dialect, unit.alias, next);
+    if (dialect === 'sqlite')
+      for (const { column, place } of each.equalities(dialect))
+        if (REPEATED_KINDS.has(column.definition.kind) && unit.selects(column.name)) repeated.set(column.name, next - 1 + place);
     next += each.values(dialect).length;
     return term;
   });
@@ -122,7 +140,24 @@ function selectText(
     next += after.values.length;
   }
   const paging = `${limit === undefined ? '' : ` limit $${next++}`}${offset === 0 ? '' : ` offset $${next++}`}`;
-  return `select ${unit.columnsSql()} from ${from.text}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${orderBy === '' ? '' : ` order by ${orderBy}`}${paging}`;
+  const where = terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
+  const order = orderBy === '' ? '' : ` order by ${orderBy}`;
+  return {
+    text: `select ${unit.columnsSql(new Set(repeated.keys()))} from ${from.text}${where}${order}${paging}`,
+    repeated: [...repeated].map(([name, place]) => ({ name, place })),
+  };
+}
+
+/** Equal to SQLite means the same text. Not `text`: a table may compare it in another way, such as without regard to case. */
+const REPEATED_KINDS: ReadonlySet<string> = new Set(['uuid', 'enum']);
+
+/** Fills in what was not read. */
+function withRepeated(rows: Item[], { repeated, values }: SelectStatement): Item[] {
+  for (const { name, place } of repeated) {
+    const value = values[place];
+    for (const row of rows) row[name] = value;
+  }
+  return rows;
 }
 
 /** Reads rows of a policy among those the caller sees, in one statement, with its to-one relations. Not yet turned into items. */
@@ -134,13 +169,17 @@ export function selectRows(db: Db, request: CrudRequest, selection: Selection): 
 }
 
 function runSelect(db: Db, statement: SelectStatement | undefined, selection: Selection): Maybe<Item[]> {
-  return statement === undefined ? [] : queryAtOnce<Item>(db, statement.text, statement.values, queryOptions(selection));
+  if (statement === undefined) return [];
+  const rows = queryAtOnce<Item>(db, statement.text, statement.values, queryOptions(selection));
+  return statement.repeated.length === 0 ? rows : andThen(rows, (found) => withRepeated(found, statement));
 }
 
 /** The rows of one selection through a cursor, chunk by chunk, in flat memory. */
 export async function* streamRows(db: Db, request: CrudRequest, selection: Selection, chunkSize: number): AsyncGenerator<Item[]> {
   const statement = await selectStatement(db, request, selection);
-  if (statement !== undefined) yield* db.stream<Item>(statement.text, statement.values, chunkSize, isWire(selection) ? WIRE : PLAIN);
+  if (statement === undefined) return;
+  for await (const rows of db.stream<Item>(statement.text, statement.values, chunkSize, isWire(selection) ? WIRE : PLAIN))
+    yield withRepeated(rows, statement);
 }
 
 function scopesOf(policies: readonly Policy[], request: CrudRequest): Maybe<readonly Scope[]> {
@@ -269,7 +308,7 @@ function childrenStatement(
   rule: CompiledWhere,
   joined: readonly Scope[],
   keys: readonly unknown[],
-): SelectStatement {
+): { readonly text: string; readonly values: readonly unknown[] } {
   const known = textsOf(batch.edge.target);
   const values: unknown[] = [
     dialect === 'postgres' ? keys : JSON.stringify(keys.map((each) => (typeof each === 'bigint' ? each.toString() : each))),
@@ -280,7 +319,7 @@ function childrenStatement(
     if (compiled.constant !== true) compiled.pushValues(dialect, values);
   }
   if (rule.constant !== true) rule.pushValues(dialect, values);
-  const text = step.text ?? known.keep(step, childrenText(dialect, batch, unit, rule, joined));
+  const { text } = step.statement ?? known.keep(step, { text: childrenText(dialect, batch, unit, rule, joined), repeated: [] });
   return { text, values };
 }
 

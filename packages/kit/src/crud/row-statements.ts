@@ -125,7 +125,7 @@ export class RowStatements {
     const { names, parameters } = insertion(db, statements, values);
     let step = this.#texts.start.to('insert');
     for (const name of names) step = step.to(name);
-    const text = step.text ?? this.#texts.keep(step, insertText(statements, names));
+    const text = step.statement ?? this.#texts.keep(step, insertText(statements, names));
     const inserted = this.#explained(db, [sent], () => queryAtOnce<Item>(db, text, parameters, form));
     return andThen(inserted, ([row]) => andThen(this.#written(db), () => row as Item));
   }
@@ -167,7 +167,7 @@ export class RowStatements {
       for (const row of prepared) appendRow(parameters, columns, row, db);
       let step = this.#texts.start.to(isRead ? 'insert rows' : 'insert unread rows').to(chunk.length);
       for (const { name } of columns) step = step.to(name);
-      const text = step.text ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
+      const text = step.statement ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
       yield { text, parameters, chunk };
     }
   }
@@ -194,7 +194,7 @@ export class RowStatements {
     for (const name in conditions.fixed) step = step.to(name);
     step = step.to(undefined);
     for (const { name } of changed) step = step.to(name);
-    return step.text ?? this.#texts.keep(step, this.#updateText(statement, ''));
+    return step.statement ?? this.#texts.keep(step, this.#updateText(statement, ''));
   }
 
   #updateText({ db, scope, key, changed, conditions, first }: UpdateStatement, narrower: string): string {

@@ -40,6 +40,7 @@ export interface Batch {
 
 /** Result columns that are not members of the item start with this. */
 const EXTRA = '~';
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /**
  * One SELECT over a table and the to-one relations of a shape. Columns that were not requested, or are hidden, are not selected. Rows are turned into
@@ -142,9 +143,16 @@ export class SelectUnit {
     ].join('; ');
   }
 
-  columnsSql(): string {
+  /** Columns of the root that are `unread` are NULL in the rows. */
+  columnsSql(unread: ReadonlySet<string> = NO_NAMES): string {
     const own = this.#tables.flatMap(({ alias, prefix, columns }) =>
-      [...columns].map((name) => `${alias}.${quoteName(name)}${prefix === '' ? '' : ` as ${quoteName(`${prefix}${name}`)}`}`),
+      [...columns].map((name) =>
+        prefix === ''
+          ? unread.has(name)
+            ? `null as ${quoteName(name)}`
+            : `${alias}.${quoteName(name)}`
+          : `${alias}.${quoteName(name)} as ${quoteName(`${prefix}${name}`)}`,
+      ),
     );
     const extra = this.#extra.map((name) => `${this.alias}.${quoteName(name)} as ${quoteName(`${EXTRA}${name}`)}`);
     return [...own, ...extra].join(', ');
@@ -173,6 +181,11 @@ export class SelectUnit {
     };
     add(this.#root);
     return { text, next };
+  }
+
+  /** Whether rows have this column of the root. */
+  selects(name: string): boolean {
+    return this.#root.columns.has(name);
   }
 
   /** The value of a column given as `extra`, or shown. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type CursorContent, Cursors } from './cursor.ts';
+import { type CursorContent, Cursors, type PageEnds } from './cursor.ts';
 
 const old = new Uint8Array(32).fill(1);
 const current = new Uint8Array(32).fill(2);
@@ -9,6 +9,9 @@ const content: CursorContent = {
   backwards: true,
   count: 123,
 };
+
+const ends: PageEnds = { first: ['2026-01-02T00:00:00.000Z', null], last: ['2026-01-01T00:00:00.000Z', 'a😀"'], count: 123 };
+const both = { previous: true, next: true };
 
 describe('a cursor', () => {
   test('gives back exactly what was written, for what it was bound to', () => {
@@ -30,18 +33,66 @@ describe('a cursor', () => {
   });
 
   test('is refused when any one character is another', () => {
-    const cursor = cursors.write(content, 'x');
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    for (let index = 0; index < cursor.length; index++) {
-      for (const other of [alphabet[(alphabet.indexOf(cursor[index] ?? '') + 1) % 64], 'A', '_', '=']) {
-        const changed = `${cursor.slice(0, index)}${other}${cursor.slice(index + 1)}`;
-        if (changed === cursor) continue;
-        const read = cursors.read(changed, 'x');
-        if (read !== undefined) throw new Error(`Accepted with ${other} at ${index}.`);
+    const { previous, next } = cursors.writeAround(ends, both, 'x');
+    for (const cursor of [cursors.write(content, 'x'), previous as string, next as string]) {
+      for (let index = 0; index < cursor.length; index++) {
+        for (const other of [
+          alphabet[(alphabet.indexOf(cursor[index] ?? '') + 1) % 64],
+          'A',
+          '_',
+          '=',
+          '.',
+          previous?.[index],
+          next?.[index],
+        ]) {
+          const changed = `${cursor.slice(0, index)}${other ?? ''}${cursor.slice(index + 1)}`;
+          if (changed === cursor) continue;
+          const read = cursors.read(changed, 'x');
+          if (read !== undefined) throw new Error(`Accepted with ${other} at ${index}.`);
+        }
+      }
+      expect(cursors.read(cursor.slice(0, -1), 'x')).toBeUndefined();
+      expect(cursors.read(`${cursor}A`, 'x')).toBeUndefined();
+      // Neither kind is read as the other.
+      expect(cursors.read(cursor.replace(/\.\w+$/, ''), 'x') === undefined).toBe(cursor.includes('.'));
+      expect(cursors.read(`${cursor}.next`, 'x')).toBeUndefined();
+    }
+  });
+
+  test('to each neighbour of a page continues from the end that is next to it', () => {
+    const { first, last, count } = ends;
+    const around = cursors.writeAround(ends, both, 'user 1');
+    expect(cursors.writeAround(ends, both, 'user 1'), 'equal pages have equal cursors').toEqual(around);
+    for (const reader of [cursors, new Cursors([current])]) {
+      expect(reader.read(around.previous as string, 'user 1')).toEqual({ position: first, backwards: true, count });
+      expect(reader.read(around.next as string, 'user 1')).toEqual({ position: last, backwards: false, count });
+      for (const cursor of [around.previous, around.next]) expect(reader.read(cursor as string, 'user 2')).toBeUndefined();
+    }
+    expect(new Cursors([old]).read(around.next as string, 'user 1'), 'another key').toBeUndefined();
+    expect(Buffer.from(around.next as string, 'base64url').toString('latin1')).not.toContain('2026');
+  });
+
+  test('is written for the neighbours that a page has, and alone where both ends would be too long for one', () => {
+    const { first, last, count } = ends;
+    expect(cursors.writeAround(ends, { previous: false, next: false }, 'x')).toEqual({ previous: null, next: null });
+    expect(cursors.writeAround(ends, { previous: false, next: true }, 'x')).toEqual({
+      previous: null,
+      next: cursors.write({ position: last, backwards: false, count }, 'x'),
+    });
+    expect(cursors.writeAround(ends, { previous: true, next: false }, 'x')).toEqual({
+      previous: cursors.write({ position: first, backwards: true, count }, 'x'),
+      next: null,
+    });
+    const long = ['a'.repeat(200), 'a'.repeat(200), 'a'.repeat(200)];
+    for (const length of [1, 2, 3]) {
+      const position = long.slice(0, length);
+      const around = cursors.writeAround({ first: position, last: position, count }, both, 'x');
+      for (const cursor of [around.previous, around.next]) {
+        expect(cursor?.length).toBeLessThanOrEqual(1_000);
+        expect(new Cursors([current]).read(cursor as string, 'x')?.position).toEqual(position);
       }
     }
-    expect(cursors.read(cursor.slice(0, -1), 'x')).toBeUndefined();
-    expect(cursors.read(`${cursor}A`, 'x')).toBeUndefined();
   });
 
   test.each([[''], ['x'], ['%00'], ['A'.repeat(10_000)], ['AQ'], [Buffer.alloc(60).toString('base64url')], ['{"id":1}']])(

@@ -13,6 +13,13 @@ export interface CursorContent {
   readonly count: number | null;
 }
 
+/** The rows at both ends of a page that has one before it and one after it. */
+export interface PageEnds {
+  readonly first: KeysetPosition;
+  readonly last: KeysetPosition;
+  readonly count: number | null;
+}
+
 /**
  * Characters. Three texts of 200 ASCII characters and a key need 1,000; what other scripts and escapes need is up to six bytes for each
  * character, and a row with such a text must not break the list it is in.
@@ -20,18 +27,27 @@ export interface CursorContent {
 export const CURSOR_LENGTH_MAX = 5_000;
 export const CURSOR_KEY_BYTES = 32;
 
-const VERSION = 1;
+/** One position and its direction. */
+const SINGLE = 1;
+/** Both ends of a page; which of them is meant follows the encrypted part. */
+const PAIR = 2;
+/** They differ in more than one character: changing one never makes the other cursor of the page. */
+const NEXT = '.next';
+const PREVIOUS = '.prev';
+/** Characters of JSON. A pair of ASCII texts stays below 1,000 characters; longer ends are encrypted one by one. */
+const PAIR_CONTENT_MAX = 700;
 const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES;
-/** Cursors that are remembered: some 250 bytes each, and never more than 5,000. */
+/** Cursors that are remembered: some 400 bytes each, and never more than 5,000. */
 const RECENT_MAX = 500;
 
+type Version = typeof SINGLE | typeof PAIR;
+
 interface Key {
-  readonly id: Buffer;
-  /** Version and key id: how every cursor of this key begins. */
-  readonly head: Buffer;
+  /** By version: version and key id, how every cursor of this key begins. */
+  readonly heads: Readonly<Record<Version, Buffer>>;
   /** Made once: Node prepares a key that is given as bytes again for every cipher (22 µs instead of 7). */
   readonly encryption: KeyObject;
   /** In base64url. */
@@ -47,6 +63,8 @@ export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
   /** What was written last is what is read next: who goes through a list asks for the page that the one before it named. */
   readonly #recent = new BoundedMap<string, { readonly digest: string; readonly content: CursorContent }>(RECENT_MAX);
+  /** By the encrypted part of both cursors. */
+  readonly #recentPairs = new BoundedMap<string, { readonly digest: string; readonly ends: PageEnds }>(RECENT_MAX);
 
   constructor(keys: readonly Uint8Array[]) {
     requireArguments('new Cursors()', { keys }, { keys: aList });
@@ -57,54 +75,98 @@ export class Cursors {
 
   /** `bound`: reading needs the same text. */
   write(given: CursorContent, bound: string): string {
-    const [key] = this.#keys;
-    const { head } = key;
-    const content = JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]);
     const digest = digestOf(bound);
-    const nonce = nonceOf(key, digest, content);
-    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(head, digest));
-    const cursor = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    const cursor = this.#seal(SINGLE, JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]), digest);
     if (cursor.length > CURSOR_LENGTH_MAX)
       throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
     this.#recent.set(cursor, { digest, content: given });
     return cursor;
   }
 
-  /** Undefined for whatever these keys did not write for `bound`. */
-  read(cursor: string, bound: string): CursorContent | undefined {
-    const recent = this.#recent.get(cursor);
-    return recent !== undefined && recent.digest === digestOf(bound) ? recent.content : this.#open(cursor, bound);
+  /** The cursors to the pages before and after a page; null where `has` says that there is none. */
+  writeAround(
+    ends: PageEnds,
+    has: { readonly previous: boolean; readonly next: boolean },
+    bound: string,
+  ): { readonly previous: string | null; readonly next: string | null } {
+    const { first, last, count } = ends;
+    const pair = has.previous && has.next ? JSON.stringify([first, last, count]) : undefined;
+    if (pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
+      // One encryption for both: it is most of what a cursor costs.
+      const digest = digestOf(bound);
+      const sealed = this.#seal(PAIR, pair, digest);
+      this.#recentPairs.set(sealed, { digest, ends });
+      return { previous: `${sealed}${PREVIOUS}`, next: `${sealed}${NEXT}` };
+    }
+    return {
+      previous: has.previous ? this.write({ position: first, backwards: true, count }, bound) : null,
+      next: has.next ? this.write({ position: last, backwards: false, count }, bound) : null,
+    };
   }
 
-  #open(cursor: string, bound: string): CursorContent | undefined {
-    if (cursor.length > CURSOR_LENGTH_MAX || !/^[\w-]+$/.test(cursor)) return undefined;
-    const bytes = Buffer.from(cursor, 'base64url');
+  #seal(version: Version, content: string, digest: string): string {
+    const [key] = this.#keys;
+    const head = key.heads[version];
+    const nonce = nonceOf(key, digest, content);
+    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(head, digest));
+    return Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+  }
+
+  /** Undefined for whatever these keys did not write for `bound`. */
+  read(cursor: string, bound: string): CursorContent | undefined {
+    if (cursor.length > CURSOR_LENGTH_MAX) return undefined;
+    const digest = digestOf(bound);
+    const isNext = cursor.endsWith(NEXT);
+    if (isNext || cursor.endsWith(PREVIOUS)) {
+      const sealed = cursor.slice(0, -NEXT.length);
+      const recent = this.#recentPairs.get(sealed);
+      const ends = recent?.digest === digest ? recent.ends : readEnds(this.#open(PAIR, sealed, digest));
+      return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
+    }
+    const recent = this.#recent.get(cursor);
+    return recent?.digest === digest ? recent.content : readSingle(this.#open(SINGLE, cursor, digest));
+  }
+
+  /** The JSON of the encrypted content. */
+  #open(version: Version, sealed: string, digest: string): string | undefined {
+    if (!/^[\w-]+$/.test(sealed)) return undefined;
+    const bytes = Buffer.from(sealed, 'base64url');
     // One spelling only: the last character may have bits that do not count.
-    if (bytes.length <= HEAD_BYTES + NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== cursor) return undefined;
+    if (bytes.length <= HEAD_BYTES + NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== sealed) return undefined;
     const head = bytes.subarray(0, HEAD_BYTES);
-    if (head[0] !== VERSION) return undefined;
-    const key = this.#keys.find(({ id }) => id.equals(head.subarray(1)));
+    const key = this.#keys.find(({ heads }) => heads[version].equals(head));
     if (key === undefined) return undefined;
     try {
       const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
-      decipher.setAAD(associatedData(head, digestOf(bound))).setAuthTag(bytes.subarray(-TAG_BYTES));
-      const content = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-      const [position, backwards, count] = JSON.parse(content.toString('utf8')) as [KeysetPosition, 0 | 1, number | null];
-      return { position, backwards: backwards === 1, count };
+      decipher.setAAD(associatedData(head, digest)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
     } catch {
       return undefined;
     }
   }
 }
 
+function readSingle(json: string | undefined): CursorContent | undefined {
+  if (json === undefined) return undefined;
+  const [position, backwards, count] = JSON.parse(json) as [KeysetPosition, 0 | 1, number | null];
+  return { position, backwards: backwards === 1, count };
+}
+
+function readEnds(json: string | undefined): PageEnds | undefined {
+  if (json === undefined) return undefined;
+  const [first, last, count] = JSON.parse(json) as [KeysetPosition, KeysetPosition, number | null];
+  return { first, last, count };
+}
+
 function keyOf(secret: Uint8Array): Key {
   if (secret.length !== CURSOR_KEY_BYTES) throw new TypeError(`A cursor key has ${CURSOR_KEY_BYTES} bytes, not ${secret.length}.`);
   const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `kit cursor ${purpose}`, CURSOR_KEY_BYTES));
   const id = derive('id').subarray(0, KEY_ID_BYTES);
-  const head = Buffer.concat([Buffer.from([VERSION]), id]);
-  return { id, head, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
+  const headOf = (version: Version): Buffer => Buffer.concat([Buffer.from([version]), id]);
+  const heads = { [SINGLE]: headOf(SINGLE), [PAIR]: headOf(PAIR) };
+  return { heads, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
 }
 
 let last: { readonly bound: string; readonly digest: string } | undefined;
