@@ -47,6 +47,8 @@ export interface ListRequest {
   readonly binding: string;
   /** The deleted rows instead of those that are there. */
   readonly isDeleted: boolean;
+  /** The same parameters ask for the same, whoever sends them and whenever: no code was asked for a condition. */
+  readonly isRepeatable: boolean;
 }
 
 /** `fields` and `expand` of any operation that answers with a row. */
@@ -134,6 +136,7 @@ export class ListQueryReader {
     const { filters } = this.#list;
     const others = namesBesideFilters(this.#list);
     let filterCount = 0;
+    let isRepeatable = given['search'] === undefined;
     for (const name of Object.keys(given)) {
       const value = given[name] as string | string[];
       const parameter = filters.parameters.get(name);
@@ -143,6 +146,7 @@ export class ListQueryReader {
           this.#refuse(['query', name], 'too_many', `At most ${limits.filters} filters in one request.`);
         if (filterCount > limits.filters) continue;
         bound.push([name, value]);
+        if (parameter.kind === 'custom') isRepeatable = false;
         conditions.push(
           parameter.kind === 'column'
             ? readColumnFilter(parameter, value, this.#faults)
@@ -166,8 +170,10 @@ export class ListQueryReader {
     }
     const isPending = conditions.some((condition) => condition instanceof Promise);
     return isPending
-      ? Promise.all(conditions.map(async (condition) => condition)).then((settled) => this.#listRequest(given, isOffered, settled, bound))
-      : this.#listRequest(given, isOffered, conditions as (Where | undefined)[], bound);
+      ? Promise.all(conditions.map(async (condition) => condition)).then((settled) =>
+          this.#listRequest(given, isOffered, settled, bound, isRepeatable),
+        )
+      : this.#listRequest(given, isOffered, conditions as (Where | undefined)[], bound, isRepeatable);
   }
 
   #listRequest(
@@ -175,6 +181,7 @@ export class ListQueryReader {
     isOffered: (name: string) => boolean,
     conditions: readonly (Where | undefined)[],
     bound: [string, unknown][],
+    isRepeatable: boolean,
   ): ListRequest {
     const where = conditions.filter((condition) => condition !== undefined);
     const ordering = this.#ordering(given['ordering']);
@@ -184,7 +191,8 @@ export class ListQueryReader {
     this.#finish(shape);
     if (isDeleted) bound.push(['deleted', 'only']);
     bound.sort(([a], [b]) => (a < b ? -1 : 1));
-    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted };
+    // Who may ask for deleted rows is decided by a permission.
+    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted, isRepeatable: isRepeatable && !isDeleted };
   }
 
   /** The body of QUERY; paging stays in the query string. */
@@ -203,7 +211,7 @@ export class ListQueryReader {
     const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
     this.#finish(shape);
     const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
-    return { where, ordering, ...shape, ...page, binding, isDeleted: false };
+    return { where, ordering, ...shape, ...page, binding, isDeleted: false, isRepeatable: false };
   }
 
   /** `fields` and `expand` of a single row. */

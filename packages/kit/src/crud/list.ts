@@ -8,6 +8,7 @@ import type { Where } from '../db/where/where.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
+import type { ListPlan } from './list-plan.ts';
 import type { ListRequest } from './list-query.ts';
 import { limits } from './limits.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
@@ -30,6 +31,8 @@ export interface ListPage {
 
 export interface ListResult {
   readonly page: ListPage;
+  /** The same list from its start. */
+  readonly first: string;
   /** `123`, `1000+`, `~120000`; undefined when nothing was counted. */
   readonly totalCount: string | undefined;
 }
@@ -40,8 +43,8 @@ export interface ListContext {
   readonly cursors: Cursors;
   /** Tells operations apart: a cursor belongs to one. */
   readonly operation: string;
-  /** Names of the statement's shape are kept apart: see `isFreeForm` of a selection. */
-  readonly isFreeForm: boolean;
+  /** Where the page begins; the first one without it. */
+  readonly cursor: string | undefined;
   /** The query string of the request, without the question mark. */
   readonly queryString: string;
   /** Conditions of the address: the parent. */
@@ -64,28 +67,34 @@ export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyse
 }
 
 /** Reads one page: one statement, one more to count when the first page is full. */
-export function readList(db: Db, request: CrudRequest, list: ListRequest, shape: Shape, context: ListContext): Maybe<ListResult> {
-  return andThen(conditions(request, context.policy, list.where, context.fixed), (where) =>
-    context.options.style === 'cursor'
-      ? byCursor(db, request, list, shape, where, context)
-      : byOffset(db, request, list, shape, where, context),
+export function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Maybe<ListResult> {
+  return andThen(plannedConditions(request, plan, context), (where) =>
+    context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byOffset(db, request, plan, where, context),
   );
+}
+
+function plannedConditions(
+  request: CrudRequest,
+  { list, where }: ListPlan,
+  { policy, fixed }: ListContext,
+): Maybe<readonly CompiledWhere[]> {
+  if (where === undefined) return conditions(request, policy, list.where, fixed);
+  return fixed.length === 0 ? where : [...fixed, ...where];
 }
 
 function byCursor(
   db: Db,
   request: CrudRequest,
-  list: ListRequest,
-  shape: Shape,
+  { list, shape, isFreeForm }: ListPlan,
   where: readonly CompiledWhere[],
   context: ListContext,
 ): Maybe<ListResult> {
   const { policy, options, cursors } = context;
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
-  const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
+  const from = context.cursor === undefined ? undefined : cursors.read(context.cursor, bound);
   const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
-  if (list.cursor !== undefined && values === undefined) throw invalidCursor();
+  if (context.cursor !== undefined && values === undefined) throw invalidCursor();
   const unit = unitFor(shape, keyset.names);
   const backwards = from?.backwards ?? false;
   const selection: Selection = {
@@ -94,7 +103,7 @@ function byCursor(
     orderBy: keyset.orderSql(db.dialect, backwards),
     limit: list.limit + 1,
     rows: list.isDeleted ? 'deleted' : 'live',
-    isFreeForm: context.isFreeForm,
+    isFreeForm,
     after:
       from === undefined || values === undefined
         ? undefined
@@ -129,14 +138,16 @@ function byCursor(
           { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
           bound,
         );
-        const linkTo = linksTo(context.queryString, 'cursor');
+        const others = othersThanCursor(context.queryString);
+        const linkTo = (cursor: string | null) => (cursor === null ? null : `?cursor=${cursor}${others}`);
         return {
           page: {
             items,
             count: count.number,
-            next: next === null ? null : linkTo(next),
-            previous: previous === null ? null : linkTo(previous),
+            next: linkTo(next),
+            previous: linkTo(previous),
           },
+          first: `?${others.slice(1)}`,
           totalCount: count.text,
         };
       }),
@@ -147,8 +158,7 @@ function byCursor(
 function byOffset(
   db: Db,
   request: CrudRequest,
-  list: ListRequest,
-  shape: Shape,
+  { list, shape, isFreeForm }: ListPlan,
   where: readonly CompiledWhere[],
   context: ListContext,
 ): Maybe<ListResult> {
@@ -162,7 +172,7 @@ function byOffset(
     orderBy: keyset.orderSql(db.dialect),
     limit: limit + 1,
     offset,
-    isFreeForm: context.isFreeForm,
+    isFreeForm,
     rows: list.isDeleted ? 'deleted' : 'live',
   };
   const page = (): AccessPage => ({
@@ -177,8 +187,8 @@ function byOffset(
     const counted = countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
     return andThen(counted, (count) =>
       andThen(presentRows(db, request, unit, rows), (items): ListResult => {
-        const linkTo = linksTo(context.queryString, 'offset');
-        const link = (to: number) => linkTo(String(to));
+        const others = without(context.queryString, 'offset');
+        const link = (to: number) => [`?offset=${to}`, ...others].join('&');
         return {
           page: {
             items,
@@ -186,6 +196,7 @@ function byOffset(
             next: hasMore && offset + limit <= limits.offset ? link(offset + limit) : null,
             previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
           },
+          first: `?${others.join('&')}`,
           totalCount: count.text,
         };
       }),
@@ -342,24 +353,21 @@ export function invalidCursor(): Error {
   });
 }
 
-/** Writes the query string with one parameter set, the others as they were sent: also empty and repeated ones. */
-function linksTo(queryString: string, name: string): (value: string) => string {
-  let rest: string | undefined;
-  return (value) => {
-    rest ??= without(queryString, [name])
-      .map((pair) => `&${pair}`)
-      .join('');
-    return `?${name}=${value}${rest}`;
-  };
+/**
+ * The parameters beside the cursor as they were sent, also empty and repeated ones, each after `&`. The cursor is there once, or was refused, and
+ * comes first in the links of a page: the rest needs no reading.
+ */
+function othersThanCursor(queryString: string): string {
+  const end = queryString.startsWith('cursor=') ? queryString.indexOf('&') : -1;
+  const rest = end === -1 ? '' : queryString.slice(end);
+  if (end !== -1 && !rest.includes('&&') && !rest.endsWith('&')) return rest;
+  return without(queryString, 'cursor')
+    .map((pair) => `&${pair}`)
+    .join('');
 }
 
-/** The same list from its start. */
-export function firstPage(queryString: string): string {
-  return `?${without(queryString, ['cursor', 'offset']).join('&')}`;
-}
-
-function without(queryString: string, names: readonly string[]): string[] {
-  return queryString.split('&').filter((pair) => pair !== '' && !names.includes(decodeName(pair)));
+function without(queryString: string, name: string): string[] {
+  return queryString.split('&').filter((pair) => pair !== '' && decodeName(pair) !== name);
 }
 
 function decodeName(pair: string): string {

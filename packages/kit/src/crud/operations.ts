@@ -35,7 +35,8 @@ import { limits } from './limits.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, requiredByPut, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
-import { firstPage, type ListPage, narrowWhole, readList, unitFor } from './list.ts';
+import { type ListPage, type ListResult, narrowWhole, readList, unitFor } from './list.ts';
+import { type ListPlan, ListPlans } from './list-plan.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
@@ -86,6 +87,7 @@ export class Operations {
   /** What such callers get unless they ask for less or more. */
   #wholeShape: Shape | undefined;
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
+  readonly #listPlans = new ListPlans();
 
   readonly exporter: Exporter | undefined;
   readonly importer: Importer | undefined;
@@ -241,10 +243,8 @@ export class Operations {
 
   #knownShape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
     const { fields, expand } = parameters;
-    let masks = '';
-    for (const policy of this.#involved) masks += `${visibilityOf(policy).mask}/`;
     refuseCostlyExpand(expand, undefined, pageSize);
-    const shape = this.#shapes.getOrMake(`${masks}|${fields?.join() ?? '*'}|${expand.join()}`, () =>
+    const shape = this.#shapes.getOrMake(`${this.#seen(visibilityOf)}|${fields?.join() ?? '*'}|${expand.join()}`, () =>
       this.#makeShape(visibilityOf, parameters),
     );
     refuseCostlyExpand(expand, shape, pageSize);
@@ -280,12 +280,17 @@ export class Operations {
       andThen(this.visibilityOf(request), (visibilityOf) => {
         const given = context.query as QueryValues;
         const mayAskForDeleted = given['deleted'] === undefined ? false : this.#mayRestore(context);
+        const key = this.#listPlans.keyOf(given, this.list.page, this.#seen(visibilityOf));
+        const known = this.#listPlans.get(key);
+        if (known !== undefined) return this.#page(context, request, known, 'list');
         return andThen(mayAskForDeleted, (offersDeleted) =>
           andThen(new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given), (list) => {
             // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
             const isFreeForm =
               list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
-            return this.#page(context, request, visibilityOf, list, 'list', isFreeForm);
+            const plan = this.#plan(request, visibilityOf, list, isFreeForm);
+            this.#listPlans.keep(key, plan);
+            return this.#page(context, request, plan, 'list');
           }),
         );
       }),
@@ -324,18 +329,26 @@ export class Operations {
       context.query as QueryValues,
       (context.body ?? {}) as Readonly<Record<string, unknown>>,
     );
-    return this.#page(context, request, visibilityOf, list, 'query', true);
+    return this.#page(context, request, this.#plan(request, visibilityOf, list, true), 'query');
   }
 
-  #page(
-    context: Context,
-    request: CrudRequest,
-    visibilityOf: (policy: Policy) => Visibility,
-    list: ListRequest,
-    operation: 'list' | 'query',
-    isFreeForm: boolean,
-  ): Maybe<ListPage> {
-    const shape = this.shape(visibilityOf, list, list.limit);
+  #plan(request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, list: ListRequest, isFreeForm: boolean): ListPlan {
+    const isOwn = !list.where.some((where) => this.policy.namesRelations(where));
+    return {
+      list,
+      shape: this.shape(visibilityOf, list, list.limit),
+      isFreeForm,
+      where: isOwn ? list.where.map((where) => this.policy.compile(request, where)) : undefined,
+    };
+  }
+
+  /** Which columns a caller sees, in one short text. */
+  #seen(visibilityOf: (policy: Policy) => Visibility): string {
+    return this.#isUniform ? '' : this.#involved.map((policy) => `${visibilityOf(policy).mask}/`).join('');
+  }
+
+  #page(context: Context, request: CrudRequest, plan: ListPlan, operation: 'list' | 'query'): Maybe<ListPage> {
+    const { cursor } = context.query as QueryValues;
     const db = this.policy.database(request);
     return andThen(this.permittedRows(context, request), (permitted) =>
       andThen(this.parentRows(context, request, db, true), (ofParent) =>
@@ -343,19 +356,19 @@ export class Operations {
           const { url } = exchangeOf(context.request);
           const mark = url.indexOf('?');
           const queryString = mark === -1 ? '' : url.slice(mark + 1);
-          this.#notePlan(context, shape);
-          const result = readList(db, request, list, shape, {
+          this.#notePlan(context, plan.shape);
+          const result = readList(db, request, plan, {
             policy: this.policy,
             options: this.list.page,
             cursors,
             operation: `${this.policy.name}.${operation}`,
-            isFreeForm,
+            cursor: cursor as string | undefined,
             queryString,
             fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
           });
-          return andThen(result, ({ page, totalCount }) => {
-            this.answerWith(context, page, BODY_TAG, pageHeaders(page, totalCount, queryString));
-            return page;
+          return andThen(result, (read) => {
+            this.answerWith(context, read.page, BODY_TAG, pageHeaders(read));
+            return read.page;
           });
         }),
       ),
@@ -947,11 +960,11 @@ function isEmpty(query: object): boolean {
   return true;
 }
 
-function pageHeaders({ next, previous }: ListPage, totalCount: string | undefined, queryString: string): Record<string, string> {
+function pageHeaders({ page: { next, previous }, first, totalCount }: ListResult): Record<string, string> {
   const headers: Record<string, string> = {};
   if (totalCount !== undefined) headers['x-total-count'] = totalCount;
   if (next === null && previous === null) return headers;
-  let link = `<${firstPage(queryString)}>; rel="first"`;
+  let link = `<${first}>; rel="first"`;
   if (next !== null) link += `, <${next}>; rel="next"`;
   if (previous !== null) link += `, <${previous}>; rel="prev"`;
   headers['link'] = link;

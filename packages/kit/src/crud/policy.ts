@@ -264,6 +264,11 @@ export class Policy {
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
   }
 
+  /** Whether a condition leads to rows of others: then what it means depends on the caller. */
+  namesRelations(where: unknown): boolean {
+    return this.#related(where, undefined) !== undefined;
+  }
+
   /** The policies of relations in a condition, added to those found so far. Undefined while there are none: most conditions name columns only. */
   #related(where: unknown, before: Set<Policy> | undefined): Set<Policy> | undefined {
     let found = before;

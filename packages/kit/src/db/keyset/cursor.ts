@@ -27,9 +27,9 @@ export interface PageEnds {
 export const CURSOR_LENGTH_MAX = 5_000;
 export const CURSOR_KEY_BYTES = 32;
 
-/** One position and its direction. */
+/** One position and its direction, bound to the digest of a text. */
 const SINGLE = 1;
-/** Both ends of a page; which of them is meant follows the encrypted part. */
+/** Both ends of a page, bound to the text itself; which end is meant follows the encrypted part. */
 const PAIR = 2;
 /** They differ in more than one character: changing one never makes the other cursor of the page. */
 const NEXT = '.next';
@@ -62,9 +62,9 @@ interface Key {
 export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
   /** What was written last is what is read next: who goes through a list asks for the page that the one before it named. */
-  readonly #recent = new BoundedMap<string, { readonly digest: string; readonly content: CursorContent }>(RECENT_MAX);
+  readonly #recent = new BoundedMap<string, { readonly bound: string; readonly content: CursorContent }>(RECENT_MAX);
   /** By the encrypted part of both cursors. */
-  readonly #recentPairs = new BoundedMap<string, { readonly digest: string; readonly ends: PageEnds }>(RECENT_MAX);
+  readonly #recentPairs = new BoundedMap<string, { readonly bound: string; readonly ends: PageEnds }>(RECENT_MAX);
 
   constructor(keys: readonly Uint8Array[]) {
     requireArguments('new Cursors()', { keys }, { keys: aList });
@@ -75,11 +75,10 @@ export class Cursors {
 
   /** `bound`: reading needs the same text. */
   write(given: CursorContent, bound: string): string {
-    const digest = digestOf(bound);
-    const cursor = this.#seal(SINGLE, JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]), digest);
+    const cursor = this.#seal(SINGLE, JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]), bound);
     if (cursor.length > CURSOR_LENGTH_MAX)
       throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
-    this.#recent.set(cursor, { digest, content: given });
+    this.#recent.set(cursor, { bound, content: given });
     return cursor;
   }
 
@@ -93,9 +92,8 @@ export class Cursors {
     const pair = has.previous && has.next ? JSON.stringify([first, last, count]) : undefined;
     if (pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
       // One encryption for both: it is most of what a cursor costs.
-      const digest = digestOf(bound);
-      const sealed = this.#seal(PAIR, pair, digest);
-      this.#recentPairs.set(sealed, { digest, ends });
+      const sealed = this.#seal(PAIR, pair, bound);
+      this.#recentPairs.set(sealed, { bound, ends });
       return { previous: `${sealed}${PREVIOUS}`, next: `${sealed}${NEXT}` };
     }
     return {
@@ -104,31 +102,31 @@ export class Cursors {
     };
   }
 
-  #seal(version: Version, content: string, digest: string): string {
+  #seal(version: Version, content: string, bound: string): string {
     const [key] = this.#keys;
     const head = key.heads[version];
-    const nonce = nonceOf(key, digest, content);
-    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(head, digest));
+    const associated = associatedText(version, bound);
+    const nonce = nonceOf(key, associated, content);
+    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(Buffer.concat([head, Buffer.from(associated)]));
     return Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
   }
 
   /** Undefined for whatever these keys did not write for `bound`. */
   read(cursor: string, bound: string): CursorContent | undefined {
     if (cursor.length > CURSOR_LENGTH_MAX) return undefined;
-    const digest = digestOf(bound);
     const isNext = cursor.endsWith(NEXT);
     if (isNext || cursor.endsWith(PREVIOUS)) {
       const sealed = cursor.slice(0, -NEXT.length);
       const recent = this.#recentPairs.get(sealed);
-      const ends = recent?.digest === digest ? recent.ends : readEnds(this.#open(PAIR, sealed, digest));
+      const ends = recent?.bound === bound ? recent.ends : readEnds(this.#open(PAIR, sealed, bound));
       return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
     }
     const recent = this.#recent.get(cursor);
-    return recent?.digest === digest ? recent.content : readSingle(this.#open(SINGLE, cursor, digest));
+    return recent?.bound === bound ? recent.content : readSingle(this.#open(SINGLE, cursor, bound));
   }
 
   /** The JSON of the encrypted content. */
-  #open(version: Version, sealed: string, digest: string): string | undefined {
+  #open(version: Version, sealed: string, bound: string): string | undefined {
     if (!/^[\w-]+$/.test(sealed)) return undefined;
     const bytes = Buffer.from(sealed, 'base64url');
     // One spelling only: the last character may have bits that do not count.
@@ -140,7 +138,7 @@ export class Cursors {
       const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
-      decipher.setAAD(associatedData(head, digest)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      decipher.setAAD(Buffer.concat([head, Buffer.from(associatedText(version, bound))])).setAuthTag(bytes.subarray(-TAG_BYTES));
       return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
     } catch {
       return undefined;
@@ -169,22 +167,16 @@ function keyOf(secret: Uint8Array): Key {
   return { heads, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
 }
 
-let last: { readonly bound: string; readonly digest: string } | undefined;
-
-/** As text: making a buffer of a hash costs more than the hash. The cursors of a page, and the one it was asked by, are bound to the same. */
-function digestOf(bound: string): string {
-  if (last?.bound !== bound) last = { bound, digest: hash('sha256', bound, 'base64url') };
-  return last.digest;
-}
-
-function associatedData(head: Buffer, digest: string): Buffer {
-  return Buffer.concat([head, Buffer.from(digest, 'latin1')]);
+function associatedText(version: Version, bound: string): string {
+  return version === PAIR ? bound : hash('sha256', bound, 'base64url');
 }
 
 /**
  * SHA-256 over the key and what is encrypted, cut to 96 of its 256 bits: without the key it cannot be told from a random nonce, and what is
- * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much.
+ * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much. The length keeps the two
+ * texts apart: no two contents may have one nonce.
  */
-function nonceOf({ nonce }: Key, digest: string, content: string): Buffer {
-  return Buffer.from(hash('sha256', `${nonce}${digest}${content}`, 'base64url'), 'base64url').subarray(0, NONCE_BYTES);
+function nonceOf({ nonce }: Key, associated: string, content: string): Buffer {
+  const text = `${nonce}${associated.length}:${associated}${content}`;
+  return Buffer.from(hash('sha256', text, 'base64url'), 'base64url').subarray(0, NONCE_BYTES);
 }
