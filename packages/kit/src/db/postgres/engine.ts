@@ -77,6 +77,10 @@ export class PostgresEngine implements Engine {
     this.#listener = new PostgresListener(url, options.log);
   }
 
+  get preparesStatements(): boolean {
+    return this.#names !== undefined;
+  }
+
   get pool(): PoolStatus {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { max: this.#pool.options.max, used: totalCount - idleCount, waiting: waitingCount };

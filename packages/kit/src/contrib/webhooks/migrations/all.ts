@@ -12,6 +12,7 @@ import { valueDomains } from './0011_value_domains.ts';
 import { publishFunction } from './0012_publish_function.ts';
 import { sendTraceparent } from './0013_send_traceparent.ts';
 import { lighterPublish } from './0014_lighter_publish.ts';
+import { deliverFunction } from './0015_deliver_function.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -29,4 +30,5 @@ export const webhookMigrations = [
   publishFunction,
   sendTraceparent,
   lighterPublish,
+  deliverFunction,
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { countQueries, openDatabase, type Db } from '../../../db/index.ts';
+import { countQueries, openDatabase, uuidv7, type Db } from '../../../db/index.ts';
 import { describeOutbox, LOOPBACK } from '../../../../test/webhooks/outbox.ts';
 import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
@@ -7,7 +7,7 @@ import { deliverDue } from '../delivery/deliver.ts';
 import { PublishRefused } from '../errors.ts';
 import { publish, publishMany } from './publish.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
-import { WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
+import { BUSY_WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
 import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
 import { changeEndpoint, findEvent } from '../store.ts';
 import { useWebhooks, unbindWebhooks } from '../webhooks.ts';
@@ -246,7 +246,7 @@ describeOutbox('publish', (outbox) => {
     const woken = vi.fn();
     const stop = await database.db.listen(WAKE_CHANNEL, woken);
     // What the tests before asked for may be sent an interval later.
-    await new Promise((done) => setTimeout(done, 2 * WAKE_INTERVAL_MS));
+    await new Promise((done) => setTimeout(done, 2 * BUSY_WAKE_INTERVAL_MS));
     await database.db.notify(database.db, WAKE_CHANNEL, 'the last of them');
     await vi.waitFor(() => expect(woken).toHaveBeenCalledWith('the last of them'), { timeout: 30_000 });
     woken.mockClear();
@@ -288,6 +288,52 @@ describeOutbox('publish', (outbox) => {
     });
     expect(inside.deliveries, 'a subscription of the same transaction counts').toBe(2);
     unbindWebhooks(connection);
+  });
+
+  test('a transaction of another library and one without prepared statements reach the same endpoints, once each', async () => {
+    const [ada, bob, tenant] = [owner(), owner(), `tenant-${owner()}`];
+    const ofAda = await endpoint({ owner: ada, events: ['*', 'same.*', 'same.sent'] });
+    const inTenant = await endpoint({ owner: ada, tenantKey: tenant, events: ['same.sent'] });
+    const ofBob = await endpoint({ owner: bob, tenantKey: tenant, events: ['same.*'] });
+    const disabled = await endpoint({ owner: ada, events: ['*'] });
+    await changeEndpoint(database.db, disabled.id, { is_active: false }, clock.now());
+    // A subscription that is out of step with its endpoint may miss an event, but never leaks one.
+    const moved = await endpoint({ owner: bob, events: ['*'] });
+    await database.db.query('update webhook_subscriptions set owner_id = $1 where endpoint_id = $2', [ada, moved.id]);
+    const unprepared = await database.open({ clock, prepare: false });
+    useWebhooks(unprepared, { urlPolicy: LOOPBACK });
+    const foreign = (tx: Db) => ({ dialect: tx.dialect, query: tx.query.bind(tx) });
+    const ways = [
+      (work: (tx: Parameters<typeof publish>[0]) => Promise<{ id: string }>) => database.db.transaction(work),
+      (work: (tx: Parameters<typeof publish>[0]) => Promise<{ id: string }>) => unprepared.transaction(work),
+      (work: (tx: Parameters<typeof publish>[0]) => Promise<{ id: string }>) => database.db.transaction((tx) => work(foreign(tx))),
+    ];
+    const audiences = [{ owner: ada }, { owner: ada, tenantKey: tenant }, { tenantKey: tenant }, { broadcast: true }, { owner: owner() }];
+    const mine = new Set([ofAda.id, inTenant.id, ofBob.id, disabled.id, moved.id]);
+    const reached = [];
+    for (const audience of audiences) {
+      for (const way of ways) {
+        const { id } = await way((tx) => publish(tx, 'same.sent', {}, { ...audience, orderingKey: 'k' }));
+        reached.push((await deliveries({ event: id })).map((delivery) => delivery.endpoint_id).filter((target) => mine.has(target)));
+        expect(await findEvent(database.db, id)).toMatchObject({ type: 'same.sent', data: '{}', ordering_key: 'k', idempotency_key: null });
+      }
+    }
+    const expected = [[ofAda.id], [inTenant.id], [inTenant.id, ofBob.id], [ofAda.id, inTenant.id, ofBob.id, moved.id], []];
+    expect(reached.map((ids) => ids.toSorted())).toEqual(expected.flatMap((ids) => ways.map(() => ids.toSorted())));
+    unbindWebhooks(unprepared);
+  });
+
+  test('an event that no endpoint subscribes to reads no subscription but by index, however small the table is', async () => {
+    if (database.dialect !== 'postgres') return;
+    await database.db.query('analyze webhook_subscriptions');
+    await database.db.transaction(async (tx) => {
+      const { queries } = await countQueries(() => publish(tx, 'order.paid', {}, { owner: owner() }));
+      const parameters = [uuidv7(), 'order.paid', '{}', new Date().toISOString(), owner(), '', null, null, '{"order.paid","order.*","*"}'];
+      const plan = await tx.query<{ 'QUERY PLAN': string }>(`explain ${queries[0]?.sql ?? ''}`, parameters);
+      const text = plan.map((row) => row['QUERY PLAN']).join('\n');
+      expect(text).toMatch(/Index.* on webhook_subscriptions/);
+      expect(text).not.toContain('Seq Scan');
+    });
   });
 
   test('an endpoint with several matching patterns gets the event once', async () => {
