@@ -45,6 +45,11 @@ const RECENT_MAX = 500;
 
 type Version = typeof SINGLE | typeof PAIR;
 
+/** What was encrypted, and what it was bound to. */
+type Recent =
+  | { readonly version: typeof SINGLE; readonly bound: string; readonly content: CursorContent }
+  | { readonly version: typeof PAIR; readonly bound: string; readonly content: PageEnds };
+
 interface Key {
   /** By version: version and key id, how every cursor of this key begins. */
   readonly heads: Readonly<Record<Version, Buffer>>;
@@ -62,9 +67,9 @@ interface Key {
 export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
   /** What was written last is what is read next: who goes through a list asks for the page that the one before it named. */
-  readonly #recent = new BoundedMap<string, { readonly bound: string; readonly content: CursorContent }>(RECENT_MAX);
-  /** By the encrypted part of both cursors. */
-  readonly #recentPairs = new BoundedMap<string, { readonly bound: string; readonly ends: PageEnds }>(RECENT_MAX);
+  readonly #recent = new BoundedMap<string, Recent>(RECENT_MAX);
+  /** The encrypted part, by what was encrypted: a page that is asked for again names the same neighbours. */
+  readonly #sealed = new BoundedMap<string, string>(RECENT_MAX);
 
   constructor(keys: readonly Uint8Array[]) {
     requireArguments('new Cursors()', { keys }, { keys: aList });
@@ -75,11 +80,8 @@ export class Cursors {
 
   /** `bound`: reading needs the same text. */
   write(given: CursorContent, bound: string): string {
-    const cursor = this.#seal(SINGLE, JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]), bound);
-    if (cursor.length > CURSOR_LENGTH_MAX)
-      throw new RangeError(`A cursor would have ${cursor.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
-    this.#recent.set(cursor, { bound, content: given });
-    return cursor;
+    const content = JSON.stringify([given.position, given.backwards ? 1 : 0, given.count]);
+    return this.#seal(content, { version: SINGLE, bound, content: given });
   }
 
   /** The cursors to the pages before and after a page; null where `has` says that there is none. */
@@ -92,8 +94,7 @@ export class Cursors {
     const pair = has.previous && has.next ? JSON.stringify([first, last, count]) : undefined;
     if (pair !== undefined && pair.length <= PAIR_CONTENT_MAX) {
       // One encryption for both: it is most of what a cursor costs.
-      const sealed = this.#seal(PAIR, pair, bound);
-      this.#recentPairs.set(sealed, { bound, ends });
+      const sealed = this.#seal(pair, { version: PAIR, bound, content: ends });
       return { previous: `${sealed}${PREVIOUS}`, next: `${sealed}${NEXT}` };
     }
     return {
@@ -102,27 +103,36 @@ export class Cursors {
     };
   }
 
-  #seal(version: Version, content: string, bound: string): string {
+  #seal(content: string, recent: Recent): string {
+    const { version, bound } = recent;
+    // The length keeps the two texts apart.
+    const text = `${version} ${bound.length} ${bound}${content}`;
+    const known = this.#sealed.get(text);
+    if (known !== undefined) return known;
     const [key] = this.#keys;
     const head = key.heads[version];
-    const associated = associatedText(version, bound);
-    const nonce = nonceOf(key, associated, content);
-    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(Buffer.concat([head, Buffer.from(associated)]));
-    return Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    const nonce = nonceOf(key, text);
+    const cipher = createCipheriv('aes-256-gcm', key.encryption, nonce).setAAD(associatedData(version, head, bound));
+    const sealed = Buffer.concat([head, nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    if (sealed.length > CURSOR_LENGTH_MAX)
+      throw new RangeError(`A cursor would have ${sealed.length} characters, more than ${CURSOR_LENGTH_MAX}: order by shorter columns.`);
+    this.#sealed.set(text, sealed);
+    this.#recent.set(sealed, recent);
+    return sealed;
   }
 
   /** Undefined for whatever these keys did not write for `bound`. */
   read(cursor: string, bound: string): CursorContent | undefined {
     if (cursor.length > CURSOR_LENGTH_MAX) return undefined;
     const isNext = cursor.endsWith(NEXT);
-    if (isNext || cursor.endsWith(PREVIOUS)) {
-      const sealed = cursor.slice(0, -NEXT.length);
-      const recent = this.#recentPairs.get(sealed);
-      const ends = recent?.bound === bound ? recent.ends : readEnds(this.#open(PAIR, sealed, bound));
-      return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
+    if (!isNext && !cursor.endsWith(PREVIOUS)) {
+      const recent = this.#recent.get(cursor);
+      return recent?.version === SINGLE && recent.bound === bound ? recent.content : readSingle(this.#open(SINGLE, cursor, bound));
     }
-    const recent = this.#recent.get(cursor);
-    return recent?.bound === bound ? recent.content : readSingle(this.#open(SINGLE, cursor, bound));
+    const sealed = cursor.slice(0, -NEXT.length);
+    const recent = this.#recent.get(sealed);
+    const ends = recent?.version === PAIR && recent.bound === bound ? recent.content : readEnds(this.#open(PAIR, sealed, bound));
+    return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
   }
 
   /** The JSON of the encrypted content. */
@@ -138,7 +148,7 @@ export class Cursors {
       const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
-      decipher.setAAD(Buffer.concat([head, Buffer.from(associatedText(version, bound))])).setAuthTag(bytes.subarray(-TAG_BYTES));
+      decipher.setAAD(associatedData(version, head, bound)).setAuthTag(bytes.subarray(-TAG_BYTES));
       return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
     } catch {
       return undefined;
@@ -167,16 +177,14 @@ function keyOf(secret: Uint8Array): Key {
   return { heads, encryption: createSecretKey(derive('encryption')), nonce: derive('nonce').toString('base64url') };
 }
 
-function associatedText(version: Version, bound: string): string {
-  return version === PAIR ? bound : hash('sha256', bound, 'base64url');
+function associatedData(version: Version, head: Buffer, bound: string): Buffer {
+  return Buffer.concat([head, Buffer.from(version === PAIR ? bound : hash('sha256', bound, 'base64url'))]);
 }
 
 /**
  * SHA-256 over the key and what is encrypted, cut to 96 of its 256 bits: without the key it cannot be told from a random nonce, and what is
- * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much. The length keeps the two
- * texts apart: no two contents may have one nonce.
+ * cut off is what an extension of the text would need. One call of one function: an HMAC costs three times as much.
  */
-function nonceOf({ nonce }: Key, associated: string, content: string): Buffer {
-  const text = `${nonce}${associated.length}:${associated}${content}`;
-  return Buffer.from(hash('sha256', text, 'base64url'), 'base64url').subarray(0, NONCE_BYTES);
+function nonceOf({ nonce }: Key, text: string): Buffer {
+  return Buffer.from(hash('sha256', `${nonce}${text}`, 'base64url'), 'base64url').subarray(0, NONCE_BYTES);
 }
