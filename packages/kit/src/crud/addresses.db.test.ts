@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { customers, orderItems, orders, people, products, shop as shopModule, startShop, type ShopApp } from '../../test/crud/shop.ts';
+import {
+  customers,
+  orderItems,
+  orders,
+  people,
+  products,
+  shop as shopModule,
+  startShop,
+  type Person,
+  type ShopApp,
+} from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
 import { insertMany } from '../db/repository.ts';
 import { jsonSchema } from '../http/json-schema.ts';
@@ -82,6 +92,24 @@ class Scoped extends CrudController(customerPolicy, {
   stats: { by: ['name'], metrics: { customers: count() } },
   meta: true,
 }) {}
+const staffOnly = { permission: isStaff };
+const manyRows = {
+  filters: { name: ['eq'] },
+  bulk: { create: true, update: true, destroy: true },
+  export: ['csv'],
+  import: { formats: ['csv'] },
+} as const;
+class StaffWrites extends CrudController(customerPolicy, {
+  permission: isAuthenticated,
+  ...manyRows,
+  operations: { list: staffOnly, create: staffOnly, partialUpdate: staffOnly, destroy: staffOnly },
+}) {}
+class WrappedWrites extends CrudController(customerPolicy, { permission: isAuthenticated, ...manyRows }) {
+  override list = this.wrap('list', staffOnly);
+  override create = this.wrap('create', staffOnly);
+  override partialUpdate = this.wrap('partialUpdate', staffOnly);
+  override destroy = this.wrap('destroy', staffOnly);
+}
 class TwoScopes extends CrudController(customerPolicy, { permission: hasScopes(), scope: { read: 'crm:view', write: 'crm:edit' } }) {}
 class ItemsOfOrder extends CrudController(itemPolicy, { permission: isAuthenticated, parent: { relation: 'order' } }) {}
 class ProductController extends CrudController(productPolicy, {
@@ -105,6 +133,8 @@ describeDatabases('addresses', (database) => {
           '/by-code': ByCode,
           '/scoped': Scoped,
           '/two-scopes': TwoScopes,
+          '/staff-writes': StaffWrites,
+          '/wrapped-writes': WrappedWrites,
           '/orders/:order_id/items': ItemsOfOrder,
           '/products': ProductController,
         },
@@ -256,6 +286,28 @@ describeDatabases('addresses', (database) => {
     expect((await shop.call('ann', 'PATCH', `${path}/${ids[0]}`, { quantity: 9 })).status).toBe(200);
     expect((await shop.call(anonymous, 'GET', path)).status).toBe(401);
   });
+
+  test.each(['staff-writes', 'wrapped-writes'])(
+    'who may not do it to one row may not do it to many, nor see a list as a file (%s)',
+    async (path) => {
+      const csv = { 'content-type': 'text/csv' };
+      const calls = [
+        ['QUERY', '', {}],
+        ['POST', '/query', {}],
+        ['GET', '/export?format=none'],
+        ['POST', '/bulk', { items: [{ name: 'many' }] }],
+        ['POST', '/bulk-update', { items: [{ id: ids[0], name: 'many' }] }],
+        ['POST', '/bulk-delete', { ids: [ids[0]] }],
+        ['POST', '/import', 'name\nmany\n', csv],
+      ] as const;
+      for (const [method, rest, body, headers] of calls) {
+        const status = async (person: Person) => (await shop.call(person, method, `${path}${rest}`, body, headers)).status;
+        expect([rest, method, await status('ann')]).toEqual([rest, method, 403]);
+        expect([rest, method, (await status('sue')) === 403]).toEqual([rest, method, false]);
+      }
+      expect((await shop.call('ann', 'GET', `${path}/${ids[0]}`)).status).toBe(404);
+    },
+  );
 
   test('rows by a unique column of their own', async () => {
     expect((await shop.call('ann', 'GET', 'by-code/code-3')).body.id).toBe(codedIds[3]);

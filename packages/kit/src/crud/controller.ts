@@ -10,7 +10,7 @@ import { Controller, type ControllerBase } from '../http/controller.ts';
 import type { HandlerContext } from '../http/handler-context.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { raw } from '../http/raw.ts';
-import { type HttpMethod, type ResponseFacts, type Route, type WrapOptions } from '../http/route.ts';
+import { type HttpMethod, type ResponseFacts, type Route, routeAround, type WrapOptions } from '../http/route.ts';
 import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
@@ -129,7 +129,15 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     }
 
     override wrap(field: string, facts: WrapOptions, handler?: (context: HandlerContext, next: () => unknown) => unknown): Route {
-      return super.wrap(field, facts, handler);
+      const wrapped = super.wrap(field, facts, handler);
+      const { permission } = facts;
+      if (permission === undefined) return wrapped;
+      const fields = this as unknown as Record<string, Route | undefined>;
+      for (const name of doingTheSameAs(field, options)) {
+        const other = fields[name];
+        if (other !== undefined) fields[name] = routeAround(other, { permission });
+      }
+      return wrapped;
     }
 
     prepare(given: { readonly controllers: readonly ControllerBase[]; readonly resources: readonly object[] }): void {
@@ -171,6 +179,27 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
   return Crud;
 }
 
+/** Operations that do to many rows what another does to one, or show the rows of the list in another way. */
+const SAME_BY_OTHER_MEANS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['query', ['list']],
+  ['queryAlias', ['list']],
+  ['export', ['list']],
+  ['bulkCreate', ['create']],
+  ['bulkUpdate', ['partialUpdate']],
+  ['bulkDestroy', ['destroy']],
+  ['import', ['create']],
+]);
+
+/** The operations whose permissions an operation needs besides its own: who may not delete one row may not delete a hundred. */
+function impliedBy(name: string, options: AnyCrudOptions): readonly string[] {
+  const implied = SAME_BY_OTHER_MEANS.get(name) ?? [];
+  return name === 'import' && options.import?.by !== undefined ? [...implied, 'partialUpdate'] : implied;
+}
+
+function doingTheSameAs(field: string, options: AnyCrudOptions): string[] {
+  return [...SAME_BY_OTHER_MEANS.keys()].filter((name) => impliedBy(name, options).includes(field));
+}
+
 const HEADERS = {
   etag: { ETag: 'The version of the row as you see it; send it back in `If-Match` or `If-None-Match`.' },
   page: { ETag: 'Changes with the page; send it back in `If-None-Match`.' },
@@ -210,7 +239,7 @@ class RouteBuilder {
     const query = lazyQuery(() => listQuery(operations.list));
     const paging = lazyQuery(() => pageQuery(operations.list));
     const shape = lazyQuery(() => shapeQuery(operations.list));
-    const bodies = once(() => bodySchemas(operations.policy, operations.input, operations.nestedBody));
+    const bodies = once(() => bodySchemas(operations.policy, operations.input, operations.nestedBody, operations.lookup.name));
     const notModified: ResponseFacts = {
       description: 'Not modified: you have the current representation.',
       headers: { ETag: HEADERS.etag.ETag },
@@ -497,7 +526,8 @@ class RouteBuilder {
     const isDefault = (this.#operations.resource.options.using ?? 'default') === 'default';
     const { permission: added, path: otherPath, ...more } = given ?? {};
     const { resource: declared } = this.#operations;
-    const permission = this.#permission(facts.permission, added);
+    const implied = impliedBy(name, this.#options).flatMap((other) => this.#options.operations?.[other] || []);
+    const permission = this.#permission(facts.permission, ...implied.map((other) => other.permission), added);
     const raises = [...(facts.raises ?? []), ...(declared.options.tenant === undefined ? [] : [coreErrors.tenant_required])];
     const options: Route['options'] = {
       ...facts,

@@ -9,6 +9,7 @@ import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unkno
 import { fieldError } from '../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
 import { type Policy, withoutKey } from './policy.ts';
+import { withAddress } from './with-address.ts';
 import { markWritable } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
 
@@ -47,7 +48,7 @@ export class ItemReader {
     const chosen = Object.fromEntries(columns.map((name) => [name, policy.model.columns[name]])) as Columns;
     this.#options = options;
     this.#kind = kind;
-    this.#schema = kind === 'create' ? inputSchema(chosen) : patchSchema(withoutKey(policy, chosen));
+    this.#schema = kind === 'create' ? withAddress(inputSchema(chosen), policy, lookup.name) : patchSchema(withoutKey(policy, chosen));
     const values = markWritable(policy, jsonSchemaOf(this.#schema, 'input')) as JsonSchema & { readonly properties?: JsonSchema };
     const version = policy.options.version as string | undefined;
     this.json =

@@ -329,8 +329,11 @@ export class ListQueryReader {
     const { filters } = this.#list;
     const declared = filters.columns.get(base.replace('__', '.')) ?? filters.columns.get(base);
     if (operator !== undefined && declared !== undefined && filters.isVisible(declared, this.#visibilityOf)) {
-      const operators = declared.operators.join(', ');
-      this.#refuse(['query', name], 'unknown_operator', `"${base}" has no operator "${operator.slice(0, 40)}" here. Known: ${operators}.`);
+      const isEqual = declared.operators.includes('eq');
+      const others = declared.operators.flatMap((each) => (each === 'eq' ? [] : [`${base}__${each}`]));
+      const parameters = [...(isEqual ? [base] : []), ...others].join(', ');
+      const message = `"${base}" has no operator "${operator.slice(0, 40)}" here. Known: ${parameters}.`;
+      this.#refuse(['query', name], 'unknown_operator', message);
       return;
     }
     this.#refuse(['query', name.slice(0, 100)], 'unknown_field', `Unknown parameter.${didYouMean(name, known)}`);

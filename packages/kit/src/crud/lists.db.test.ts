@@ -280,8 +280,12 @@ describeDatabases('lists', (database) => {
       {
         location: ['query', 'total__contains'],
         code: 'unknown_operator',
-        message: '"total" has no operator "contains" here. Known: eq, gte, lte, gt, lt.',
+        message: '"total" has no operator "contains" here. Known: total, total__gte, total__lte, total__gt, total__lt.',
       },
+    ]);
+    // Equality is the parameter without an operator, and the message says so.
+    expect(await errors('total__eq=1')).toEqual([
+      expect.objectContaining({ code: 'unknown_operator', message: expect.stringContaining('Known: total, total__gte') }),
     ]);
     for (const name of ['margin__lt', 'customer__credit__lt', 'nope__lt'])
       expect(await errors(`${name}=1`)).toEqual([expect.objectContaining({ location: ['query', name], code: 'unknown_field' })]);

@@ -41,7 +41,7 @@ import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapePara
 import { pageOptions } from './page-options.ts';
 import { readParameter } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
-import { type Edge, EVERYTHING, type Policy, type RowState, type ShownColumn } from './policy.ts';
+import { type Edge, EVERYTHING, isKey, type Policy, type RowState, type ShownColumn } from './policy.ts';
 import { type PossibleTransition, possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
 import { matchesNone, readIfMatch } from './precondition.ts';
 import { presentRows, readOne, selectRows } from './read.ts';
@@ -553,7 +553,7 @@ export class Operations {
         const db = this.policy.database(request);
         const { values, children } = this.#splitBody(context, request);
         if (action === 'update') this.#requireNested(context);
-        const changes: Maybe<Replacement> = action === 'update' ? this.#replaced(request, values, sentNames(context)) : { values };
+        const changes: Maybe<Replacement> = action === 'update' ? this.#replaced(context, request, values) : { values };
         return andThen(changes, (given) => {
           this.#requirePrecondition(context);
           return andThen(this.#keyedOptions(context, shape, request), (options) => {
@@ -603,15 +603,21 @@ export class Operations {
 
   /**
    * PUT replaces every input column that this caller sees and may write; the others stay as they are. A column under a rule about the row is
-   * decided once the row is known.
+   * decided once the row is known. Keys are never changed: one that is sent must be the row's.
    */
-  async #replaced(request: CrudRequest, body: Item, sent: readonly string[]): Promise<Replacement> {
+  async #replaced(context: Context, request: CrudRequest, body: Item): Promise<Replacement> {
+    const sent = sentNames(context);
     const values: Item = {};
+    const keys: string[] = [];
     const now = request.clock.now();
     const visibility = await this.policy.visibility(request);
     const undecided: ShownColumn[] = [];
     const absent: ShownColumn[] = [];
     for (const name of this.input) {
+      if (isKey(this.policy, name)) {
+        if (body[name] !== undefined) keys.push(name);
+        continue;
+      }
       if (body[name] !== undefined) {
         values[name] = body[name];
         continue;
@@ -624,8 +630,12 @@ export class Operations {
       (seen === true && written === true ? absent : undecided).push(shown);
     }
     Object.assign(values, absentValues(absent, now));
-    if (undecided.length === 0) return { values };
+    const { column, value: addressed } = this.#key(context);
+    const isAddressed = keys.every((name) => name === column.name);
+    if (isAddressed) refuseOtherKeys(keys, body, { [column.name]: addressed });
+    if (undecided.length === 0 && isAddressed) return { values };
     const valuesOfRow = async (row: Item): Promise<Item> => {
+      refuseOtherKeys(keys, body, row);
       const decided: ShownColumn[] = [];
       for (const shown of undecided) {
         const { visibleTo, writableBy } = shown.rule ?? {};
@@ -753,7 +763,7 @@ export class Operations {
       via: 'single',
       sent: sentNames(context),
       ifMatch: this.options.etag === false ? undefined : readIfMatch(exchange.headers['if-match'] as string | undefined),
-      etagOf: (row) => this.#etagOfRow(shape, row),
+      ...(this.policy.options.version === undefined ? {} : { etagOf: (row: Item) => this.#etagOfRow(shape, row) }),
       ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
       ...(exchange.verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
     };
@@ -766,9 +776,9 @@ export class Operations {
 
   /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */
   #etagOfRow(shape: Shape, row: Item): string {
-    const version = this.policy.options.version as string | undefined;
-    const source = tagOf(this.policy, unitFor(shape, this.#versionExtra()), version === undefined ? undefined : row[version]);
-    return source.kind === 'version' ? source.tag : source.kind === 'version-body' ? `"${source.version}"` : '""';
+    const version = row[this.policy.options.version as string];
+    const source = tagOf(this.policy, unitFor(shape, this.#versionExtra()), version);
+    return source.kind === 'version' ? source.tag : `"${String(version)}"`;
   }
 
   #requirePrecondition(context: Context): void {
@@ -1033,6 +1043,15 @@ function inBody(error: unknown, body: object, query: QueryValues): unknown {
       const [place, name, ...rest] = fault.location;
       return place === 'query' && isInBody(name) ? { ...fault, location: ['body', name as string, ...rest] } : fault;
     }),
+  });
+}
+
+function refuseOtherKeys(names: readonly string[], body: Item, row: Item): void {
+  const textOf = (value: unknown) => String(value).toLowerCase();
+  const other = names.filter((name) => textOf(body[name]) !== textOf(row[name]));
+  if (other.length === 0) return;
+  throw coreErrors.validation_error({
+    errors: other.map((name) => ({ location: ['body', name], code: 'invalid', message: 'The key of a row cannot be changed.' })),
   });
 }
 

@@ -108,6 +108,32 @@ describeDatabases('rows with plain keys', (database) => {
     }
   });
 
+  test('PUT needs no key in its body, and takes only that of the row', async () => {
+    const client = app.as(ann);
+    for (const body of [{ name: 'low' }, { id: 1, name: 'low' }]) expect((await client.put('/v1/shelves/1', body)).statusCode).toBe(200);
+    const other = await client.put('/v1/shelves/1', { id: 2, name: 'other' });
+    expect([other.statusCode, other.json<{ errors: object[] }>().errors]).toEqual([
+      422,
+      [{ location: ['body', 'id'], code: 'invalid', message: 'The key of a row cannot be changed.' }],
+    ]);
+    expect((await client.get('/v1/shelves/1')).json()).toEqual({ id: 1, name: 'low' });
+  });
+
+  test('If-Match names no row without a version: 412 without a tag, which `*` passes', async () => {
+    const client = app.as(ann);
+    const etag = String((await client.get('/v1/shelves/1')).headers['etag']);
+    for (const tag of [etag, '"undefined"', '"1"']) {
+      const refused = await client.patch('/v1/shelves/1', { name: 'other' }, { 'if-match': tag });
+      expect([tag, refused.statusCode, refused.headers['etag'], refused.json<{ etag?: string }>().etag]).toEqual([
+        tag,
+        412,
+        undefined,
+        undefined,
+      ]);
+    }
+    expect((await client.patch('/v1/shelves/1', { name: 'low' }, { 'if-match': '*' })).statusCode).toBe(200);
+  });
+
   test('without an ordering lists are newest first where the key is time-ordered, and by ascending key otherwise', async () => {
     const client = app.as(ann);
     await insert(database.db, shelves, { id: 30, name: 'high' });
@@ -200,15 +226,39 @@ describeDatabases('rows with plain keys', (database) => {
       expect((await stored()).map(({ ticket }) => ticket)).toEqual(['a3', 'b4']);
     });
 
-    test('no part of the key is changed: PATCH refuses it, PUT leaves it', async () => {
+    test('a key that no address can have is refused', async () => {
+      for (const ticket of ['', '.', '..']) {
+        const refused = await app.as(ann).post('/v1/seats', seat(9, ticket));
+        expect([refused.statusCode, refused.json<{ errors: { location: string[] }[] }>().errors.map(({ location }) => location)]).toEqual([
+          422,
+          [['body', 'ticket']],
+        ]);
+        const many = await app.as(ann).post('/v1/seats/bulk', { items: [seat(8, 'a8'), seat(9, ticket)] });
+        expect([many.statusCode, many.json<{ errors: { location: unknown[] }[] }>().errors.map(({ location }) => location)]).toEqual([
+          422,
+          [['body', 'items', 1, 'ticket']],
+        ]);
+      }
+      expect((await stored()).length).toBe(4);
+    });
+
+    test('no part of the key is changed: PATCH refuses it, PUT takes it only as it is', async () => {
       for (const body of [{ hall: 9 }, { number: 9 }, { ticket: 'z' }])
         expect((await app.as(ann).patch('/v1/seats/a1', body)).statusCode).toBe(422);
       const items = [{ ticket: 'a1', hall: 9 }];
       expect((await app.as(ann).post('/v1/seats/bulk-update', { items })).statusCode).toBe(422);
-      expect((await app.as(ann).put('/v1/seats/a1', { hall: 9, number: 9, ticket: 'z', note: 'put' })).json<Seat>()).toMatchObject({
-        ...seat(1, 'a1'),
-        note: 'put',
-      });
+      const other = await app.as(ann).put('/v1/seats/a1', { hall: 9, number: 1, ticket: 'z', note: 'put' });
+      const { errors } = other.json<{ errors: { location: string[]; code: string }[] }>();
+      expect([other.statusCode, errors.map(({ location }) => location)]).toEqual([
+        422,
+        [
+          ['body', 'hall'],
+          ['body', 'ticket'],
+        ],
+      ]);
+      expect((await stored())[0]?.note).toBeNull();
+      for (const body of [{ note: 'put' }, { ...seat(1, 'a1'), note: 'put' }])
+        expect((await app.as(ann).put('/v1/seats/a1', body)).json<Seat>()).toMatchObject({ ...seat(1, 'a1'), note: 'put' });
       expect((await stored()).map(({ hall, number }) => [hall, number])).toEqual([1, 2, 3, 4].map((number) => [1, number]));
     });
   });

@@ -353,8 +353,13 @@ export function uniqueColumn({ primaryKey, table }: Model, { key, columns }: Mod
 }
 
 /** Columns that may be changed: a key never is, also one of several columns. */
-export function withoutKey({ model, key }: Policy, columns: Columns): Columns {
-  return Object.fromEntries(Object.entries(columns).filter(([name]) => name !== key.name && !model.primaryKey.includes(name)));
+export function withoutKey(policy: Policy, columns: Columns): Columns {
+  return Object.fromEntries(Object.entries(columns).filter(([name]) => !isKey(policy, name)));
+}
+
+/** Whether the column is the key of a row, or part of it. */
+export function isKey({ model, key }: Policy, name: string): boolean {
+  return name === key.name || model.primaryKey.includes(name);
 }
 
 function isSettled<T>(value: Maybe<T>): value is T {

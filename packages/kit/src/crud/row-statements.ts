@@ -358,11 +358,14 @@ export class RowStatements {
     // Without a version no tag can be compared with the row.
     if (version === undefined) return ' and 1 = 0';
     const column = this.#policy.statements.column(version);
-    const versions = ifMatch.versions.filter((text) => /^\d{1,10}$/.test(text)).map(Number);
+    const versions = ifMatch.versions.flatMap((text) => (/^[1-9]\d{0,9}$/.test(text) && Number(text) <= VERSION_MAX ? [Number(text)] : []));
     if (versions.length === 0) return ' and 1 = 0';
     return ` and t0.${quoteName(version)} in (${versions.map((each) => `$${parameters.push(column.encode(each))}`).join(', ')})`;
   }
 }
+
+/** What the column of `versioned()` can hold. */
+const VERSION_MAX = 2 ** 31 - 1;
 
 /** The names of a row are in the order of the columns. */
 function appendRow(

@@ -4,13 +4,14 @@ import { pascal } from './names.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import type { Columns } from '../db/rows.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { withAddress } from './with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
 import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson } from './filter-parameters.ts';
 import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
 import { readParameter } from './parameter-value.ts';
-import { type Edge, type Policy, type ShownColumn, withoutKey } from './policy.ts';
+import { type Edge, isKey, type Policy, type ShownColumn, withoutKey } from './policy.ts';
 import { markVisible, markWritable, requiredColumns } from './rule-marks.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
@@ -147,11 +148,16 @@ export function bodySchemas(
   policy: Policy,
   input: readonly string[],
   nested?: NestedBody,
+  lookup = policy.key.name,
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
   const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
   // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
-  const ruled = new Set(input.filter((column) => policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)));
+  // The address says which row it is.
+  const keys = new Set(input.filter((column) => isKey(policy, column)));
+  const ruled = new Set(
+    input.filter((column) => keys.has(column) || policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)),
+  );
   const replace = ruled.size === 0 ? create : (inputSchema<Record<string, unknown>>(columns, undefined, ruled) as unknown as Schema);
   const patch = patchSchema<Record<string, unknown>>(withoutKey(policy, columns)) as unknown as Schema;
   const name = pascal(policy.name);
@@ -159,15 +165,27 @@ export function bodySchemas(
     const json = markWritable(policy, jsonSchemaOf(schema, 'input'));
     return nested === undefined ? json : nested.json(json);
   };
-  const validate = (schema: Schema) =>
-    nested === undefined ? schema['~standard'].validate : (value: unknown) => nested.validate(schema, value);
+  const validate = (schema: Schema) => {
+    const own = withAddress(schema, policy, lookup);
+    return nested === undefined ? own['~standard'].validate : (value: unknown) => nested.validate(own, value);
+  };
   const createNamed = named(`${name}Input`, marked(create), validate(create));
-  const updateNamed = replace === create ? createNamed : named(`${name}Input`, marked(create), validate(replace));
+  const updateNamed =
+    keys.size > 0
+      ? named(`${name}Replacement`, marked(replacement(columns, keys)), validate(replace))
+      : replace === create
+        ? createNamed
+        : named(`${name}Input`, marked(create), validate(replace));
   return {
     create: createNamed,
     update: requiring(nested?.requiredByPut ?? [], updateNamed),
     patch: named(`${name}Patch`, marked(patch), validate(patch)),
   };
+}
+
+/** The body of a PUT as the document has it: like that of create, without the need for a key. */
+function replacement(columns: Columns, keys: ReadonlySet<string>): Schema {
+  return inputSchema(columns, undefined, keys);
 }
 
 /** The row's key in the address. A malformed one is exactly as missing as an unknown one. */

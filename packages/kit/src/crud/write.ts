@@ -509,13 +509,23 @@ export class Writer {
   async #missing(db: Db, scope: WriteScope, key: RowKey, options: WriteOptions): Promise<never> {
     if (options.ifMatch === undefined) throw coreErrors.not_found();
     const row = await this.rows.select(db, scope, key, options, false);
-    throw row === undefined ? coreErrors.not_found() : stale(row, options);
+    throw row === undefined ? coreErrors.not_found() : this.#stale(row, options);
   }
 
   refuseStale(row: Item, options: WriteOptions): void {
     const { ifMatch } = options;
     if (ifMatch === undefined || ifMatch.any) return;
-    if (!ifMatch.versions.includes(String(row[this.policy.options.version as string]))) throw stale(row, options);
+    const { version } = this.policy.options;
+    if (version === undefined || !ifMatch.versions.includes(String(row[version as string]))) throw this.#stale(row, options);
+  }
+
+  #stale(row: Item, { etagOf }: WriteOptions): Error {
+    if (this.policy.options.version === undefined)
+      return crudErrors.precondition_failed({
+        detail: 'These rows have no version that `If-Match` could name. Leave it out, or send `*`.',
+      });
+    const etag = etagOf?.(row);
+    return crudErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
   }
 
   /** 404, and everything is undone, when a rule about rows does not admit a row as it was written. */
@@ -594,11 +604,6 @@ function stamped({ statements }: Policy, role: string): string[] {
 
 export function notFound(): never {
   throw coreErrors.not_found();
-}
-
-function stale(row: Item, { etagOf }: WriteOptions): Error {
-  const etag = etagOf?.(row);
-  return crudErrors.precondition_failed(etag === undefined ? {} : { extensions: { etag }, headers: { etag } });
 }
 
 function identity(column: ModelColumn, text: string): unknown {

@@ -211,6 +211,13 @@ describeDatabases('writing', (database) => {
       expect(await tag('orders?limit=1')).toMatch(/^"[\w-]{16}"$/);
     });
 
+    test('52: a version is written one way: others, and numbers that no version can be, are 412', async () => {
+      const made = await place();
+      const url = `orders/${made.body.id}`;
+      for (const tag of ['"01"', '"+1"', '"1.0"', '"9999999999"', '"2147483648"', '"undefined"', '""'])
+        expect([tag, (await shop.call('ann', 'PATCH', url, { quantity: 2 }, { 'if-match': tag })).status]).toEqual([tag, 412]);
+    });
+
     test('52: a stale or weak tag is 412 with the current one; * passes', async () => {
       const { body, headers } = await place();
       const etag = String(headers['etag']);
