@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { board as boardModule, boardResource, cardResource, commentResource } from '../../test/crud/board.ts';
 import { startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
+import { PostgresTransaction } from '../db/postgres/transaction.ts';
+import { SqliteTransaction } from '../db/sqlite/transaction.ts';
 import { allowAny, isAuthenticated, Permission } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, resource, visibleTo } from './index.ts';
@@ -33,7 +35,8 @@ const memoModule = {
   migrations: [migration('0001_memos', [createTable('memos', memos.columns), createTable('hooked_memos', hookedMemos.columns)])],
 };
 /** A create of it calls no code. */
-class Memos extends CrudController(resource(memos, { owner: 'owner_id' }), { permission: isAuthenticated }) {}
+const memoResource = resource(memos, { owner: 'owner_id' });
+class Memos extends CrudController(memoResource, { permission: isAuthenticated }) {}
 const inHook: { run: (() => Promise<unknown>) | undefined } = { run: undefined };
 const hooks = {
   create: async ({ input }: { input: object }, next: (values: never) => Promise<never>) => (await inHook.run?.(), next(input as never)),
@@ -41,6 +44,17 @@ const hooks = {
 class HookedMemos extends CrudController(resource(hookedMemos, { owner: 'owner_id', hooks: hooks as never }), {
   permission: isAuthenticated,
 }) {}
+/** Its create tries again without a slug when the slug is taken. */
+class PatientMemos extends CrudController(memoResource, { permission: isAuthenticated }) {
+  override create = this.wrap('create', {}, async (context, next) => {
+    try {
+      return await next();
+    } catch {
+      (context.body as { slug?: string }).slug = undefined as never;
+      return next();
+    }
+  });
+}
 class Comments extends CrudController(commentResource, { permission: allowAny }) {}
 
 let made = 0;
@@ -59,6 +73,7 @@ describeDatabases('idempotency of generic operations', (database) => {
         '/gated': Gated,
         '/memos': Memos,
         '/hooked': HookedMemos,
+        '/patient': PatientMemos,
       },
     };
     shop = await startShop({ database: database.db, mount, modules: [boardModule, noteModule, memoModule] });
@@ -172,6 +187,18 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect((await send(key, 'POST', 'hooked', { title: key })).status).toBe(201);
     inHook.run = undefined;
     expect([seen, await recordsOf(key)]).toEqual([[{ state: 'running', status: null }], [{ state: 'complete', status: 201 }]]);
+  });
+
+  test('an audited create with a key needs no savepoint; one that code is wrapped around has it, so that the code may try again', async () => {
+    const savepoints = vi.spyOn((database.dialect === 'sqlite' ? SqliteTransaction : PostgresTransaction).prototype, 'savepoint');
+    const [slug, key] = [newKey(), newKey()];
+    expect((await send(newKey(), 'POST', 'memos', { title: 'first', slug })).status).toBe(201);
+    expect((await send(newKey(), 'POST', 'hooked', { title: 'first' })).status).toBe(201);
+    expect(savepoints).not.toHaveBeenCalled();
+    expect((await send(key, 'POST', 'patient', { title: key, slug })).status).toBe(201);
+    expect(savepoints).toHaveBeenCalled();
+    savepoints.mockRestore();
+    expect([await memosOf(key), await recordsOf(key)]).toEqual([[expect.anything()], [{ state: 'complete', status: 201 }]]);
   });
 
   test.runIf(database.dialect === 'sqlite')(

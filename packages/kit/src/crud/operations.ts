@@ -86,6 +86,7 @@ export class Operations {
   #cursors: Cursors | undefined;
   /** What such callers get unless they ask for less or more. */
   #wholeShape: Shape | undefined;
+  #wholeRunsNoCode: boolean | undefined;
   readonly #shapes = new BoundedCache<Shape>(limits.plans);
   readonly #listPlans = new ListPlans();
 
@@ -537,11 +538,16 @@ export class Operations {
 
   /** Whether a create calls no code of the application: what the pipeline asks before it joins claim and change of a request with a key. */
   readonly createRunsNoCode = (context: Context): boolean => {
-    if (!this.#isUniform || this.parent !== undefined || exchangeOf(context.request).verdict !== true) return false;
-    if (!isEmpty(context.query as object) || this.nested.some(({ name }) => (context.body as Item)[name] !== undefined)) return false;
-    const unit = unitFor(this.shape(seesEverything, WHOLE, 1), this.#versionExtra());
-    return !unit.needsCode && !readsRelations(unit) && this.writer.createRunsNoCode(context.body as Item);
+    if (exchangeOf(context.request).verdict !== true || !isEmpty(context.query as object)) return false;
+    return (this.#wholeRunsNoCode ??= this.#decideWholeRunsNoCode()) && this.writer.createRunsNoCode(context.body as Item);
   };
+
+  /** Whether no code is called for the address and the response of a row, as far as that is the same for every caller. */
+  #decideWholeRunsNoCode(): boolean {
+    if (!this.#isUniform || this.parent !== undefined || this.nested.length > 0) return false;
+    const unit = unitFor(this.shape(seesEverything, WHOLE, 1), this.#versionExtra());
+    return !unit.needsCode && !readsRelations(unit);
+  }
 
   readonly update = promising((context: Context): Maybe<Item> => this.#change(context, 'update'));
 
@@ -766,6 +772,7 @@ export class Operations {
       ...(this.policy.options.version === undefined ? {} : { etagOf: (row: Item) => this.#etagOfRow(shape, row) }),
       ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
       ...(exchange.verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
+      ...(exchange.ownsTransaction ? { ownsTransaction: true } : {}),
     };
   }
 

@@ -28,6 +28,8 @@ export interface WriteOptions {
   /** Columns that the address sets: the parent. */
   readonly fixed?: Item;
   readonly ifMatch?: Precondition | undefined;
+  /** The transaction was opened for this write alone, and fails with it: it needs no savepoint. */
+  readonly ownsTransaction?: boolean;
   /** Settles a permission that needs the row; throws the denial. */
   readonly authorize?: (row: Item) => Promise<unknown>;
   /** Makes what the caller gets of the written row; inside the transaction where that takes statements of its own (`isDeep`). */
@@ -76,6 +78,7 @@ export class Writer {
   readonly #recorders: Recorders;
   readonly #stamps: { readonly created: readonly string[]; readonly updated: readonly string[] };
   readonly #neverChanged: readonly string[];
+  readonly #createRunsNoCode: boolean;
 
   constructor(policy: Policy, recorders: Recorders) {
     this.policy = policy;
@@ -85,6 +88,9 @@ export class Writer {
       created: [...stamped(policy, 'created_by'), ...stamped(policy, 'updated_by')],
       updated: stamped(policy, 'updated_by'),
     };
+    const { hooks, rows, access, fields, onChange, events } = policy.options;
+    const code = [hooks?.create, rows, access, fields, onChange];
+    this.#createRunsNoCode = code.every((each) => each === undefined) && typeof events !== 'function';
     this.#neverChanged = [
       ...new Set([policy.key.name, ...policy.model.primaryKey, policy.options.tenant as string | undefined, policy.owner?.column]),
     ].filter((name) => name !== undefined);
@@ -118,9 +124,7 @@ export class Writer {
 
   /** Whether a create of an ordinary request calls no code of the application. */
   createRunsNoCode(input: Item): boolean {
-    const { hooks, rows, access, fields, onChange, events } = this.policy.options;
-    const given = [hooks?.create, rows, access, fields, onChange];
-    return given.every((each) => each === undefined) && typeof events !== 'function' && !this.#hasReference(input);
+    return this.#createRunsNoCode && !this.#hasReference(input);
   }
 
   #hasReference(values: Item): boolean {
@@ -413,13 +417,18 @@ export class Writer {
   }
 
   /** Runs a write in one transaction and records what changed in it at its end, unless the caller does. */
-  async run<R>(db: Db, options: Pick<WriteOptions, 'changes'>, work: (tx: Db, changes: PendingChange[]) => Promise<R>): Promise<R> {
-    return db.transaction(async (tx) => {
+  async run<R>(
+    db: Db,
+    options: Pick<WriteOptions, 'changes' | 'ownsTransaction'>,
+    work: (tx: Db, changes: PendingChange[]) => Promise<R>,
+  ): Promise<R> {
+    const write = async (tx: Db): Promise<R> => {
       const changes = options.changes ?? [];
       const result = await work(tx, changes);
       if (options.changes === undefined) await this.record(tx, changes);
       return result;
-    });
+    };
+    return options.ownsTransaction === true && db.isTransaction ? write(db) : db.transaction(write);
   }
 
   record(tx: Db, changes: readonly PendingChange[]): Promise<void> {

@@ -52,6 +52,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   queryMs = 0;
   /** The open transaction of an atomic route. */
   tx: Db | undefined;
+  /** Whether that transaction is for the handler alone: what fails in the handler rolls all of it back. */
+  ownsTransaction = false;
   /** What the idempotency key of the request came to; null without one. */
   idempotency: IdempotencyOutcome | null = null;
   /** The tenant, once it was asked for. */
@@ -152,6 +154,11 @@ export class Exchange implements AuthRequest, PermissionContext {
     if (raw.destroyed) closed();
     else raw.once('close', closed);
     return aborter;
+  }
+
+  leaveTransaction(): void {
+    this.tx = undefined;
+    this.ownsTransaction = false;
   }
 
   /** What the SQL of this request does, in a few words without values: `orders join customer`. Shown by queryHeaders() in development. */

@@ -324,6 +324,7 @@ async function inTransaction(
       }
       isRepeated = true;
       exchange.tx = tx;
+      exchange.ownsTransaction = plan.isUnwrapped;
       const composed = compose(plan, exchange, context, await run(plan, exchange, context));
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
@@ -331,7 +332,7 @@ async function inTransaction(
       return composed;
     }, plan.route.atomic ?? {});
   } finally {
-    exchange.tx = undefined;
+    exchange.leaveTransaction();
   }
 }
 
@@ -360,6 +361,7 @@ function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, at
       if (found !== undefined) return found;
       isRunning = true;
       exchange.tx = tx;
+      exchange.ownsTransaction = true;
       return andThen(run(plan, exchange, context), (value) => {
         const composed = compose(plan, exchange, context, value);
         // The deadline has answered: nothing of the request may stay.
@@ -368,13 +370,13 @@ function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, at
       });
     });
   const answered = (result: ComposedAnswer | Replay): void => {
-    exchange.tx = undefined;
+    exchange.leaveTransaction();
     if (!isRunning) return replay(plan, exchange, result as Replay);
     storedWithChange(attempt);
     send(plan, exchange, result as ComposedAnswer);
   };
   const failed = (error: unknown): Maybe<void> => {
-    exchange.tx = undefined;
+    exchange.leaveTransaction();
     if (!isRunning) return fail(exchange, plan, error);
     const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
     const rendered = renderFailure(exchange, plan, error);

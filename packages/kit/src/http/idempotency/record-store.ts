@@ -1,10 +1,13 @@
 import { idempotency } from '../../db/core/models.ts';
+import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import { executeAtOnce, queryAtOnce, sendStatement } from '../../db/handle.ts';
 import { andThen, type Maybe } from '../../db/maybe.ts';
-import { type ModelColumn, statementsOf } from '../../db/model-statements.ts';
+import { statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
+import { assertStorableJson } from '../../db/storable-text.ts';
+import { timestampText } from '../../db/timestamp.ts';
 
 export type IdempotencyRecord = Row<typeof idempotency>;
 
@@ -20,7 +23,7 @@ export interface Claim {
   readonly caller: string;
   readonly operation: string;
   readonly fingerprint: string;
-  /** New with every attempt: one that lost its claim cannot complete. */
+  /** A UUID, new with every attempt: one that lost its claim cannot complete. */
   readonly token: string;
 }
 
@@ -33,12 +36,29 @@ export interface KeptAnswer {
   readonly audience: string;
 }
 
-const { list, byName } = statementsOf(idempotency);
-const encoderOf = (name: keyof IdempotencyRecord) => (byName.get(name) as ModelColumn).encode;
-const encodeToken = encoderOf('token');
-const encodeTimestamp = encoderOf('created_at');
-const encodeHeaders = encoderOf('headers');
-const encodeBody = encoderOf('body');
+const { list } = statementsOf(idempotency);
+
+/** The times of an attempt as the columns have them: attempts of the same millisecond share them. */
+interface Times {
+  readonly now: number;
+  readonly created: string;
+  readonly leaseUntil: string;
+  readonly expires: string;
+}
+let lastTimes: Times | undefined;
+
+function timesOf(clock: Clock): Times {
+  const now = clock.now().getTime();
+  if (lastTimes?.now !== now) {
+    const text = (time: number): string => timestampText(new Date(time));
+    lastTimes = { now, created: text(now), leaseUntil: text(now + LEASE_MS), expires: text(now + KEPT_MS) };
+  }
+  return lastTimes;
+}
+
+function headersText(headers: KeptAnswer['headers']): string {
+  return assertStorableJson(JSON.stringify(headers));
+}
 
 /**
  * Claims a free key, or finds the record of one that is taken, which costs no write: nothing is locked and nothing waits for the disk. Undefined:
@@ -114,18 +134,8 @@ union all select null, null, null, null, null, null, null, null from claimed`;
 const PIPELINED = { pipelined: true } as const;
 
 function claimValues({ clock }: Db, claim: Claim): unknown[] {
-  const now = clock.now();
-  return [
-    claim.scopeHash,
-    claim.key,
-    claim.caller,
-    claim.operation,
-    claim.fingerprint,
-    encodeToken(claim.token),
-    encodeTimestamp(new Date(now.getTime() + LEASE_MS)),
-    encodeTimestamp(now),
-    encodeTimestamp(new Date(now.getTime() + KEPT_MS)),
-  ];
+  const { leaseUntil, created, expires } = timesOf(clock);
+  return [claim.scopeHash, claim.key, claim.caller, claim.operation, claim.fingerprint, claim.token, leaseUntil, created, expires];
 }
 
 /** Whether a record may be taken over; the statement that does it decides. */
@@ -145,7 +155,7 @@ const COMPLETE =
 
 function completionValues({ scopeHash, token }: Claim, answer: KeptAnswer): unknown[] {
   const { status, headers, body, audience } = answer;
-  return [scopeHash, encodeToken(token), status, encodeHeaders(headers), encodeBody(body), audience];
+  return [scopeHash, token, status, headersText(headers), body, audience];
 }
 
 /** False: another request has the claim by now. */
@@ -161,7 +171,7 @@ const STORE =
 export function storeAnswer(db: Db, claim: Claim, answer: KeptAnswer): Maybe<boolean> {
   const { status, headers, body, audience } = answer;
   const values = claimValues(db, claim);
-  values.push(status, encodeHeaders(headers), encodeBody(body), audience);
+  values.push(status, headersText(headers), body, audience);
   return andThen(executeAtOnce(db, STORE, values), ({ count }) => count === 1);
 }
 
@@ -184,18 +194,14 @@ export async function completeInTransaction(tx: Db, claim: Claim, answer: KeptAn
 
 /** The key is free again. */
 export async function releaseClaim(db: Db, { scopeHash, token }: Claim): Promise<void> {
-  await db.execute(`delete from kit_idempotency where scope_hash = $1 and token = $2 and state = 'running'`, [
-    scopeHash,
-    encodeToken(token),
-  ]);
+  await db.execute(`delete from kit_idempotency where scope_hash = $1 and token = $2 and state = 'running'`, [scopeHash, token]);
 }
 
 export async function prolongClaim(db: Db, { scopeHash, token }: Claim): Promise<void> {
-  const until = new Date(db.clock.now().getTime() + LEASE_MS);
   await db.execute(`update kit_idempotency set lease_until = $3 where scope_hash = $1 and token = $2 and state = 'running'`, [
     scopeHash,
-    encodeToken(token),
-    encodeTimestamp(until),
+    token,
+    timesOf(db.clock).leaseUntil,
   ]);
 }
 
@@ -228,7 +234,7 @@ export async function pruneRecords(db: Db): Promise<number> {
   for (let removed = 0; ;) {
     const { count } = await db.execute(
       `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS})`,
-      [encodeTimestamp(db.clock.now())],
+      [timesOf(db.clock).created],
     );
     removed += count;
     if (count < PRUNE_ROWS) return removed;
