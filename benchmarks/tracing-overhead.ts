@@ -1,12 +1,19 @@
 // What do traces cost when none, one in a hundred or all requests are recorded, decided by tracing({ share }) or by the SDK's sampler, and what do
-// metrics cost? The same GET by id and validated POST as in http-overhead, against the same application without them in the same process.
+// metrics cost? Requests of a generic controller on SQLite, in this process: one row by its key, a page of 50, a create. Then the GET by id and the
+// validated POST of http-overhead, which only look into a map: there the same price is a larger share. Each against the same application without
+// observers in the same process; `context` is Node's async context alone, which every tracer needs.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineBenchmark, type BenchmarkContext } from './harness/benchmark.ts';
-import { alternatingCpu } from './harness/alternating.ts';
+import { alternatingCpu, type Alternation } from './harness/alternating.ts';
 import { median } from './harness/contest.ts';
 import type { HttpLoad } from './harness/http-load.ts';
 import type { Ratio } from './harness/ratio.ts';
 import { table } from './harness/table.ts';
 import type { LoadRequest } from './harness/wrk.ts';
+import { sqliteDatabases, type DataSize } from './servers/crud/data.ts';
+import { requestsOf, type Operation } from './servers/crud/load.ts';
 import { questions } from './servers/order-load.ts';
 
 interface Observed {
@@ -17,39 +24,72 @@ interface Observed {
   readonly starts: number;
 }
 
+const SHARE_KEPT = 0.97;
+
 const OBSERVED: readonly Observed[] = [
   // The same application twice: how far from 1 this is, is how far every other number may be off.
   { name: 'nothing', mode: 'plain', goal: 0, starts: 3 },
-  { name: 'recording-0', mode: '0', goal: 0.97, starts: 3 },
-  { name: 'recording-1', mode: '0.01', goal: 0.97, starts: 3 },
-  { name: 'sdk-samples-1', mode: 'sdk:0.01', goal: 0, starts: 1 },
+  { name: 'recording-0', mode: '0', goal: SHARE_KEPT, starts: 3 },
+  { name: 'recording-1', mode: '0.01', goal: SHARE_KEPT, starts: 3 },
   // What recording everything costs is stated, not promised.
   { name: 'recording-100', mode: '1', goal: 0, starts: 1 },
   { name: 'metrics', mode: 'metrics', goal: 0, starts: 1 },
 ];
+
+const OBSERVED_BARE: readonly Observed[] = [
+  ...OBSERVED,
+  { name: 'context', mode: 'context', goal: 0, starts: 3 },
+  { name: 'sdk-samples-1', mode: 'sdk:0.01', goal: 0, starts: 1 },
+];
+
+const SIZE: DataSize = { owners: 20, ordersPerOwner: 300, itemsPerOrder: 5 };
+const STORED: readonly Operation[] = ['retrieve', 'list', 'create'];
+
+type Requests = Pick<Alternation, 'script' | 'requests'> & { readonly argsOf: (mode: string) => readonly string[] };
 
 export default defineBenchmark({
   name: 'tracing-overhead',
   question: 'CPU per request without traces, against recording none, 1 % and all of them, and against metrics',
   async run(context) {
     const ratios: Ratio[] = [];
-    for (const question of questions) ratios.push(...(await compare(context, question)));
+    const folder = mkdtempSync(join(tmpdir(), 'kit-bench-'));
+    try {
+      const databases = await sqliteDatabases(folder, SIZE);
+      const files = [await databases.copy('plain'), await databases.copy('watched')];
+      for (const operation of STORED)
+        ratios.push(
+          ...(await compare(context, `crud-${operation}`, OBSERVED, {
+            script: new URL('./servers/crud/observed.ts', import.meta.url),
+            argsOf: (mode) => [mode, ...files],
+            requests: (port) => requestsOf(operation, port, SIZE),
+          })),
+        );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+    for (const { name, load } of questions)
+      ratios.push(
+        ...(await compare(context, name, OBSERVED_BARE, {
+          script: new URL('./servers/http-kit-observed.ts', import.meta.url),
+          argsOf: (mode) => [mode],
+          requests: (port) => [wrkRequest(load(port))],
+        })),
+      );
     return ratios;
   },
 });
 
-async function compare(context: BenchmarkContext, { name, load }: (typeof questions)[number]): Promise<Ratio[]> {
-  const found = new Map<string, number[]>(OBSERVED.map((observed) => [observed.name, []]));
-  const most = Math.max(...OBSERVED.map(({ starts }) => starts));
+async function compare(context: BenchmarkContext, name: string, all: readonly Observed[], { argsOf, ...load }: Requests): Promise<Ratio[]> {
+  const found = new Map<string, number[]>(all.map((observed) => [observed.name, []]));
+  const most = Math.max(...all.map(({ starts }) => starts));
   for (let start = 0; start < (context.quick ? 1 : most); start++)
-    for (const { name: observed, mode, starts } of OBSERVED) {
+    for (const { name: observed, mode, starts } of all) {
       if (start >= starts) continue;
       const { first, second } = await alternatingCpu({
-        script: new URL('./servers/http-kit-observed.ts', import.meta.url),
-        args: [mode],
-        requests: (port) => [wrkRequest(load(port))],
-        warmUpSeconds: context.quick ? 2 : 6,
-        seconds: context.quick ? 2 : 12,
+        ...load,
+        args: argsOf(mode),
+        warmUpSeconds: context.quick ? 2 : 5,
+        seconds: context.quick ? 2 : 8,
       });
       found.get(observed)?.push(first / second);
     }
@@ -60,7 +100,7 @@ async function compare(context: BenchmarkContext, { name, load }: (typeof questi
       [...found].map(([observed, values]) => [observed, median(values).toFixed(3), values.map((value) => value.toFixed(3)).join(' ')]),
     ),
   );
-  return OBSERVED.map(({ name: observed, goal }) => ({ name: `${name}-${observed}`, value: median(found.get(observed) ?? []), goal }));
+  return all.map(({ name: observed, goal }) => ({ name: `${name}-${observed}`, value: median(found.get(observed) ?? []), goal }));
 }
 
 function wrkRequest({ url, method = 'GET', headers = {}, body }: HttpLoad): LoadRequest {

@@ -1,6 +1,6 @@
 // The generic controller: a declaration, and nothing written by hand.
 import type { Server } from 'node:http';
-import { createApp, hasScopes, type Authenticator } from 'kit';
+import { createApp, hasScopes, type Authenticator, type Module } from 'kit';
 import { CrudController, many, one, resource } from 'kit/crud';
 import { openDatabase } from 'kit/db';
 import { callerOf, customers, orderItems, orders, SCOPES } from './shop.ts';
@@ -34,10 +34,11 @@ class OrderController extends CrudController(orderResource, {
 }) {}
 
 /** Listens on a port of its own. */
-export async function startKit(database: string): Promise<Server> {
+export async function startKit(database: string, modules: readonly Module[] = []): Promise<Server> {
   const app = createApp({
     database: await openDatabase(database, { poolMax: 16 }),
     authenticators: [stub],
+    modules,
     resources: [customerResource, itemResource],
     mount: { '/v1': { '/orders': OrderController } },
     settings: { cursorKeys: Buffer.alloc(32, 7).toString('base64url') },

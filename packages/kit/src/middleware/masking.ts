@@ -18,15 +18,33 @@ function propertiesOf(schema: RouteSchema | undefined): Properties {
 
 /** The path that was asked for, with the values of sensitive parameters masked. A pattern without any is returned as it came. */
 export function maskedPath(path: string, pattern: string, params: RouteSchema | undefined): string {
-  const described = propertiesOf(params);
-  const sensitive = (name: string): boolean => isSensitiveName(name) || described[name]?.['x-sensitive'] === true;
-  const parts = pattern.split('/');
-  if (!parts.some((part) => part.startsWith(':') && sensitive(part.slice(1).replace(/\W.*$/, '')))) return path;
+  const places = sensitivePlaces(pattern, params);
+  if (places.size === 0) return path;
   // A request line may hold a whole address (`GET http://host/path`): its parts would not be those of the pattern.
   const actual = path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '').split('/');
-  return actual
-    .map((text, index) => (parts[index]?.startsWith(':') === true && sensitive(parts[index].slice(1).replace(/\W.*$/, '')) ? MASK : text))
-    .join('/');
+  return actual.map((text, index) => (places.has(index) ? MASK : text)).join('/');
+}
+
+const NO_PARAMS = {};
+/** Of the patterns of an application, which are asked about with every request. */
+const places = new WeakMap<object, Map<string, ReadonlySet<number>>>();
+
+/** Which parts of the pattern are sensitive parameters. */
+function sensitivePlaces(pattern: string, params: RouteSchema | undefined): ReadonlySet<number> {
+  const owner = params ?? NO_PARAMS;
+  let known = places.get(owner);
+  if (known === undefined) places.set(owner, (known = new Map()));
+  let found = known.get(pattern);
+  if (found === undefined) {
+    const described = propertiesOf(params);
+    const isSensitive = (part: string): boolean => {
+      const name = part.slice(1).replace(/\W.*$/, '');
+      return part.startsWith(':') && (isSensitiveName(name) || described[name]?.['x-sensitive'] === true);
+    };
+    found = new Set(pattern.split('/').flatMap((part, index) => (isSensitive(part) ? [index] : [])));
+    known.set(pattern, found);
+  }
+  return found;
 }
 
 /** Which declared query parameters were given. Values, and undeclared names, may be credentials: they are left out. */

@@ -1,4 +1,5 @@
 import { context, SpanKind, type Tracer } from '@opentelemetry/api';
+import { BoundedMap } from '../../db/bounded-map.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { DatabaseObserver } from '../../db/database-observer.ts';
 import type { QueryEvent } from '../../db/query-observer.ts';
@@ -6,16 +7,19 @@ import { isRecordingNow, markFailed } from './otel-tracing.ts';
 
 const SYSTEMS: Readonly<Record<Dialect, string>> = { postgres: 'postgresql', sqlite: 'sqlite' };
 const TEXT_MAX = 2000;
+/** Together some megabytes at most, whatever statements are made of. */
+const DESCRIBED_MAX = 500;
+const DESCRIBED_LENGTH_MAX = 4000;
 
 /** A span for each statement inside a recorded trace. It is made when the statement is over: the database layer measures it anyway. */
 export function statementSpans(tracer: Tracer): DatabaseObserver {
   const onQuery = (query: QueryEvent): void => {
     if (!isRecordingNow()) return;
     const endTime = Date.now();
-    const { operation, table } = summaryOf(query.sql);
+    const { name, attributes } = describe(query.sql);
     const span = tracer.startSpan(
-      table === undefined ? operation : `${operation} ${table}`,
-      { kind: SpanKind.CLIENT, startTime: endTime - query.durationMs, attributes: attributesOf(query, operation, table) },
+      name,
+      { kind: SpanKind.CLIENT, startTime: endTime - query.durationMs, attributes: { ...attributes, ...attributesOf(query) } },
       context.active(),
     );
     if (query.errorType !== undefined) markFailed(span, query.errorType);
@@ -24,15 +28,37 @@ export function statementSpans(tracer: Tracer): DatabaseObserver {
   return { onQuery, wantsQuery: isRecordingNow };
 }
 
-function attributesOf(query: QueryEvent, operation: string, table: string | undefined): Readonly<Record<string, string | number>> {
+function attributesOf(query: QueryEvent): Readonly<Record<string, string | number>> {
   return {
     'db.system.name': SYSTEMS[query.dialect],
     'db.namespace': query.using,
-    'db.operation.name': operation,
-    'db.query.text': withoutValues(query.sql).slice(0, TEXT_MAX),
     'db.response.returned_rows': query.rowCount,
-    ...(table === undefined ? {} : { 'db.collection.name': table }),
   };
+}
+
+interface StatementDescription {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** By the text of the statement: an application has few, and taking the values out of one costs more than its span. */
+const described = new BoundedMap<string, StatementDescription>(DESCRIBED_MAX);
+
+function describe(sql: string): StatementDescription {
+  let found = described.get(sql);
+  if (found === undefined) {
+    const { operation, table } = summaryOf(sql);
+    found = {
+      name: table === undefined ? operation : `${operation} ${table}`,
+      attributes: {
+        'db.operation.name': operation,
+        'db.query.text': withoutValues(sql).slice(0, TEXT_MAX),
+        ...(table === undefined ? {} : { 'db.collection.name': table }),
+      },
+    };
+    if (sql.length <= DESCRIBED_LENGTH_MAX) described.set(sql, found);
+  }
+  return found;
 }
 
 function summaryOf(sql: string): { readonly operation: string; readonly table: string | undefined } {
