@@ -41,6 +41,8 @@ export interface QueryOptions {
    * response: no Date is made only to be written as text again.
    */
   readonly as?: 'wire';
+  /** The statement writes although it begins with `select`: it calls a function. A transaction then treats it as a write. */
+  readonly writes?: boolean;
 }
 
 /** What an engine reads of {@link QueryOptions} when it streams. */

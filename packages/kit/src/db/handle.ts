@@ -286,7 +286,7 @@ class TransactionScope implements AmbientScope {
     this.parent = parent;
     this.#depth = parent === undefined ? 0 : parent.#depth + 1;
     this.outer = ambientScope();
-    const admitted = runner.over(transaction, (text) => this.#admit(text));
+    const admitted = runner.over(transaction, (text, writes) => this.#admit(text, writes));
     this.handle = new Handle(context, admitted, this);
   }
 
@@ -352,9 +352,9 @@ class TransactionScope implements AmbientScope {
     }
   }
 
-  #admit(text: string): void {
+  #admit(text: string, writes = false): void {
     this.#refuseWhenClosed();
-    if (this.#child === undefined || isReadOnly(text)) return;
+    if (this.#child === undefined || (!writes && isReadOnly(text))) return;
     const caller = openScopeOf(this.engine);
     for (let open: TransactionScope | undefined = this.#child; open !== undefined; open = open.#child) {
       if (!isWithin(caller, open)) open.#intruded = true;

@@ -3,14 +3,17 @@ import type { DatabaseObservers } from './database-observer.ts';
 import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StatementRunner, StreamOptions } from './engine.ts';
 import { isObserved, type QueryEvent, reportQuery } from './query-observer.ts';
 
+/** Throws when the transaction no longer takes statements. */
+type Admit = (text: string, writes?: boolean) => void;
+
 /** Runs statements and reports them to the database's observers and to those of the async context. */
 export class ObservedRunner implements StatementRunner {
   readonly runner: StatementRunner;
   readonly observers: DatabaseObservers;
   readonly #using: string;
-  readonly #admit: ((text: string) => void) | undefined;
+  readonly #admit: Admit | undefined;
 
-  constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, admit?: (text: string) => void) {
+  constructor(runner: StatementRunner, using: string, observers: DatabaseObservers, admit?: Admit) {
     this.runner = runner;
     this.observers = observers;
     this.#using = using;
@@ -18,14 +21,14 @@ export class ObservedRunner implements StatementRunner {
   }
 
   /** The same listeners over a transaction of the same database. `admit` throws when it no longer takes statements. */
-  over(runner: StatementRunner, admit?: (text: string) => void): ObservedRunner {
+  over(runner: StatementRunner, admit?: Admit): ObservedRunner {
     return new ObservedRunner(runner, this.#using, this.observers, admit);
   }
 
   /** Undefined when the statement has to wait. */
   runNow(text: string, parameters: readonly unknown[], options?: QueryOptions): StatementResult | undefined {
     if (this.runner.runNow === undefined) return undefined;
-    this.#admit?.(text);
+    this.#admit?.(text, options?.writes);
     if (!this.#isObserved()) return this.runner.runNow(text, parameters, options);
     const started = performance.now();
     let result: StatementResult | undefined;
@@ -41,7 +44,7 @@ export class ObservedRunner implements StatementRunner {
 
   /** Throws when the transaction no longer takes statements. */
   run(text: string, parameters: readonly unknown[], options?: QueryOptions): Promise<StatementResult> {
-    this.#admit?.(text);
+    this.#admit?.(text, options?.writes);
     return this.#isObserved() ? this.#runObserved(text, parameters, options) : this.runner.run(text, parameters, options);
   }
 
@@ -62,7 +65,8 @@ export class ObservedRunner implements StatementRunner {
   send(text: string, parameters: readonly unknown[], sent?: SentStatement): boolean {
     const runner = this.runner as Partial<Pick<EngineTransaction, 'send'>>;
     if (runner.send === undefined) return false;
-    this.#admit?.(text);
+    // What is sent without waiting for its rows is sent for what it writes.
+    this.#admit?.(text, true);
     if (!this.#isObserved()) {
       runner.send(text, parameters, sent);
       return true;

@@ -26,9 +26,9 @@ export interface SqlExecutor {
   readonly isTransaction?: boolean | undefined;
   /**
    * Runs one statement with `$1` placeholders (each used once or more) and returns its rows: at once where the library is
-   * synchronous, so that nothing of the call is left for after the library's own transaction.
+   * synchronous, so that nothing of the call is left for after the library's own transaction. `writes`: it writes although it begins with `select`.
    */
-  query<R>(text: string, parameters: readonly SqlParameter[]): Promise<R[]> | R[];
+  query<R>(text: string, parameters: readonly SqlParameter[], options?: { readonly writes?: boolean }): Promise<R[]> | R[];
   /** Runs the callback after the outermost transaction has committed. Absent where the library offers no such hook. */
   afterCommit?(callback: () => unknown): void;
 }

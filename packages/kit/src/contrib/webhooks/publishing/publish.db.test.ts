@@ -5,7 +5,7 @@ import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
 import { PublishRefused } from '../errors.ts';
-import { publish, publishMany } from './publish.ts';
+import { publish, publishMany, publishWithCommit } from './publish.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 import { BUSY_WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
 import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
@@ -495,6 +495,38 @@ describeOutbox('publish', (outbox) => {
     const mine = owner();
     const foreign = { dialect: database.db.dialect, query: database.db.query.bind(database.db) };
     await expect(publish(foreign, 'order.paid', {}, { owner: mine })).rejects.toMatchObject({ code: 'no_transaction' });
+    expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
+  });
+
+  test('an event published beside a savepoint that is rolled back is never reported as saved', async () => {
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const unprepared = await database.open({ clock, prepare: false });
+    useWebhooks(unprepared, { urlPolicy: LOOPBACK });
+    const beside = (handle: typeof database.db, work: (tx: Db) => Promise<unknown>) =>
+      handle.transaction(async (tx) => {
+        const started = Promise.withResolvers<void>();
+        const published = Promise.withResolvers<void>();
+        const savepoint = tx.transaction(async (inner) => {
+          await inner.query('select 1 as one');
+          started.resolve();
+          await published.promise;
+          throw new Error('no');
+        });
+        await started.promise;
+        await work(tx);
+        published.resolve();
+        await savepoint.catch(() => undefined);
+      });
+    for (const handle of [database.db, unprepared]) {
+      const ways: readonly ((tx: Db) => Promise<unknown>)[] = [
+        (tx) => publish(tx, 'order.paid', {}, { owner: mine }),
+        (tx) => publish(tx, 'order.paid', {}, { owner: mine, idempotencyKey: 'beside' }),
+        (tx) => publishWithCommit(tx, [{ type: 'order.paid', data: {}, owner: mine }]),
+      ];
+      for (const way of ways) await expect(beside(handle, way)).rejects.toMatchObject({ code: 'transaction_aborted' });
+    }
+    unbindWebhooks(unprepared);
     expect(await database.db.query('select id from webhook_events where owner_id = $1', [mine])).toEqual([]);
   });
 

@@ -99,7 +99,7 @@ function stored(tx: SqlExecutor, event: NewEvent): PublishedEvent | Promise<Publ
 /** `storedOnce` where one statement is enough: its steps cost as much of this process's time as the statement. */
 async function storedAtOnce(tx: SqlExecutor, event: NewEvent): Promise<PublishedEvent> {
   const [text, parameters] = publishStatement(tx, event, candidatePatterns(event.type));
-  const written = writtenBy(await tx.query<PublishRow>(text, parameters));
+  const written = writtenBy(await tx.query<PublishRow>(text, parameters, { writes: true }));
   if (written?.created === true) return { id: event.id, created: true, deliveries: written.deliveries };
   return runSteps(tx, firstOf(event, written ?? { created: false, deliveries: 0 }));
 }
