@@ -66,7 +66,7 @@ interface Key {
  */
 export class Cursors {
   readonly #keys: readonly [Key, ...Key[]];
-  /** What was written last is what is read next: who goes through a list asks for the page that the one before it named. */
+  /** What was written or read last is what is read next: who goes through a list asks for the page that the one before it named. */
   readonly #recent = new BoundedMap<string, Recent>(RECENT_MAX);
   /** The encrypted part, by what was encrypted: a page that is asked for again names the same neighbours. */
   readonly #sealed = new BoundedMap<string, string>(RECENT_MAX);
@@ -127,12 +127,30 @@ export class Cursors {
     const isNext = cursor.endsWith(NEXT);
     if (!isNext && !cursor.endsWith(PREVIOUS)) {
       const recent = this.#recent.get(cursor);
-      return recent?.version === SINGLE && recent.bound === bound ? recent.content : readSingle(this.#open(SINGLE, cursor, bound));
+      return recent?.version === SINGLE && recent.bound === bound ? recent.content : this.#readSingle(cursor, bound);
     }
     const sealed = cursor.slice(0, -NEXT.length);
     const recent = this.#recent.get(sealed);
-    const ends = recent?.version === PAIR && recent.bound === bound ? recent.content : readEnds(this.#open(PAIR, sealed, bound));
+    const ends = recent?.version === PAIR && recent.bound === bound ? recent.content : this.#readEnds(sealed, bound);
     return ends === undefined ? undefined : { position: isNext ? ends.last : ends.first, backwards: !isNext, count: ends.count };
+  }
+
+  #readSingle(cursor: string, bound: string): CursorContent | undefined {
+    const json = this.#open(SINGLE, cursor, bound);
+    if (json === undefined) return undefined;
+    const [position, backwards, count] = JSON.parse(json) as [KeysetPosition, 0 | 1, number | null];
+    const content = { position, backwards: backwards === 1, count };
+    this.#recent.set(cursor, { version: SINGLE, bound, content });
+    return content;
+  }
+
+  #readEnds(sealed: string, bound: string): PageEnds | undefined {
+    const json = this.#open(PAIR, sealed, bound);
+    if (json === undefined) return undefined;
+    const [first, last, count] = JSON.parse(json) as [KeysetPosition, KeysetPosition, number | null];
+    const content = { first, last, count };
+    this.#recent.set(sealed, { version: PAIR, bound, content });
+    return content;
   }
 
   /** The JSON of the encrypted content. */
@@ -154,18 +172,6 @@ export class Cursors {
       return undefined;
     }
   }
-}
-
-function readSingle(json: string | undefined): CursorContent | undefined {
-  if (json === undefined) return undefined;
-  const [position, backwards, count] = JSON.parse(json) as [KeysetPosition, 0 | 1, number | null];
-  return { position, backwards: backwards === 1, count };
-}
-
-function readEnds(json: string | undefined): PageEnds | undefined {
-  if (json === undefined) return undefined;
-  const [first, last, count] = JSON.parse(json) as [KeysetPosition, KeysetPosition, number | null];
-  return { first, last, count };
 }
 
 function keyOf(secret: Uint8Array): Key {
