@@ -13,12 +13,12 @@ export const WAKE_INTERVAL_MS = 4;
  * rate at which one connection publishes.
  */
 export const BUSY_WAKE_INTERVAL_MS = 16;
-/** Wake-ups asked for in an interval after which the next one is twice as long. */
-const BUSY_WAKE_UPS = 4;
+/** From this rate of wake-ups on, the next interval is twice as long. Below it, a caller that waits for its job is served as soon as before. */
+const BUSY_WAKE_UPS_PER_MS = 0.5;
 
 /** The interval that follows one in which so many wake-ups were asked for. */
 export function nextWakeInterval(intervalMs: number, wakeUps: number): number {
-  return wakeUps < BUSY_WAKE_UPS ? WAKE_INTERVAL_MS : Math.min(2 * intervalMs, BUSY_WAKE_INTERVAL_MS);
+  return wakeUps < intervalMs * BUSY_WAKE_UPS_PER_MS ? WAKE_INTERVAL_MS : Math.min(2 * intervalMs, BUSY_WAKE_INTERVAL_MS);
 }
 
 /** Notifications are sent between requests: their statements are not those of the request that asked for the first. */
