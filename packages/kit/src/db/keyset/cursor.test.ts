@@ -110,6 +110,12 @@ describe('a cursor', () => {
     expect(new Cursors([old]).read(cursors.write(content, 'x'), 'x')).toBeUndefined();
   });
 
+  test('of an earlier release is read', () => {
+    const given = 'AXrD8SyW9wuv7FOox6IA8HVPzDS5wmXOAvZJVMXXct7udoiT9iOam_FVFKQF8YrccsbwJP92sfk5u3bkLtrOx5bkJBTDo-A';
+    expect(cursors.read(given, 'user 1')).toEqual({ position: ['2026-01-01T00:00:00.001Z', 7], backwards: true, count: 123 });
+    expect(cursors.read(given, 'user 2')).toBeUndefined();
+  });
+
   test('has at most 1,000 characters for three texts of 200 in ASCII, and at most 5,000 whatever the characters are', () => {
     const of = (character: string) => {
       const text = character.repeat(200);
