@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest';
-import { openDatabase } from '../src/db/index.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CrudController, resource } from '../src/crud/index.ts';
+import { createTable, migration, model, openDatabase, t } from '../src/db/index.ts';
+import { isAuthenticated } from '../src/permissions/index.ts';
 import { audit, sealEntries, verifyChain } from '../src/contrib/audit/index.ts';
 import { createEndpoint, webhooks } from '../src/contrib/webhooks/index.ts';
 import { createApp } from '../src/app/index.ts';
 import { createSqliteDatabase, describeDatabases, testApp } from '../src/testing/index.ts';
+import { people, startShop, type ShopApp } from './crud/shop.ts';
 import { LOOPBACK } from './webhooks/outbox.ts';
 
 describeDatabases('changes in several databases', (database) => {
@@ -53,4 +56,82 @@ describeDatabases('changes in several databases', (database) => {
     expect(() => audit({ databases: [] })).toThrow('databases is empty');
     expect(() => audit({ database: 'shop' } as never)).toThrow('Did you mean "databases"?');
   });
+});
+
+const notes = model('notes', {
+  id: t.uuidv7().pk(),
+  owner_id: t.uuid().readOnly(),
+  title: t.text(80),
+  pin: t.text(20).nullable().sensitive(),
+});
+const noteModule = { name: 'notes', models: [notes], migrations: [migration('0001_notes', [createTable('notes', notes.columns)])] };
+class Notes extends CrudController(resource(notes, { owner: 'owner_id', events: true }), { permission: isAuthenticated }) {}
+
+describeDatabases('a create that only its records read', (database) => {
+  let shop: ShopApp;
+  beforeAll(async () => {
+    const modules = [noteModule, audit(), webhooks({ urlPolicy: LOOPBACK })];
+    shop = await startShop({ database: database.db, mount: { '/v1': { '/notes': Notes } }, modules });
+    await database.db.transaction((tx) => createEndpoint(tx, { owner: people.ann.id, url: 'http://127.0.0.1:9/', events: ['*'] }));
+    await sealEntries(database.db, { wait: true });
+  });
+  afterAll(() => shop.close());
+  const create = (title: string, headers: Record<string, string> = {}) =>
+    shop.call('ann', 'POST', 'notes', { title, pin: '1234' }, headers);
+  const count = async (table: string, where: string) =>
+    Number((await database.db.query<{ count: number | bigint }>(`select count(*) as count from ${table} where ${where}`))[0]?.count);
+  const counts = async () => [
+    await count('notes', 'true'),
+    (await count('audit_inbox', `action = 'note.created'`)) + (await count('audit_entries', `action = 'note.created'`)),
+    await count('webhook_events', `type = 'note.created'`),
+    await count('webhook_deliveries', `event_type = 'note.created'`),
+    await count('kit_idempotency', 'true'),
+  ];
+
+  test('has one audit entry, one event and one delivery, all of them with the row; a repetition under its key has no more', async () => {
+    const before = await counts();
+    const { status, body } = await create('one');
+    expect(status).toBe(201);
+    for (const replayed of [undefined, 'true'])
+      expect((await create('two', { 'idempotency-key': 'two' })).headers['idempotent-replayed']).toBe(replayed);
+    expect((await counts()).map((now, index) => now - (before[index] as number))).toEqual([2, 2, 2, 2, 1]);
+    await sealEntries(database.db, { wait: true });
+    expect(await verifyChain(database.db)).toMatchObject({ ok: true });
+    const [entry] = await database.db.query(
+      'select actor_id, actor_name, target_type, before, after from audit_entries where target_id = $1',
+      [body.id],
+    );
+    expect(entry).toMatchObject({ actor_id: people.ann.id, actor_name: 'ann', target_type: 'note', before: null });
+    expect((entry as { after: unknown }).after).toEqual({ id: body.id, owner_id: people.ann.id, title: 'one', pin: '[masked]' });
+    const [event] = await database.db.query<{ data: string }>('select data from webhook_events where ordering_key = $1', [
+      `note:${body.id}`,
+    ]);
+    expect(JSON.parse(event?.data ?? '')).toMatchObject({ id: body.id, object: { title: 'one' } });
+    expect(event?.data).not.toContain('1234');
+  });
+
+  test.each(['audit_inbox', 'webhook_events', 'webhook_deliveries', 'kit_idempotency'])(
+    'does not happen when nothing can be written to %s, with a key or without, and works when it can',
+    async (table) => {
+      const isSqlite = database.dialect === 'sqlite';
+      if (!isSqlite)
+        await database.db.query(
+          `create or replace function no_room() returns trigger language plpgsql as $$ begin raise exception 'no room'; end $$`,
+        );
+      await database.db.query(
+        isSqlite
+          ? `create trigger no_room before insert on ${table} begin select raise(abort, 'no room'); end`
+          : `create trigger no_room before insert on ${table} for each row execute function no_room()`,
+      );
+      const before = await counts();
+      const plain = await create(table);
+      expect(plain.status).toBe(table === 'kit_idempotency' ? 201 : 500);
+      const added = table === 'kit_idempotency' ? [1, 1, 1, 1, 0] : [0, 0, 0, 0, 0];
+      expect((await create(table, { 'idempotency-key': table })).status).toBe(500);
+      expect((await counts()).map((now, index) => now - (before[index] as number))).toEqual(added);
+      await database.db.query(isSqlite ? 'drop trigger no_room' : `drop trigger no_room on ${table}`);
+      const retried = await create(table, { 'idempotency-key': table });
+      expect([retried.status, retried.headers['idempotent-replayed']]).toEqual([201, undefined]);
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import type { EventEntry, EventPublisher } from '../app/registry.ts';
 import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { Db } from '../db/db.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import { announcedRow, auditedRow } from './change.ts';
 import type { Policy } from './policy.ts';
 import type { Change, ChangeEvent } from './resource.ts';
@@ -23,17 +24,27 @@ export function isRecorded({ options: { audit, events } }: Policy, recorders: Re
   return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
 }
 
-/** Audit entries and events of every change of a request: one statement for each, however many rows changed. */
-export async function recordChanges(tx: Db, recorders: Recorders, changes: readonly PendingChange[]): Promise<void> {
-  if (changes.length === 0) return;
-  if (recorders.audit !== null) {
-    const entries = changes.filter(({ policy }) => policy.options.audit !== false).map(auditEntry);
-    if (entries.length > 0) await recorders.audit.record(tx, entries);
-  }
-  if (recorders.events !== null) {
-    const entries = changes.flatMap(eventEntries);
-    if (entries.length > 0) await recorders.events.publish(tx, entries);
-  }
+/**
+ * Audit entries and events of every change of a request: one statement for each, however many rows changed. Without a promise where nothing has to
+ * be waited for.
+ */
+export function recordChanges(tx: Db, { audit, events }: Recorders, changes: readonly PendingChange[]): Maybe<unknown> {
+  if (changes.length === 0) return undefined;
+  return andThen(recordEntries(tx, audit, changes), () => publishEvents(tx, events, changes));
+}
+
+function recordEntries(tx: Db, sink: AuditSink | null, changes: readonly PendingChange[]): Maybe<void> {
+  if (sink === null) return undefined;
+  const entries = changes.filter(({ policy }) => policy.options.audit !== false).map(auditEntry);
+  if (entries.length === 0) return undefined;
+  return sink.recordAtOnce === undefined ? sink.record(tx, entries) : sink.recordAtOnce(tx, entries);
+}
+
+function publishEvents(tx: Db, publisher: EventPublisher | null, changes: readonly PendingChange[]): Maybe<unknown> {
+  if (publisher === null) return undefined;
+  const entries = changes.flatMap(eventEntries);
+  if (entries.length === 0) return undefined;
+  return publisher.publishAtOnce === undefined ? publisher.publish(tx, entries) : publisher.publishAtOnce(tx, entries);
 }
 
 const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };

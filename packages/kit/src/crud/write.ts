@@ -1,5 +1,6 @@
 import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
+import { transactionAtOnce } from '../db/handle.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
@@ -139,18 +140,39 @@ export class Writer {
 
   /** {@link create}, without a promise where one statement is enough and the database answers at once. */
   createAtOnce(db: Db, request: CrudRequest, input: Item, options: WriteOptions): Maybe<Item> {
-    const isPlain =
-      this.policy.options.fields === undefined &&
+    const { fields, hooks } = this.policy.options;
+    const isUnseen =
+      fields === undefined &&
+      hooks?.create === undefined &&
       !this.#hasReference(input) &&
-      this.isPlain(this.policy.options.hooks?.create, request) &&
+      !this.#mayLeaveScope(request) &&
       options.present?.isDeep !== true &&
       options.children === undefined &&
       options.authorize === undefined;
     const forced = this.forced(request, options);
     // Which rows the caller sees decides nothing here: a row with its own tenant and owner is one of them.
-    if (isPlain)
+    if (isUnseen && !this.isWatched)
       return andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form, input), (row) => presented(db, row, options));
+    if (isUnseen && this.#createRunsNoCode && options.changes === undefined)
+      return this.#createRecorded(db, request, input, { ...input, ...forced }, options);
     return andThen(this.policy.scope(request), (scope) => this.#createChecked({ db, request, scope, options }, input, forced));
+  }
+
+  /** A row that only the audit trail and events read, once it is made. */
+  #createRecorded(db: Db, request: CrudRequest, sent: Item, values: Item, options: WriteOptions): Maybe<Item> {
+    const write = (tx: Db): Maybe<Item> =>
+      andThen(this.rows.insert(tx, values, undefined, sent), (after) => {
+        const { user, principal, requestId } = request;
+        const made = { operation: 'create', via: options.via, before: null, after, changed: this.#everyColumn };
+        // Without services, which would be made to be given to code.
+        const change = { tx, user, principal, requestId, ...made } as unknown as Change;
+        return andThen(presented(tx, after, options), () => andThen(this.record(tx, [{ policy: this.policy, change }]), () => after));
+      });
+    return options.ownsTransaction === true && db.isTransaction ? write(db) : transactionAtOnce(db, write);
+  }
+
+  get #everyColumn(): string[] {
+    return [...this.policy.statements.byName.keys()];
   }
 
   async #createChecked({ db, request, scope, options }: Write, input: Item, forced: Item): Promise<Item> {
@@ -431,7 +453,7 @@ export class Writer {
     return options.ownsTransaction === true && db.isTransaction ? write(db) : db.transaction(write);
   }
 
-  record(tx: Db, changes: readonly PendingChange[]): Promise<void> {
+  record(tx: Db, changes: readonly PendingChange[]): Maybe<unknown> {
     return recordChanges(tx, this.#recorders, changes);
   }
 
@@ -569,22 +591,20 @@ export class Writer {
   }
 
   /** Tells `onChange` about a changed row, and keeps it for the audit trail and events of the transaction. */
-  async changed(
-    changes: PendingChange[],
-    context: WriteContext,
-    request: CrudRequest,
-    { operation, via, before, after }: Pick<Change, 'operation' | 'via'> & { readonly before: Item | null; readonly after: Item | null },
-  ): Promise<void> {
+  async changed(changes: PendingChange[], context: WriteContext, request: CrudRequest, written: WrittenChange): Promise<void> {
     if (!this.isWatched) return;
     const { policy } = this;
-    const isWhole = before === null || after === null;
-    const changed = isWhole ? [...policy.statements.byName.keys()] : changedColumns(policy, before, after);
+    const { before, after } = written;
+    const changed = before === null || after === null ? this.#everyColumn : changedColumns(policy, before, after);
     if (changed.length === 0) return;
-    const change = { ...context, operation, via, before, after, changed, caller: callerOf(request) } as unknown as Change;
+    const change = { ...context, ...written, changed, caller: callerOf(request) } as unknown as Change;
     await policy.options.onChange?.(change as never);
     changes.push({ policy, change });
   }
 }
+
+/** What a write did to a row. */
+type WrittenChange = Pick<Change, 'operation' | 'via'> & { readonly before: Item | null; readonly after: Item | null };
 
 /** A transition that the row cannot make. It is undone before the other transitions are looked at. */
 class NotPossible extends Error {

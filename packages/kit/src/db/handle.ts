@@ -108,16 +108,21 @@ export class Handle {
     return this.runner.runNow(own.text, own.parameters) ?? this.runner.run(own.text, own.parameters);
   }
 
-  async send(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Promise<void> {
+  sendAtOnce(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Maybe<void> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
-    if (this.runner.send(own.text, own.parameters, sent)) return;
-    try {
-      const { count } = this.runner.runNow(own.text, own.parameters) ?? (await this.runner.run(own.text, own.parameters));
-      sent.answered?.(undefined, count);
-    } catch (error) {
+    if (this.runner.send(own.text, own.parameters, sent)) return undefined;
+    const answered = ({ count }: StatementResult): void => sent.answered?.(undefined, count);
+    const failed = (error: unknown): never => {
       sent.answered?.(error, 0);
       throw sent.failureOf?.(error) ?? error;
+    };
+    let result: StatementResult | undefined;
+    try {
+      result = this.runner.runNow(own.text, own.parameters);
+    } catch (error) {
+      return failed(error);
     }
+    return result === undefined ? this.runner.run(own.text, own.parameters).then(answered, failed) : answered(result);
   }
 
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
@@ -234,8 +239,13 @@ export function transactionAtOnce<R>(db: Db, work: (tx: Db) => Maybe<R>): Maybe<
  * Runs a statement of a transaction without waiting for its result: on PostgreSQL it goes out with the next statement or with the commit, which
  * saves a round trip. When it fails, they fail with its error, and nothing is saved. Rejects what is wrong with the parameters.
  */
-export function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
-  return (tx as unknown as Handle).send(text, parameters, sent);
+export async function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
+  return sendAtOnce(tx, text, parameters, sent);
+}
+
+/** {@link sendStatement}, without a promise where nothing has to be waited for. Throws where it rejects. */
+export function sendAtOnce(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Maybe<void> {
+  return (tx as unknown as Handle).sendAtOnce(text, parameters, sent);
 }
 
 /**

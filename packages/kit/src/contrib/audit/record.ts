@@ -1,6 +1,8 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
+import { transactionAtOnce } from '../../db/handle.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
@@ -21,27 +23,26 @@ export interface AuditSinkOptions {
 
 /** Writes entries in the transaction of their change. Given a plain handle, the entries are a transaction of their own. */
 export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOptions): AuditSink {
-  return {
-    databases,
-    async record(db: Db, entries: readonly AuditEntry[]) {
-      const [first] = entries;
-      if (first === undefined) return;
-      // A change that cannot be recorded does not happen: the transaction it is part of fails.
-      if (!databases.includes(db.using)) {
-        const list = JSON.stringify([...databases, db.using]);
-        throw new Error(`${first.action}: changes in the database "${db.using}" cannot be recorded. Use audit({ databases: ${list} }).`);
-      }
-      const names = sensitive();
-      const contents = entries.map((entry) => contentOf(entry, clock, names));
-      const append = (tx: Db) => addToInbox(tx, contents);
-      await (db.isTransaction ? append(db) : db.transaction(append));
+  const recordAtOnce = (db: Db, entries: readonly AuditEntry[]): Maybe<void> => {
+    const [first] = entries;
+    if (first === undefined) return undefined;
+    // A change that cannot be recorded does not happen: the transaction it is part of fails.
+    if (!databases.includes(db.using)) {
+      const list = JSON.stringify([...databases, db.using]);
+      throw new Error(`${first.action}: changes in the database "${db.using}" cannot be recorded. Use audit({ databases: ${list} }).`);
+    }
+    const names = sensitive();
+    const contents = entries.map((entry) => contentOf(entry, clock, names));
+    const append = (tx: Db): Maybe<void> => addToInbox(tx, contents);
+    return andThen(db.isTransaction ? append(db) : transactionAtOnce(db, append), () => {
       const tell = recorded?.();
       db.afterCommit(() => {
         sealers.find(db)?.wake();
         tell?.(entries);
       });
-    },
+    });
   };
+  return { databases, recordAtOnce, record: async (db, entries) => recordAtOnce(db, entries) };
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {

@@ -1,6 +1,7 @@
 import type { Db } from '../../db/db.ts';
-import { sendStatement } from '../../db/handle.ts';
+import { sendAtOnce } from '../../db/handle.ts';
 import { json } from '../../db/json-parameter.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
 import { contentHash, type EntryContent } from './chain.ts';
 
 /** An entry as it is recorded. */
@@ -49,11 +50,10 @@ const ROWS_MAX = 500;
  * Writes entries to the inbox, with one statement per 500. Their answer is not waited for: the entry goes out with the next statement or with the
  * commit, and when it cannot be written they fail.
  */
-export async function addToInbox(tx: Db, contents: readonly EntryContent[]): Promise<void> {
-  for (let start = 0; start < contents.length; start += ROWS_MAX) {
-    const some = contents.slice(start, start + ROWS_MAX);
-    await sendStatement(tx, insertText(some.length), some.flatMap(inboxValues));
-  }
+export function addToInbox(tx: Db, contents: readonly EntryContent[]): Maybe<void> {
+  const some = contents.length > ROWS_MAX ? contents.slice(0, ROWS_MAX) : contents;
+  const sent = sendAtOnce(tx, insertText(some.length), some.flatMap(inboxValues));
+  return some === contents ? sent : andThen(sent, () => addToInbox(tx, contents.slice(ROWS_MAX)));
 }
 
 function inboxValues(content: EntryContent): unknown[] {

@@ -1,4 +1,6 @@
 import type { Db } from '../../../db/db.ts';
+import { queryAtOnce } from '../../../db/handle.ts';
+import { andThen, type Maybe } from '../../../db/maybe.ts';
 import { PublishRefused } from '../errors.ts';
 import { aliasOf, checkedCall, checkedCalls, type CheckedCall, type PublishOptions } from './checked-call.ts';
 import type { EventType } from './event-type.ts';
@@ -74,19 +76,40 @@ export async function publishMany(tx: SqlExecutor, events: readonly EventToPubli
  * single event goes out with the next statement or with the commit, a round trip less. When it cannot be written, they fail and nothing is saved.
  */
 export async function publishWithCommit(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Promise<void> {
+  await publishAtOnce(tx, events);
+}
+
+/** {@link publishWithCommit}, without a promise where nothing has to be waited for. */
+export function publishAtOnce(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Maybe<unknown> {
   const [only] = events;
-  if (tx.dialect !== 'postgres' || only === undefined || events.length > 1) {
-    await publishMany(tx, events);
-    return;
-  }
+  if (only === undefined || events.length > 1) return publishMany(tx, events);
   const { type, data, ...options } = only;
   const { event } = checkedCall(tx, type, data, options);
+  return tx.dialect === 'postgres' ? sendWithCommit(tx, event) : storeAtOnce(tx, event);
+}
+
+async function sendWithCommit(tx: Db, event: NewEvent): Promise<void> {
   let hasDeliveries = false;
   await writeTraced([event], ([traced]) =>
     sendEvent(tx, traced as NewEvent, candidatePatterns(event.type), (isReached) => (hasDeliveries = isReached)),
   );
   tx.afterCommit(() => {
     if (hasDeliveries) wakeWorkers(tx.database, WAKE_CHANNEL);
+  });
+}
+
+/** The two statements of SQLite, without a pause between them: nothing can be committed in between. */
+function storeAtOnce(tx: Db, event: NewEvent): Maybe<void> {
+  const executor: SqlExecutor = {
+    dialect: 'sqlite',
+    isTransaction: tx.isTransaction,
+    query: <R>(text: string, parameters: readonly unknown[]) => queryAtOnce<R>(tx, text, parameters),
+  };
+  const written = writeTraced([event], ([traced]) =>
+    runSteps(executor, writeEvent(executor, traced as NewEvent, candidatePatterns(event.type))),
+  );
+  return andThen(written, ({ deliveries }) => {
+    if (deliveries > 0) wakeAfterCommit(tx, WAKE_CHANNEL);
   });
 }
 
