@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { readSettings } from './config.ts';
+import { cursorsOf } from './cursors.ts';
+import type { App } from './module.ts';
 
 test('an empty environment gives the documented defaults', () => {
   const { settings, faults } = readSettings({}, {});
@@ -99,4 +101,18 @@ test('blanks are no number: they would count as 0', () => {
   expect(readSettings({}, { SHUTDOWN_TIMEOUT_MS: ' ' }).faults).toEqual([
     'SHUTDOWN_TIMEOUT_MS is " "; use a number of milliseconds, 0 or more.',
   ]);
+});
+
+test('of CURSOR_KEYS the first writes cursors, and all read them', async () => {
+  const [first, second] = ['A'.repeat(43), 'B'.repeat(43)];
+  const cursors = (keys: string) =>
+    cursorsOf({ settings: readSettings({}, { CURSOR_KEYS: keys }).settings, databases: {} } as unknown as App);
+  const position = { position: ['a', 1], backwards: false, count: null };
+  const written = (await cursors(first)).write(position, 'orders');
+  const rotated = await cursors(`${second},${first}`);
+  expect(rotated.read(written, 'orders')).toEqual(position);
+  const next = rotated.write(position, 'orders');
+  expect((await cursors(second)).read(next, 'orders')).toEqual(position);
+  expect((await cursors(second)).read(written, 'orders')).toBeUndefined();
+  expect((await cursors(first)).read(next, 'orders')).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { createApp } from '../app/create-app.ts';
 import type { App } from '../app/module.ts';
 import type { AppOptions } from '../app/options.ts';
+import { errors } from '../errors/error-map.ts';
 import { tenantThrottle } from '../throttle/throttles.ts';
 import { allowAny, isAuthenticated, isOwner } from '../permissions/built-ins.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
@@ -147,6 +148,25 @@ test('finish sees the value after every wrapper, and may answer without a body',
   expect([first.statusCode, first.body, first.headers['etag']]).toEqual([200, '{"a":1,"b":2}', '"13"']);
   const second = await app!.inject({ url: '/v1/x', headers: { 'if-none-match': '"13"' } });
   expect([second.statusCode, second.body, second.headers['etag']]).toEqual([304, '', '"13"']);
+});
+
+test("a module's error map holds for every route, and the app's own is asked first", async () => {
+  class Fails extends Controller {
+    range = route.get('/range', { permission: allowAny }, () => {
+      throw new RangeError('too far');
+    });
+    type = route.get('/type', { permission: allowAny }, () => {
+      throw new TypeError('not that');
+    });
+  }
+  const errorMap = errors().on(RangeError, { status: 409, code: 'of_module' }).on(TypeError, { status: 409, code: 'of_module' });
+  const served = await serve(Fails, {
+    errors: errors().on(TypeError, { status: 410, code: 'of_app' }),
+    modules: [{ name: 'mapping', errorMap }],
+  });
+  const answer = async (url: string) => (await served.inject(url)).json<{ status: number; code: string }>();
+  expect(await answer('/v1/x/range')).toMatchObject({ status: 409, code: 'of_module' });
+  expect(await answer('/v1/x/type')).toMatchObject({ status: 410, code: 'of_app' });
 });
 
 describe('modules and controllers look at the app before it serves', () => {
