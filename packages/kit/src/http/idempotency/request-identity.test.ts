@@ -40,6 +40,8 @@ describe('whose key it is', () => {
     const of = (anonymous: string) => scopeHash(request({ principal: null, anonymous }), 'key');
     expect(of('a')).not.toBe(of('b'));
     expect(scopeHash(request({ url: '/v1/orders?c=3' }), 'key')).toBe(own);
+    // The server takes both for one address: a repetition with a slash must not be done again.
+    expect(scopeHash(request({ url: '/v1/orders/?c=3' }), 'key')).toBe(own);
     expect(scopeHash(request(), 'another')).not.toBe(own);
   });
 });
@@ -49,6 +51,7 @@ describe('whether it is the same request', () => {
 
   test('the order of parameters and members does not matter', () => {
     expect(fingerprintOf(request({ url: '/v1/orders?a=1&b=2' }))).toBe(own);
+    expect(fingerprintOf(request({ url: '/v1/orders/?a=1&b=2' }))).toBe(own);
     expect(fingerprintOf(request({ body: { nested: { b: [1, 2], a: 1 }, item: 'x' } }))).toBe(own);
   });
 

@@ -66,9 +66,11 @@ export function audienceOf(principal: Principal | null, view: string): string {
   return audience;
 }
 
+/** A slash at the end of the path makes no other address. */
 function split(url: string): [path: string, query: string] {
   const mark = url.indexOf('?');
-  return mark === -1 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
+  const path = mark === -1 ? url : url.slice(0, mark);
+  return [path.endsWith('/') ? path.slice(0, -1) : path, mark === -1 ? '' : url.slice(mark + 1)];
 }
 
 function digest(parts: readonly unknown[]): string {
