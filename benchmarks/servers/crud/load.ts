@@ -2,11 +2,12 @@
 import type { LoadRequest } from '../../harness/wrk.ts';
 import { type DataSize, orderId } from './data.ts';
 
-export const operations = ['retrieve', 'list', 'expand', 'create', 'patch'] as const;
+export const operations = ['retrieve', 'list', 'walk', 'expand', 'create', 'patch'] as const;
 export type Operation = (typeof operations)[number];
 
 const OWNERS_ASKED = 20;
 const ROWS_ASKED = 200;
+const PAGES_WALKED = 8;
 const PATH = '/v1/orders';
 
 const headersOf = (owner: number) => ({ authorization: `Bearer owner-${owner}` });
@@ -24,6 +25,8 @@ export async function requestsOf(operation: Operation, port: number, size: DataS
       return rows.map(({ owner, id }) => ({ method: 'GET', path: `${PATH}/${id}`, headers: headersOf(owner) }));
     case 'list':
       return Promise.all(owners.map((owner) => secondPage(port, owner, '?status=open&quantity__gte=2&limit=50')));
+    case 'walk':
+      return pagesOf(port, size, '?status=open&quantity__gte=2&limit=50');
     case 'expand':
       return Promise.all(owners.map((owner) => secondPage(port, owner, '?status=open&expand=customer,items&limit=50')));
     case 'create':
@@ -48,6 +51,19 @@ async function secondPage(port: number, owner: number, first: string): Promise<L
   const { items, next } = await pageOf(port, owner, first);
   if (items !== 50 || next === null) throw new Error(`A page of ${items} rows instead of 50, next ${next}.`);
   return { method: 'GET', path: `${PATH}${next}`, headers: headersOf(owner) };
+}
+
+/** Pages that follow the first one, of every owner: more of them than any server remembers between two requests for the same. */
+async function pagesOf(port: number, { owners }: DataSize, first: string): Promise<LoadRequest[]> {
+  const requests: LoadRequest[] = [];
+  for (let owner = 0; owner < owners; owner += 1) {
+    let { next } = await pageOf(port, owner, first);
+    for (let page = 1; page <= PAGES_WALKED && next !== null; page += 1) {
+      requests.push({ method: 'GET', path: `${PATH}${next}`, headers: headersOf(owner) });
+      ({ next } = await pageOf(port, owner, next));
+    }
+  }
+  return requests;
 }
 
 export async function pageOf(
