@@ -21,7 +21,7 @@ test.each([
   ['modules.md', 'app/module.ts', 'Module'],
   ['auth.md', 'auth/user-table.ts', 'UserTable'],
   ['auth.md', 'auth/user-directory.ts', 'UserDirectory'],
-  ['webhooks.md', 'contrib/webhooks/publishing/publish.ts', 'PublishOptions'],
+  ['webhooks.md', 'contrib/webhooks/publishing/checked-call.ts', 'PublishOptions'],
   ['webhooks.md', 'contrib/webhooks/publishing/audience.ts', 'AudienceOptions'],
 ])('%s lists every member of %s: %s', (page, file, name) => {
   const listed = listedOn(page);

@@ -8,7 +8,7 @@ import { addDeliver } from './deliver-command.ts';
 async function run(outbox: Outbox, args: readonly string[]): Promise<string[]> {
   const printed: string[] = [];
   const context = {
-    app: async () => ({ databases: { default: outbox.db }, monitor: async () => undefined }) as unknown as App,
+    app: async () => ({ databases: { default: outbox.db }, monitor: async () => [] }) as unknown as App,
     print: (text: string) => void printed.push(text),
     json: false,
     stderr: { write: () => undefined },
