@@ -75,3 +75,35 @@ test('rows that were claimed ahead and find no slot are given back', async () =>
   finish();
   await running;
 });
+
+test('a row that is claimed again before its first attempt is reported as stored is waited for', async () => {
+  const { promise: second, resolve: finish } = Promise.withResolvers<void>();
+  const attempts: Row[] = [];
+  let ended = 0;
+  const loop: WorkLoop<Row, void> = new WorkLoop<Row, void>(
+    {
+      async claim() {
+        // Due, and after its failure due again at once.
+        if (attempts.length !== ended || ended === 2) return [];
+        const row = { id: 'r' };
+        attempts.push(row);
+        return [row];
+      },
+      run: (row) => (row === attempts[0] ? Promise.resolve() : second),
+      ended: () => void (ended += 1),
+      release: async () => undefined,
+      claimFailed: () => undefined,
+    },
+    { concurrency: 2, pollIntervalMs: 10 },
+  );
+  let isOver = false;
+  const running = loop.runOnce().then(() => (isOver = true));
+  await vi.waitUntil(() => attempts.length === 2, { timeout: 20_000 });
+  loop.stored(attempts.slice(0, 1));
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect([isOver, loop.held]).toEqual([false, [attempts[1]]]);
+  finish();
+  await vi.waitUntil(() => ended === 2, { timeout: 20_000 });
+  loop.stored(attempts.slice(1));
+  await running;
+});

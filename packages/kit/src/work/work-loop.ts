@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** What a loop works on: rows of a table that are claimed, run and finished. */
-export interface Work<Claim extends { readonly id: string }, Result> {
+export interface Work<Claim extends object, Result> {
   /** Claims at most this many rows that are due. */
   claim(max: number): Promise<readonly Claim[]>;
   /** A claim got its place among those that are held; called before `run`. */
@@ -53,10 +53,11 @@ const BACKOFF_MS_MAX = 10_000;
  * Claims due work and runs it in a fixed number of slots. Claims only what it can run at once, or will be able to by the time it has the
  * claim, so that a row it holds is under way and everything else is free for other workers.
  */
-export class WorkLoop<Claim extends { readonly id: string }, Result> {
+export class WorkLoop<Claim extends object, Result> {
   readonly #work: Work<Claim, Result>;
   readonly #options: WorkLoopOptions;
-  readonly #held = new Map<string, Claim>();
+  /** By identity: a row that is due again at once may be claimed again before the end of the attempt before it is reported. */
+  readonly #held = new Set<Claim>();
   readonly #wakeUp = new WakeUp();
   /** Claimed for slots that were about to become free. */
   readonly #ready: Claim[] = [];
@@ -82,7 +83,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
 
   /** Everything claimed whose result is not stored yet. */
   get held(): readonly Claim[] {
-    return [...this.#held.values()];
+    return [...this.#held];
   }
 
   get isStopping(): boolean {
@@ -127,9 +128,9 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
     while (this.#running > 0 && Date.now() < deadline) await this.#wakeUp.next(deadline - Date.now());
   }
 
-  /** The results of these claims are stored: the claims are released. */
-  stored(claims: readonly Pick<Claim, 'id'>[]): void {
-    for (const { id } of claims) this.#held.delete(id);
+  /** The results of these claims, the objects that were run, are stored: the claims are released. */
+  stored(claims: readonly Claim[]): void {
+    for (const claim of claims) this.#held.delete(claim);
     this.#unstored -= claims.length;
     this.#wakeUp.wake();
   }
@@ -201,7 +202,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
   #take(claims: readonly Claim[]): void {
     for (const claim of claims) {
       this.#work.taken?.(claim);
-      this.#held.set(claim.id, claim);
+      this.#held.add(claim);
       this.#ready.push(claim);
     }
     this.#fillSlots();
@@ -243,7 +244,7 @@ export class WorkLoop<Claim extends { readonly id: string }, Result> {
   }
 
   async #giveBack(claims: readonly Claim[]): Promise<void> {
-    for (const { id } of claims) this.#held.delete(id);
+    for (const claim of claims) this.#held.delete(claim);
     await this.#work.release(claims);
   }
 }
