@@ -36,9 +36,9 @@ const OBSERVED: readonly Observed[] = [
   { name: 'metrics', mode: 'metrics', goal: 0, starts: 1 },
 ];
 
-/** Here the price is stated. The async context alone is most of what a request pays that is not recorded. */
+/** The async context alone is most of what a request pays here that is not recorded. */
 const OBSERVED_BARE: readonly Observed[] = [
-  ...OBSERVED.map((observed) => ({ ...observed, goal: 0 })),
+  ...OBSERVED,
   { name: 'context', mode: 'context', goal: 0, starts: 3 },
   { name: 'sdk-samples-1', mode: 'sdk:0.01', goal: 0, starts: 1 },
 ];
