@@ -27,13 +27,13 @@ export function maskedPath(path: string, pattern: string, params: RouteSchema | 
 
 const NO_PARAMS = {};
 /** Of the patterns of an application, which are asked about with every request. */
-const places = new WeakMap<object, Map<string, ReadonlySet<number>>>();
+const knownPlaces = new WeakMap<object, Map<string, ReadonlySet<number>>>();
 
 /** Which parts of the pattern are sensitive parameters. */
 function sensitivePlaces(pattern: string, params: RouteSchema | undefined): ReadonlySet<number> {
   const owner = params ?? NO_PARAMS;
-  let known = places.get(owner);
-  if (known === undefined) places.set(owner, (known = new Map()));
+  let known = knownPlaces.get(owner);
+  if (known === undefined) knownPlaces.set(owner, (known = new Map()));
   let found = known.get(pattern);
   if (found === undefined) {
     const described = propertiesOf(params);

@@ -49,7 +49,7 @@ export function checkedCall(tx: SqlExecutor, type: string | EventType, data: obj
   // A call from JavaScript may leave it out: that is an event without an audience.
   const options = given ?? {};
   try {
-    return firstFaultThrown(tx, type, data, options);
+    return readCall(tx, type, data, options);
   } catch (error) {
     throw isRefusal(error) ? withAllFaults(error, refusalsOf(tx, type, data, options)) : error;
   }
@@ -72,7 +72,7 @@ export function checkedCalls<E>(events: readonly E[], check: (event: E) => Check
   return calls;
 }
 
-function firstFaultThrown(tx: SqlExecutor, type: string | EventType, data: object, options: PublishOptions): CheckedCall {
+function readCall(tx: SqlExecutor, type: string | EventType, data: object, options: PublishOptions): CheckedCall {
   checkNames(options);
   const database = databaseOf(tx, options.using);
   const clock = tx.clock ?? database?.clock ?? systemClock;
