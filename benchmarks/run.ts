@@ -3,17 +3,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compareWith } from './harness/against.ts';
 import type { Benchmark, BenchmarkContext } from './harness/benchmark.ts';
+import { cpuTime, isDisturbed, stolenShare, stolenWhileComputing } from './harness/disturbance.ts';
 import { passes, ratioLine } from './harness/ratio.ts';
-import {
-  cpuTime,
-  loadOfTheLastMinute,
-  saveRun,
-  sourceState,
-  STOLEN_MAX,
-  stolenShare,
-  thisMachine,
-  withVerdicts,
-} from './harness/saved-run.ts';
+import { loadOfTheLastMinute, saveRun, sourceState, thisMachine, withVerdicts } from './harness/saved-run.ts';
 import { turnsOfParent } from './harness/turns.ts';
 
 const folder = import.meta.dirname;
@@ -71,7 +63,9 @@ const context: BenchmarkContext = {
   ...(isTakingTurns ? { turns: turnsOfParent() } : {}),
 };
 const state = save ? sourceState(folder) : undefined;
-const [began, loadBefore, cpuBefore] = [new Date(), loadOfTheLastMinute(), cpuTime()];
+const loadBefore = loadOfTheLastMinute();
+const stolenBefore = quick ? 0 : await stolenWhileComputing();
+const [began, cpuBefore] = [new Date(), cpuTime()];
 console.log(`${chosen.name}: ${chosen.question}${quick ? ' (quick: no evidence)' : ''}\n`);
 const ratios =
   against === undefined ? await chosen.run(context) : await compareWith(against, [chosen.name, ...(quick ? ['--quick'] : [])], print);
@@ -79,13 +73,12 @@ const ratios =
 if (isTakingTurns) process.exit(0);
 console.log('');
 for (const ratio of ratios) console.log(ratioLine(ratio));
-const stolen = stolenShare(cpuBefore, cpuTime());
-const isDisturbed = stolen > STOLEN_MAX;
-if (isDisturbed)
+const during = stolenShare(cpuBefore, cpuTime());
+if (!quick && isDisturbed({ during, before: stolenBefore, after: await stolenWhileComputing() }))
   console.log(
-    `\nThe host gave ${Math.round(stolen * 100)} % of this machine's CPU time to others, so the numbers are no evidence: run it again.`,
+    `\nThe host gave ${Math.round(during * 100)} % of this machine's CPU time to others, so the numbers are no evidence: run it again.`,
   );
-if (state !== undefined && !isDisturbed) {
+else if (state !== undefined) {
   saveRun({
     name: chosen.name,
     question: chosen.question,

@@ -50,7 +50,7 @@ npm run bench -- config-read --against HEAD~1   # this tree against another comm
 npm run docs:reference                # rebuild this page
 \`\`\`
 
-A run says so, and is not saved, when a virtual machine's host gave more than 5 % of its CPU time to others meanwhile.
+A run says so, and is not saved, when a virtual machine's host gave more than 5 % of its CPU time to others meanwhile, and also while the machine did nothing but compute before or after the run: some hosts count their work for a virtual disk as time given to others.
 
 Goals are our own. "vs bare" and "cpu" ratios compare with the least code that does the job with nothing around it, written
 by us for that purpose: there a goal below 1 says what the comfort may cost.

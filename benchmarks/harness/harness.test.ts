@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { costRatio, sideOfTurn } from './against.ts';
 import { contest, ratioOf, type Contender } from './contest.ts';
 import { passes, ratioLine } from './ratio.ts';
-import { cpuTime, stolenShare } from './saved-run.ts';
+import { cpuTime, isDisturbed, stolenShare } from './disturbance.ts';
 import { ownContenders } from './turns.ts';
 
 test('contenders take turns in every round, each goes first in turn, and the warm-up round does not count', async () => {
@@ -43,4 +43,11 @@ test('CPU time that the host gave to others is a share of all time between two r
   expect(stolenShare(reading(100, 100, 20), reading(150, 120, 50))).toBe(0.3);
   expect(stolenShare(reading(100, 100, 20), reading(100, 100, 20))).toBe(0);
   expect(stolenShare(cpuTime(''), cpuTime(''))).toBe(0);
+});
+
+test('a run is disturbed when the host took time from it and from a machine that only computes, not when its own disk writes count as taken', () => {
+  expect(isDisturbed({ during: 0.2, before: 0.1, after: 0 })).toBe(true);
+  expect(isDisturbed({ during: 0.2, before: 0, after: 0.1 })).toBe(true);
+  expect(isDisturbed({ during: 0.2, before: 0.01, after: 0.01 })).toBe(false);
+  expect(isDisturbed({ during: 0.01, before: 0.2, after: 0.2 })).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { passes, type Ratio } from './ratio.ts';
@@ -45,25 +45,6 @@ export function thisMachine(): Machine {
 
 export function loadOfTheLastMinute(): number {
   return Math.round((loadavg()[0] ?? 0) * 10) / 10;
-}
-
-/** Beyond this share of stolen time a run says more about the neighbours of a virtual machine than about the code. */
-export const STOLEN_MAX = 0.05;
-
-interface CpuTime {
-  readonly total: number;
-  readonly stolen: number;
-}
-
-/** CPU time of the machine so far, in ticks, and how much of it the host gave to others; nothing where the system does not tell. */
-export function cpuTime(stat: string = existsSync('/proc/stat') ? readFileSync('/proc/stat', 'utf8') : ''): CpuTime {
-  // user, nice, system, idle, iowait, irq, softirq, steal; the times of guests behind them are part of user and nice.
-  const ticks = (/^cpu +(.*)/.exec(stat)?.[1] ?? '').split(' ').slice(0, 8).map(Number);
-  return { total: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
-}
-
-export function stolenShare(before: CpuTime, after: CpuTime): number {
-  return after.total === before.total ? 0 : (after.stolen - before.stolen) / (after.total - before.total);
 }
 
 /** The commit the sources are at, and whether they differ from it; saved results do not count as a difference. */
