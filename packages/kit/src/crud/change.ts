@@ -31,12 +31,10 @@ const MASK = '***';
 /** The stored columns as JSON, for audit entries: sensitive ones masked. */
 export function auditedRow({ statements }: Policy, row: Item | null): Record<string, unknown> | null {
   if (row === null) return null;
-  return Object.fromEntries(
-    statements.columns.map(({ name, settings }) => [
-      name,
-      settings.sensitive && row[name] !== null ? MASK : shownJson(settings, row[name], MASK),
-    ]),
-  );
+  const audited: Record<string, unknown> = {};
+  for (const { name, settings } of statements.columns)
+    audited[name] = settings.sensitive && row[name] !== null ? MASK : shownJson(settings, row[name], MASK);
+  return audited;
 }
 
 /** A value as JSON; sensitive members inside it are masked, or left out. */
@@ -47,9 +45,8 @@ function shownJson(settings: ModelColumn['settings'], value: unknown, mask?: str
 
 /** The columns that are under no rule and not hidden, as JSON: what an event may show to its receiver. */
 export function announcedRow({ shown }: Policy, row: Item): Record<string, unknown> {
-  return Object.fromEntries(
-    [...shown.values()]
-      .filter(({ rule }) => rule?.visibleTo === undefined)
-      .map(({ name, settings }) => [name, shownJson(settings, row[name])]),
-  );
+  const announced: Record<string, unknown> = {};
+  for (const { name, settings, rule } of shown.values())
+    if (rule?.visibleTo === undefined) announced[name] = shownJson(settings, row[name]);
+  return announced;
 }

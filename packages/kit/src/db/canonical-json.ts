@@ -11,51 +11,34 @@ export function plainJson(value: unknown): unknown {
  * written as its sorted pairs, `{"":[["a",1],["b",2]]}`.
  */
 export function canonicalJson(value: unknown): string {
-  return textOf(value) ?? 'null';
+  return JSON.stringify(ordered(value)) ?? 'null';
 }
 
-/** As JSON.stringify does: undefined for what JSON leaves out. */
-function textOf(value: unknown): string | undefined {
+/** The value with its objects as sorted pairs: one call of JSON.stringify then takes half the time of putting the text together here. */
+function ordered(value: unknown): unknown {
   switch (typeof value) {
-    case 'string':
-      return quoted(value);
     case 'bigint':
-      return `"${value}"`;
+      return value.toString();
     case 'object':
-      return value === null ? 'null' : Array.isArray(value) ? listText(value) : objectText(value);
+      return value === null ? null : Array.isArray(value) ? value.map(ordered) : orderedObject(value);
     default:
-      // Numbers and booleans; undefined, functions and symbols have no text.
-      return JSON.stringify(value);
+      // Undefined, functions and symbols have no text.
+      return value;
   }
 }
 
-function listText(values: readonly unknown[]): string {
-  let text = '[';
-  for (let index = 0; index < values.length; index += 1) text += (index === 0 ? '' : ',') + (textOf(values[index]) ?? 'null');
-  return `${text}]`;
-}
-
-function objectText(value: object): string | undefined {
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return textOf((value as { toJSON(): unknown }).toJSON());
-  let text = '';
+function orderedObject(value: object): unknown {
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return ordered((value as { toJSON(): unknown }).toJSON());
+  const pairs: unknown[] = [];
   for (const name of sorted(Object.keys(value))) {
-    const member = textOf((value as Readonly<Record<string, unknown>>)[name]);
-    if (member !== undefined) text += `${text === '' ? '' : ','}[${quoted(name)},${member}]`;
+    const member = ordered((value as Readonly<Record<string, unknown>>)[name]);
+    if (member !== undefined && typeof member !== 'function' && typeof member !== 'symbol') pairs.push([name, member]);
   }
-  return `{"":[${text}]}`;
+  return { '': pairs };
 }
 
 /** By code unit. Most objects have few members, often in order: looking is cheaper than sorting. */
 function sorted(names: string[]): string[] {
   for (let index = 1; index < names.length; index += 1) if ((names[index - 1] as string) > (names[index] as string)) return names.sort();
   return names;
-}
-
-const SHORT = 64;
-/** ASCII that JSON writes as it is. */
-const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-
-/** As JSON.stringify, which takes twice as long for a short text. */
-function quoted(text: string): string {
-  return text.length < SHORT && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }

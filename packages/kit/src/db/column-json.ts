@@ -2,6 +2,7 @@ import type { ColumnSettings } from './column.ts';
 import { marksSensitive, schemaWithoutSensitive } from './sensitive-members.ts';
 import { isSchema, type Schema } from './standard-schema.ts';
 import type { ColumnKind } from './table-definition.ts';
+import { timestampText } from './timestamp.ts';
 import { UUID_PATTERN } from './uuid.ts';
 
 const INT_MIN = -2_147_483_648;
@@ -92,7 +93,7 @@ export function sensitiveSchemaOf({ kind, schema }: Pick<ColumnSettings, 'kind' 
 const converters: Readonly<
   Partial<Record<ColumnKind, { readonly read: (json: never) => unknown; readonly write: (value: never) => unknown }>>
 > = {
-  timestamp: { read: (json: string) => new Date(json), write: (value: Date) => value.toISOString() },
+  timestamp: { read: (json: string) => new Date(json), write: timestampText },
   bigint: { read: (json: string) => BigInt(json), write: (value: bigint) => value.toString() },
   bytes: {
     read: (json: string) => new Uint8Array(Buffer.from(json, 'base64')),

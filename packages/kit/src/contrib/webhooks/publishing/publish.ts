@@ -1,5 +1,4 @@
 import type { Db } from '../../../db/db.ts';
-import { queryAtOnce } from '../../../db/handle.ts';
 import { andThen, type Maybe } from '../../../db/maybe.ts';
 import { PublishRefused } from '../errors.ts';
 import { aliasOf, checkedCall, checkedCalls, type CheckedCall, type PublishOptions } from './checked-call.ts';
@@ -11,6 +10,7 @@ import {
   sendEvent,
   WAKE_CHANNEL,
   writeEvent,
+  writeAtOnce,
   writeEvents,
   writtenBy,
   type NewEvent,
@@ -82,7 +82,7 @@ export async function publishWithCommit(tx: Db, events: readonly Omit<EventToPub
 /** {@link publishWithCommit}, without a promise where nothing has to be waited for. */
 export function publishAtOnce(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Maybe<unknown> {
   const [only] = events;
-  if (only === undefined || events.length > 1) return publishMany(tx, events);
+  if (only === undefined || events.length > 1 || 'idempotencyKey' in only) return publishMany(tx, events);
   const { type, data, ...options } = only;
   const { event } = checkedCall(tx, type, data, options);
   return tx.dialect === 'postgres' ? sendWithCommit(tx, event) : storeAtOnce(tx, event);
@@ -98,17 +98,9 @@ async function sendWithCommit(tx: Db, event: NewEvent): Promise<void> {
   });
 }
 
-/** The two statements of SQLite, without a pause between them: nothing can be committed in between. */
 function storeAtOnce(tx: Db, event: NewEvent): Maybe<void> {
-  const executor: SqlExecutor = {
-    dialect: 'sqlite',
-    isTransaction: tx.isTransaction,
-    query: <R>(text: string, parameters: readonly unknown[]) => queryAtOnce<R>(tx, text, parameters),
-  };
-  const written = writeTraced([event], ([traced]) =>
-    runSteps(executor, writeEvent(executor, traced as NewEvent, candidatePatterns(event.type))),
-  );
-  return andThen(written, ({ deliveries }) => {
+  const written = writeTraced([event], ([traced]) => writeAtOnce(tx, traced as NewEvent, candidatePatterns(event.type)));
+  return andThen(written, (deliveries) => {
     if (deliveries > 0) wakeAfterCommit(tx, WAKE_CHANNEL);
   });
 }
