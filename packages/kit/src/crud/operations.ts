@@ -522,7 +522,7 @@ export class Operations {
         const { values, children } = this.#splitBody(context, request);
         return andThen(this.#keyedOptions(context, shape, request), (options) => {
           const write = this.#written(request, shape, (present) =>
-            this.writer.createAtOnce(db, request, values, { ...options, ...children, present }),
+            this.writer.createAtOnce(db, request, values, { ...options, children, present }),
           );
           return andThen(write, ({ row, item }) => {
             const key = encodeURIComponent(String(row[this.lookup.name]));
@@ -566,8 +566,8 @@ export class Operations {
             const write = this.#written(request, shape, (present) =>
               this.writer.updateAtOnce(db, request, this.#key(context), given.values, {
                 ...options,
-                ...given.options,
-                ...children,
+                valuesOfRow: given.valuesOfRow,
+                children,
                 present,
               }),
             );
@@ -582,15 +582,16 @@ export class Operations {
   }
 
   /** The columns of a body, and what writes the children it has. */
-  #splitBody(context: Context, request: CrudRequest): { readonly values: Item; readonly children: Pick<WriteOptions, 'children'> } {
+  #splitBody(context: Context, request: CrudRequest): { readonly values: Item; readonly children: WriteOptions['children'] } {
     const body = context.body as Item;
+    if (this.nested.length === 0) return { values: body, children: undefined };
     const sent = this.nested.filter(({ name }) => body[name] !== undefined);
-    if (sent.length === 0) return { values: body, children: {} };
+    if (sent.length === 0) return { values: body, children: undefined };
     const nested: NestedItems = new Map(sent.map((plan) => [plan, body[plan.name] as readonly ReadItem[]]));
     const names = new Set(sent.map(({ name }) => name));
     return {
       values: Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name))),
-      children: { children: (tx, row, isNew, changes) => writeNested(this.writer, { tx, request, parent: row, isNew, changes }, nested) },
+      children: (tx, row, isNew, changes) => writeNested(this.writer, { tx, request, parent: row, isNew, changes }, nested),
     };
   }
 
@@ -651,7 +652,7 @@ export class Operations {
       }
       return absentValues(decided, now);
     };
-    return { values, options: { valuesOfRow } };
+    return { values, valuesOfRow };
   }
 
   readonly destroy = async (context: Context): Promise<void> => {
@@ -769,10 +770,10 @@ export class Operations {
       via: 'single',
       sent: sentNames(context),
       ifMatch: this.options.etag === false ? undefined : readIfMatch(exchange.headers['if-match'] as string | undefined),
-      ...(this.policy.options.version === undefined ? {} : { etagOf: (row: Item) => this.#etagOfRow(shape, row) }),
-      ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
-      ...(exchange.verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
-      ...(exchange.ownsTransaction ? { ownsTransaction: true } : {}),
+      etagOf: this.policy.options.version === undefined ? undefined : (row: Item) => this.#etagOfRow(shape, row),
+      fixed: parent === undefined ? undefined : { [parent.edge.column]: this.parentValue(context) },
+      authorize: exchange.verdict === 'unknown' ? (row: Item) => context.authorize(row) : undefined,
+      ownsTransaction: exchange.ownsTransaction,
     };
   }
 
@@ -902,7 +903,7 @@ export class Operations {
     const reply = context.reply as CrudReply;
     const facts = reply[answerFacts];
     if (facts === undefined) return serialize(value);
-    if (facts.headers !== undefined) for (const [name, text] of Object.entries(facts.headers)) appendHeader(reply, name, text);
+    for (const name in facts.headers) appendHeader(reply, name, facts.headers[name] as string);
     if (facts.tag === undefined) return serialize(value);
     const ifNoneMatch = context.request.headers['if-none-match'];
     const isRead = context.request.method === 'GET' || context.request.method === 'HEAD' || context.request.method === 'QUERY';
@@ -935,11 +936,8 @@ export interface AnyRowWriter {
   restore(key: string): Promise<Item>;
 }
 
-/** What a PUT writes; `options` where some of it depends on the row. */
-interface Replacement {
-  readonly values: Item;
-  readonly options?: Pick<WriteOptions, 'valuesOfRow'>;
-}
+/** What a PUT writes, where some of it may depend on the row. */
+type Replacement = Pick<WriteOptions, 'valuesOfRow'> & { readonly values: Item };
 
 interface SingleShape {
   readonly shape: Shape;

@@ -3,7 +3,7 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences } from '../db/name-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
-import { queryAtOnce } from '../db/handle.ts';
+import { insertAtOnce, queryAtOnce } from '../db/handle.ts';
 import type { ModelColumn, ModelStatements } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
 import { announceTableWrite } from '../db/table-writes.ts';
@@ -43,7 +43,7 @@ const AS_CODE: RowForm = Object.freeze({});
 /** What narrows a statement besides the key and the rows the caller sees. */
 export interface RowConditions {
   /** Columns that the address sets: the parent. */
-  readonly fixed?: Item;
+  readonly fixed?: Item | undefined;
   readonly ifMatch?: Precondition | undefined;
   readonly onlyFrom?: OnlyFrom;
 }
@@ -122,12 +122,15 @@ export class RowStatements {
    */
   insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Maybe<Item> {
     const { statements } = this.#policy;
-    const { names, parameters } = insertion(db, statements, values);
-    let step = this.#texts.start.to('insert');
-    for (const name of names) step = step.to(name);
-    const text = step.statement ?? this.#texts.keep(step, insertText(statements, names));
-    const inserted = this.#explained(db, [sent], () => queryAtOnce<Item>(db, text, parameters, form));
-    return andThen(inserted, ([row]) => andThen(this.#written(db), () => row as Item));
+    const inserted = insertion(db, statements, values);
+    const { names } = inserted;
+    const text = (returning: boolean): string => {
+      let step = this.#texts.start.to(returning ? 'insert' : 'insert unread');
+      for (const name of names) step = step.to(name);
+      return step.statement ?? this.#texts.keep(step, insertText(statements, names, returning));
+    };
+    const row = this.#explained(db, [sent], () => insertAtOnce<Item>(db, statements, inserted, text, form));
+    return andThen(row, (made) => andThen(this.#written(db), () => made));
   }
 
   /**
@@ -394,12 +397,12 @@ function textsOf(policy: Policy): StatementTexts {
   return known;
 }
 
-function insertText({ table, list }: ModelStatements, names: readonly string[]): string {
+function insertText({ table, list }: ModelStatements, names: readonly string[], returning: boolean): string {
   const columns =
     names.length === 0
       ? ' default values'
       : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
-  return `insert into ${table}${columns} returning ${list}`;
+  return `insert into ${table}${columns}${returning ? ` returning ${list}` : ''}`;
 }
 
 /** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */

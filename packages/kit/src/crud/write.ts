@@ -27,12 +27,12 @@ export interface WriteOptions {
   /** Names of the members the client sent: what its right to write is decided by. */
   readonly sent: readonly string[];
   /** Columns that the address sets: the parent. */
-  readonly fixed?: Item;
+  readonly fixed?: Item | undefined;
   readonly ifMatch?: Precondition | undefined;
   /** The transaction was opened for this write alone, and fails with it: it needs no savepoint. */
-  readonly ownsTransaction?: boolean;
+  readonly ownsTransaction?: boolean | undefined;
   /** Settles a permission that needs the row; throws the denial. */
-  readonly authorize?: (row: Item) => Promise<unknown>;
+  readonly authorize?: ((row: Item) => Promise<unknown>) | undefined;
   /** Makes what the caller gets of the written row; inside the transaction where that takes statements of its own (`isDeep`). */
   readonly present?: {
     readonly isDeep: boolean;
@@ -41,13 +41,13 @@ export interface WriteOptions {
     readonly build: (db: Db, row: Item) => undefined | Promise<void>;
   };
   /** More values of an update, which depend on the row as it was: columns that PUT resets where a rule about the row lets the caller write them. */
-  readonly valuesOfRow?: (before: Item) => Promise<Item>;
+  readonly valuesOfRow?: ((before: Item) => Promise<Item>) | undefined;
   /** Names the transitions that the caller may make now, for 409; those of the resource unless given. */
   readonly transitionsOf?: (row: Item) => Promise<readonly string[]>;
   /** Makes the tag of the row as it is now, for 412. */
-  readonly etagOf?: (row: Item) => string;
+  readonly etagOf?: ((row: Item) => string) | undefined;
   /** Writes what is written with the row, in its transaction: its children. A row with children is touched even when it does not change. */
-  readonly children?: (tx: Db, row: Item, isNew: boolean, changes: PendingChange[]) => Promise<void>;
+  readonly children?: ((tx: Db, row: Item, isNew: boolean, changes: PendingChange[]) => Promise<void>) | undefined;
   /** Collects what changed, for a caller that records several writes at once. Without it each write records its own. */
   readonly changes?: PendingChange[];
 }

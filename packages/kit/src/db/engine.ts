@@ -1,5 +1,6 @@
 import type { PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
+import type { ModelStatements } from './model-statements.ts';
 
 /** What one statement gave back. `count` is the number of rows returned or changed. */
 export interface StatementResult {
@@ -115,6 +116,12 @@ export interface Engine extends StatementRunner {
   readonly preparesStatements?: boolean;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
+  /** Makes the row that an INSERT wrote from what it was given, where the engine knows that nothing else can be in it. */
+  insertedRow?(
+    statements: ModelStatements,
+  ):
+    | ((names: readonly string[], parameters: readonly unknown[], as: QueryOptions['as']) => Record<string, unknown> | undefined)
+    | undefined;
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */
   beginNow?(options: EngineTransactionOptions): ImmediateTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;

@@ -17,6 +17,7 @@ import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
 import { andThen, type Maybe } from './maybe.ts';
+import type { ModelStatements } from './model-statements.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
@@ -225,6 +226,24 @@ export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknow
 /** Like `db.execute`, without a promise where the result is there at once. Throws where `db.execute` rejects. */
 export function executeAtOnce(db: Db, text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
   return (db as unknown as Handle).executeAtOnce(text, parameters);
+}
+
+/**
+ * Inserts one row and returns it: the names and encoded values of its columns in their order, and the statements that return the row and that do
+ * not. The row is asked back only where it may differ from what was given.
+ */
+export function insertAtOnce<R>(
+  db: Db,
+  statements: ModelStatements,
+  { names, parameters }: { readonly names: readonly string[]; readonly parameters: readonly unknown[] },
+  text: (returning: boolean) => string,
+  form: QueryOptions,
+): Maybe<R> {
+  const handle = db as unknown as Handle;
+  const row = handle.context.engine.insertedRow?.(statements)?.(names, parameters, form.as) as R | undefined;
+  return row === undefined
+    ? andThen(handle.queryAtOnce<R>(text(true), parameters, form), ([first]) => first as R)
+    : andThen(handle.executeAtOnce(text(false), parameters), () => row);
 }
 
 /**

@@ -24,6 +24,7 @@ const SHAPES_MAX = 1000;
  * compiled once and its values are bound each time; the number of shapes kept is bounded.
  */
 export class ModelStatements {
+  readonly model: Model;
   readonly columns: readonly ModelColumn[];
   readonly byName: ReadonlyMap<string, ModelColumn>;
   readonly key: readonly ModelColumn[];
@@ -38,6 +39,7 @@ export class ModelStatements {
 
   constructor(model: Model) {
     const { table } = model;
+    this.model = model;
     this.columns = Object.entries(table.columns).map(([name, definition]) => ({
       name,
       settings: model.columns[name]?.settings as ColumnSettings,

@@ -62,6 +62,7 @@ export function serveRoutes(fastify: FastifyInstance, host: Host, served: Served
 
 /** JSON is UTF-8 (RFC 8259). */
 function refuseCharset(headers: FastifyRequest['headers']): void {
+  if (headers['content-type'] === 'application/json') return;
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
     throw coreErrors.unsupported_media_type({ detail: 'JSON bodies are UTF-8.' });

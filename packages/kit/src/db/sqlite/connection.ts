@@ -1,10 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StatementResult } from '../engine.ts';
-import { decoderOf, encodeSqlite, type SqliteDecoder, wireDecoderOf } from './codec.ts';
+import { decoderOf, encodeSqlite, wireDecoderOf } from './codec.ts';
+import { rowBuilder, type RowBuilder } from './row-builder.ts';
 import { translateFailure } from './translate-failure.ts';
 import { loadNodeSqlite } from './load-node-sqlite.ts';
-
-type RowBuilder = (values: unknown[]) => unknown;
 
 interface Prepared {
   readonly statement: StatementSync;
@@ -165,17 +164,4 @@ function compile(database: DatabaseSync, text: string): Prepared {
       return (buildWire ??= builder(wireDecoderOf));
     },
   };
-}
-
-/**
- * Rows are read as arrays and turned into objects by a function written for their columns: one hidden class per
- * statement, as fast as a native driver. Names go through JSON.stringify, in computed form so that `__proto__` is data.
- */
-function rowBuilder(names: readonly string[], decoders: readonly (SqliteDecoder | undefined)[]): RowBuilder {
-  const members = names.map((name, index) => {
-    const value = decoders[index] === undefined ? `v[${index}]` : `v[${index}]===null?null:d[${index}](v[${index}])`;
-    return `${name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)}:${value}`;
-  });
-  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the source is built from quoted column names and indexes only
-  return new Function('d', `return (v) => ({${members.join(',')}})`)(decoders) as RowBuilder;
 }

@@ -15,8 +15,10 @@ import type {
 } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { DbLog } from '../log.ts';
+import type { ModelStatements } from '../model-statements.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { SqliteConnection } from './connection.ts';
+import { type InsertedRow, insertedRowOf } from './inserted-row.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
@@ -40,6 +42,7 @@ export class SqliteEngine implements Engine {
   readonly writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #queue = new WriterQueue();
+  readonly #insertedRows = new Map<ModelStatements, InsertedRow | null>();
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
   #closed = false;
@@ -113,6 +116,12 @@ export class SqliteEngine implements Engine {
     } finally {
       connection.close();
     }
+  }
+
+  insertedRow(statements: ModelStatements): InsertedRow | undefined {
+    let known = this.#insertedRows.get(statements);
+    if (known === undefined) this.#insertedRows.set(statements, (known = insertedRowOf(this.writer, statements) ?? null));
+    return known ?? undefined;
   }
 
   /** Undefined unless it is an ordinary transaction and the writer is free. */
@@ -199,6 +208,7 @@ export class SqliteEngine implements Engine {
   }
 
   forgetStatements(): void {
+    this.#insertedRows.clear();
     this.writer.forgetStatements();
     this.#reader.forgetStatements();
   }
