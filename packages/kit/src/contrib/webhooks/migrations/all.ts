@@ -13,6 +13,7 @@ import { publishFunction } from './0012_publish_function.ts';
 import { sendTraceparent } from './0013_send_traceparent.ts';
 import { lighterPublish } from './0014_lighter_publish.ts';
 import { deliverFunction } from './0015_deliver_function.ts';
+import { lockOfOwner } from './0016_lock_of_owner.ts';
 
 /** In order. Released ones are never edited. */
 export const webhookMigrations = [
@@ -31,4 +32,5 @@ export const webhookMigrations = [
   sendTraceparent,
   lighterPublish,
   deliverFunction,
+  lockOfOwner,
 ];

@@ -135,6 +135,51 @@ describeOutbox('a delivery never outlives its event or its endpoint', (outbox) =
     }
   });
 
+  test('a publisher in a stricter isolation fails rather than write for an endpoint that is gone', async () => {
+    const { target } = await prepared();
+    const publishing = outbox.db.transaction(
+      async (tx) => {
+        await tx.query('select 1 as one from webhook_endpoints');
+        await deleteEndpoint(outbox.db, target.id);
+        return publish(tx, 'order.paid', {}, { owner: target.owner_id });
+      },
+      { isolation: 'repeatable read' },
+    );
+    await expect(publishing).rejects.toMatchObject({ code: '40001' });
+    expect(await orphans()).toBe(0);
+  });
+
+  test('an endpoint is given to another owner once the events to it are published, and goes with them', async () => {
+    const { target } = await prepared();
+    let moving: Promise<unknown> | undefined;
+    await outbox.db.transaction(async (tx) => {
+      await publish(tx, 'order.paid', {}, { owner: target.owner_id });
+      moving = outbox.db
+        .query('update webhook_endpoints set owner_id = $1 where id = $2', [owner(), target.id])
+        .then(() => deleteEndpoint(outbox.db, target.id));
+      await untilSomebodyWaits(tx);
+    });
+    await moving;
+    expect(await deliveries({ endpoint: target.id })).toEqual([]);
+    expect(await orphans()).toBe(0);
+  });
+
+  test('a transaction that publishes for thousands of owners holds a bounded number of locks', async () => {
+    await outbox.db.transaction(async (tx) => {
+      for (let batch = 0; batch < 30; batch++)
+        await tx.query(
+          `select webhook_deliver(gen_random_uuid(), 'order.paid', now(), 'owner', 'owner ' || n, '', null, array[gen_random_uuid()]) as none
+           from generate_series($1::int, $1::int + 99) n`,
+          [batch * 100],
+        );
+      const [held] = await tx.query<{ count: number }>(
+        `select count(*) as count from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+      );
+      expect(held?.count).toBeGreaterThan(900);
+      expect(held?.count).toBeLessThanOrEqual(1024);
+    });
+  });
+
   test('recover waits for a deletion of the event, and then writes nothing for it', async () => {
     const { target, missed } = await prepared();
     let recovering: Promise<unknown> | undefined;
