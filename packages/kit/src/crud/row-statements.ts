@@ -123,14 +123,18 @@ export class RowStatements {
   insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Maybe<Item> {
     const { statements } = this.#policy;
     const inserted = insertion(db, statements, values);
-    const { names } = inserted;
-    const text = (returning: boolean): string => {
-      let step = this.#texts.start.to(returning ? 'insert' : 'insert unread');
-      for (const name of names) step = step.to(name);
-      return step.statement ?? this.#texts.keep(step, insertText(statements, names, returning));
-    };
-    const row = this.#explained(db, [sent], () => insertAtOnce<Item>(db, statements, inserted, text, form));
+    const row = this.#explained(db, [sent], () =>
+      insertAtOnce<Item>(db, statements, inserted, (kind) => this.#insertText(kind, inserted.names), form),
+    );
     return andThen(row, (made) => andThen(this.#written(db), () => made));
+  }
+
+  #insertText(row: 'returned' | 'known', names: readonly string[]): string {
+    const { statements } = this.#policy;
+    let step = this.#texts.start.to('insert').to(row);
+    if (row === 'known') return step.statement ?? this.#texts.keep(step, insertText(statements, [...statements.byName.keys()], ''));
+    for (const name of names) step = step.to(name);
+    return step.statement ?? this.#texts.keep(step, insertText(statements, names, ` returning ${statements.list}`));
   }
 
   /**
@@ -397,12 +401,12 @@ function textsOf(policy: Policy): StatementTexts {
   return known;
 }
 
-function insertText({ table, list }: ModelStatements, names: readonly string[], returning: boolean): string {
+function insertText({ table }: ModelStatements, names: readonly string[], returning: string): string {
   const columns =
     names.length === 0
       ? ' default values'
       : ` (${names.map(quoteName).join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')})`;
-  return `insert into ${table}${columns}${returning ? ` returning ${list}` : ''}`;
+  return `insert into ${table}${columns}${returning}`;
 }
 
 /** The writer of SQLite is alone anyway. FOR NO KEY UPDATE lets rows that refer to this one be written meanwhile. */

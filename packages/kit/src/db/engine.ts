@@ -116,12 +116,13 @@ export interface Engine extends StatementRunner {
   readonly preparesStatements?: boolean;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
-  /** Makes the row that an INSERT wrote from what it was given, where the engine knows that nothing else can be in it. */
-  insertedRow?(
+  /** An INSERT of every column and the row that it writes, where the engine knows that nothing else can be in it. */
+  knownInsertion?(
     statements: ModelStatements,
-  ):
-    | ((names: readonly string[], parameters: readonly unknown[], as: QueryOptions['as']) => Record<string, unknown> | undefined)
-    | undefined;
+    names: readonly string[],
+    parameters: readonly unknown[],
+    as: QueryOptions['as'],
+  ): { readonly parameters: readonly unknown[]; readonly row: Record<string, unknown> } | undefined;
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */
   beginNow?(options: EngineTransactionOptions): ImmediateTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;

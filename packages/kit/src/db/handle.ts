@@ -229,21 +229,21 @@ export function executeAtOnce(db: Db, text: string, parameters: readonly unknown
 }
 
 /**
- * Inserts one row and returns it: the names and encoded values of its columns in their order, and the statements that return the row and that do
- * not. The row is asked back only where it may differ from what was given.
+ * Inserts one row and returns it: the names and encoded values of its columns in their order, and how the statement is written, which returns the
+ * row or names every column. The row is asked back only where it may differ from what was given.
  */
 export function insertAtOnce<R>(
   db: Db,
   statements: ModelStatements,
   { names, parameters }: { readonly names: readonly string[]; readonly parameters: readonly unknown[] },
-  text: (returning: boolean) => string,
+  text: (row: 'returned' | 'known') => string,
   form: QueryOptions,
 ): Maybe<R> {
   const handle = db as unknown as Handle;
-  const row = handle.context.engine.insertedRow?.(statements)?.(names, parameters, form.as) as R | undefined;
-  return row === undefined
-    ? andThen(handle.queryAtOnce<R>(text(true), parameters, form), ([first]) => first as R)
-    : andThen(handle.executeAtOnce(text(false), parameters), () => row);
+  const known = handle.context.engine.knownInsertion?.(statements, names, parameters, form.as);
+  return known === undefined
+    ? andThen(handle.queryAtOnce<R>(text('returned'), parameters, form), ([first]) => first as R)
+    : andThen(handle.executeAtOnce(text('known'), known.parameters), () => known.row as R);
 }
 
 /**

@@ -18,7 +18,7 @@ import type { DbLog } from '../log.ts';
 import type { ModelStatements } from '../model-statements.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { SqliteConnection } from './connection.ts';
-import { type InsertedRow, insertedRowOf } from './inserted-row.ts';
+import { insertionMaker, type InsertionMaker, type KnownInsertion } from './known-insertion.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
@@ -42,7 +42,7 @@ export class SqliteEngine implements Engine {
   readonly writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #queue = new WriterQueue();
-  readonly #insertedRows = new Map<ModelStatements, InsertedRow | null>();
+  readonly #insertionMakers = new Map<ModelStatements, InsertionMaker | null>();
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
   #closed = false;
@@ -118,10 +118,15 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  insertedRow(statements: ModelStatements): InsertedRow | undefined {
-    let known = this.#insertedRows.get(statements);
-    if (known === undefined) this.#insertedRows.set(statements, (known = insertedRowOf(this.writer, statements) ?? null));
-    return known ?? undefined;
+  knownInsertion(
+    statements: ModelStatements,
+    names: readonly string[],
+    parameters: readonly unknown[],
+    as?: 'wire',
+  ): KnownInsertion | undefined {
+    let known = this.#insertionMakers.get(statements);
+    if (known === undefined) this.#insertionMakers.set(statements, (known = insertionMaker(this.writer, statements) ?? null));
+    return known?.(names, parameters, as);
   }
 
   /** Undefined unless it is an ordinary transaction and the writer is free. */
@@ -208,7 +213,7 @@ export class SqliteEngine implements Engine {
   }
 
   forgetStatements(): void {
-    this.#insertedRows.clear();
+    this.#insertionMakers.clear();
     this.writer.forgetStatements();
     this.#reader.forgetStatements();
   }

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { describeDatabases } from '../testing/databases.ts';
@@ -72,11 +75,12 @@ async function inserted(db: Db, of: Model, values: object, as?: 'wire') {
   const statements = statementsOf(of);
   const given = insertion(db, statements, values);
   const asked: boolean[] = [];
-  const statement = (returning: boolean): string => {
-    asked.push(returning);
-    const places = given.names.map((_, index) => `$${index + 1}`).join(', ');
-    const columns = given.names.map(quoteName).join(', ');
-    return `insert into ${statements.table} (${columns}) values (${places})${returning ? ` returning ${statements.list}` : ''}`;
+  const statement = (kind: 'returned' | 'known'): string => {
+    asked.push(kind === 'returned');
+    const named = kind === 'known' ? statements.columns.map(({ name }) => name) : given.names;
+    const places = named.map((_, index) => `$${index + 1}`).join(', ');
+    const returning = kind === 'returned' ? ` returning ${statements.list}` : '';
+    return `insert into ${statements.table} (${named.map(quoteName).join(', ')}) values (${places})${returning}`;
   };
   const row = await insertAtOnce<Record<string, unknown>>(db, statements, given, statement, as === undefined ? {} : { as });
   return { row, asked };
@@ -166,6 +170,26 @@ describe('a row inserted into a table that another tool made (sqlite)', () => {
   test('is not asked for where the table is as the model has it', async () => {
     const { asked } = await foreign('code text not null', { code: t.text(20) }, { code: '007' });
     expect(asked).toEqual([false]);
+  });
+
+  test('is the row that is read, also after another process has changed a default', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kit-inserted-'));
+    const [own, other] = [await openDatabase(`sqlite:${folder}/a.db`), await openDatabase(`sqlite:${folder}/a.db`)];
+    try {
+      const of = model('inserted_here', { id: t.uuid().pk(), state: t.text().dbDefault('open'), note: t.text().nullable() });
+      await own.query(`create table inserted_here (id uuid_text not null primary key, state text not null default 'open', note text)`);
+      expect((await inserted(own, of, { id })).asked).toEqual([false]);
+      await other.query('drop table inserted_here');
+      await other.query(
+        `create table inserted_here (id uuid_text not null primary key, state text not null default 'new', note text default 'new')`,
+      );
+      const { row } = await inserted(own, of, { id });
+      expect(row).toEqual(await read(own, of, id));
+    } finally {
+      await own.close();
+      await other.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   test('is asked for again after a migration has changed the table', async () => {
