@@ -8,8 +8,8 @@ export interface Contender {
   measure(seconds: number): Promise<number>;
 }
 
-/** The median rate of each contender, in the order given. */
-export type ContestResult = ReadonlyMap<string, number>;
+/** The rates of each contender, round by round, in the order given. */
+export type ContestResult = ReadonlyMap<string, readonly number[]>;
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -48,12 +48,16 @@ export async function contest(context: BenchmarkContext, entered: readonly Conte
       }),
     ),
   );
-  return medians;
+  return rates;
 }
 
-/** `subject` as a fraction of `peer`. */
+/**
+ * `subject` as a fraction of `peer`: the median over the rounds, each compared with its own round. A disk that is fast for one minute and slow for
+ * the next changes both sides of a round; between medians over all rounds it leaves whatever it did to one side.
+ */
 export function ratioOf(result: ContestResult, subject: string, peer: string): number {
-  return (result.get(subject) ?? Number.NaN) / (result.get(peer) ?? Number.NaN);
+  const peerRates = result.get(peer) ?? [];
+  return median((result.get(subject) ?? []).map((rate, round) => rate / (peerRates[round] ?? Number.NaN)));
 }
 
 function whole(value: number): string {

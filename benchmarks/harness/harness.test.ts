@@ -14,6 +14,16 @@ test('contenders take turns in every round, each goes first in turn, and the war
   expect(ratioOf(result, 'ours', 'theirs')).toBe(0.5);
 });
 
+test('a ratio is of rates of the same round: a machine that is slow for some rounds does not change it', async () => {
+  const machine = [1, 1, 0.1, 1, 0.1, 0.2];
+  const rate = (name: string, value: number) => {
+    let round = 0;
+    return { name, measure: async () => value * (machine[round++] ?? 1) };
+  };
+  const context = { quick: true, rounds: machine.length - 1, roundSeconds: 1, print: () => undefined };
+  expect(ratioOf(await contest(context, [rate('ours', 90), rate('theirs', 100)]), 'ours', 'theirs')).toBeCloseTo(0.9);
+});
+
 test('a ratio passes at its floor, or at its ceiling when it is a cost', () => {
   expect(ratioLine({ name: 'read', value: 0.75, goal: 0.75 })).toBe('RATIO read 0.7500 goal 0.75 pass');
   expect(ratioLine({ name: 'read', value: 0.7, goal: 0.75 })).toBe('RATIO read 0.7000 goal 0.75 fail');
