@@ -60,6 +60,8 @@ export interface Alternation {
   /** What an application is asked; both get the same number of requests, whose paths may differ. */
   readonly requests: (port: number) => readonly LoadRequest[] | Promise<readonly LoadRequest[]>;
   readonly warmUpSeconds: number;
+  /** Sent with the requests of one more warm-up, before the other: what is rare while it is measured is compiled by then, as it is in a server that runs. */
+  readonly warmUpHeaders?: Readonly<Record<string, string>> | undefined;
   readonly seconds: number;
 }
 
@@ -70,12 +72,25 @@ export interface AlternatingCpu {
   readonly rates: { readonly first: number; readonly second: number };
 }
 
-export async function alternatingCpu({ script, args, requests, warmUpSeconds, seconds }: Alternation): Promise<AlternatingCpu> {
+export async function alternatingCpu({
+  script,
+  args,
+  requests,
+  warmUpSeconds,
+  warmUpHeaders,
+  seconds,
+}: Alternation): Promise<AlternatingCpu> {
   const server = await startServer(script, { args });
   try {
     const [front = 0, first = 0, second = 0] = server.ports;
     const [ofFirst, ofSecond] = [await requests(first), await requests(second)];
     server.rename(ofSecond.map(({ path }, index) => [path, ofFirst[index]?.path ?? path]));
+    if (warmUpHeaders !== undefined)
+      await requestRate(
+        front,
+        ofSecond.map((request) => ({ ...request, headers: { ...request.headers, ...warmUpHeaders } })),
+        warmUpSeconds,
+      );
     await requestRate(front, ofSecond, warmUpSeconds);
     await server.slices();
     await requestRate(front, ofSecond, seconds);
