@@ -37,7 +37,10 @@ async function measure(context: BenchmarkContext, port: number, database: Databa
       },
     });
     context.print(`\n${database.dialect}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`);
-    const result = await contest(context.quick ? context : { ...context, ...SHORT_TURNS }, [contender(PLAIN, '/v1/plain'), contender(RECORDED, '/v1/recorded')]);
+    const result = await contest(context.quick ? context : { ...context, ...SHORT_TURNS }, [
+      contender(PLAIN, '/v1/plain'),
+      contender(RECORDED, '/v1/recorded'),
+    ]);
     context.print(
       `every entry was sealed ${Math.max(...waits).toFixed(1)} s after the end of a turn, at most (median ${median(waits).toFixed(1)} s)`,
     );

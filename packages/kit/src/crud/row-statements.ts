@@ -3,6 +3,7 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences } from '../db/name-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
+import { expectedInsertText, expectInsertion, type ExpectedInsertion } from '../db/expected-insertion.ts';
 import { insertAtOnce, queryAtOnce } from '../db/handle.ts';
 import type { ModelColumn, ModelStatements } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
@@ -60,6 +61,13 @@ interface UpdateStatement {
 }
 
 /** An INSERT of several rows, and the columns it has. */
+/** An INSERT whose row is known before it is made. */
+export interface ExpectedInsert {
+  readonly insertion: ExpectedInsertion;
+  /** Sends it, as a part of a transaction. */
+  readonly send: (tx: Db) => Maybe<unknown>;
+}
+
 interface Insertion {
   readonly text: string;
   readonly parameters: unknown[];
@@ -127,6 +135,23 @@ export class RowStatements {
       insertAtOnce<Item>(db, statements, inserted, (kind) => this.#insertText(kind, inserted.names), form),
     );
     return andThen(row, (made) => andThen(this.#written(db), () => made));
+  }
+
+  /** What {@link insert} would make, where the database need not be waited for to know the row. */
+  expect(db: Db, values: Item): ExpectedInsert | undefined {
+    const { statements } = this.#policy;
+    const inserted = insertion(db, statements, values);
+    const expected = expectInsertion(db, statements, inserted);
+    if (expected === undefined) return undefined;
+    let step = this.#texts.start.to('insert').to('expected');
+    for (const name of inserted.names) step = step.to(name);
+    const text = step.statement ?? this.#texts.keep(step, expectedInsertText(db, statements, inserted.names));
+    return { insertion: expected, send: (tx) => andThen(expected.send(tx, text), () => this.#written(tx)) };
+  }
+
+  /** What {@link insert} throws for an error of the database. */
+  explain(db: Db, sent: Item, error: unknown): Promise<never> {
+    return this.#explain(db, [sent], error);
   }
 
   #insertText(row: 'returned' | 'known', names: readonly string[]): string {

@@ -14,7 +14,7 @@ import type { Precondition } from './precondition.ts';
 import { isRecorded, type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
 import type { Change, Via, WriteContext } from './resource.ts';
 import type { AccessWrite } from './row-access.ts';
-import { type OnlyFrom, type RowForm, type RowKey, RowStatements } from './row-statements.ts';
+import { type ExpectedInsert, type OnlyFrom, type RowForm, type RowKey, RowStatements } from './row-statements.ts';
 import { runHook } from './run-hook.ts';
 import type { Item } from './select-unit.ts';
 import { deletionOf, newDeletion, noDeletion, type SoftDelete } from './soft-delete.ts';
@@ -160,15 +160,35 @@ export class Writer {
 
   /** A row that only the audit trail and events read, once it is made. */
   #createRecorded(db: Db, request: CrudRequest, sent: Item, values: Item, options: WriteOptions): Maybe<Item> {
-    const write = (tx: Db): Maybe<Item> =>
-      andThen(this.rows.insert(tx, values, undefined, sent), (after) => {
-        const { user, principal, requestId } = request;
-        const made = { operation: 'create', via: options.via, before: null, after, changed: this.#everyColumn };
-        // Without services, which would be made to be given to code.
-        const change = { tx, user, principal, requestId, ...made } as unknown as Change;
-        return andThen(presented(tx, after, options), () => andThen(this.record(tx, [{ policy: this.policy, change }]), () => after));
-      });
-    return options.ownsTransaction === true && db.isTransaction ? write(db) : transactionAtOnce(db, write);
+    const record = (tx: Db, after: Item): Maybe<Item> => {
+      const { user, principal, requestId } = request;
+      const made = { operation: 'create', via: options.via, before: null, after, changed: this.#everyColumn };
+      // Without services, which would be made to be given to code.
+      const change = { tx, user, principal, requestId, ...made } as unknown as Change;
+      return andThen(presented(tx, after, options), () => andThen(this.record(tx, [{ policy: this.policy, change }]), () => after));
+    };
+    const write = (tx: Db): Maybe<Item> => andThen(this.rows.insert(tx, values, undefined, sent), (after) => record(tx, after));
+    if (db.isTransaction) return options.ownsTransaction === true ? write(db) : transactionAtOnce(db, write);
+    const expected = this.rows.expect(db, values);
+    return expected === undefined ? transactionAtOnce(db, write) : this.#createExpected(db, sent, expected, { record, write });
+  }
+
+  /** The row, its audit entry and its event in one round trip; where the table makes another row than expected, in two. */
+  async #createExpected(
+    db: Db,
+    sent: Item,
+    { insertion, send }: ExpectedInsert,
+    steps: { readonly record: (tx: Db, after: Item) => Maybe<Item>; readonly write: (tx: Db) => Maybe<Item> },
+  ): Promise<Item> {
+    try {
+      return await transactionAtOnce(db, (tx) => andThen(send(tx), () => steps.record(tx, insertion.row)));
+    } catch (error) {
+      if (insertion.failure === undefined) throw error;
+      if (!insertion.isRefuted) return this.rows.explain(db, sent, error);
+    }
+    const row = await transactionAtOnce(db, steps.write);
+    insertion.forget();
+    return row;
   }
 
   get #everyColumn(): string[] {

@@ -68,6 +68,12 @@ export interface SentStatement {
   readonly failureOf?: (error: unknown) => unknown;
 }
 
+/** What an INSERT should write, and the parameters of the statement that checks it. */
+export interface ExpectedRow {
+  readonly row: Record<string, unknown>;
+  readonly parameters: readonly unknown[];
+}
+
 /** One open transaction, bound to one connection. */
 export interface EngineTransaction extends StatementRunner {
   /**
@@ -123,6 +129,14 @@ export interface Engine extends StatementRunner {
     parameters: readonly unknown[],
     as: QueryOptions['as'],
   ): { readonly parameters: readonly unknown[]; readonly row: Record<string, unknown> } | undefined;
+  /** The row that an INSERT should write, where waiting for it costs a round trip; undefined where only the database can know. */
+  expectedRow?(statements: ModelStatements, names: readonly string[], parameters: readonly unknown[]): ExpectedRow | undefined;
+  /** The INSERT that fails when it wrote another row than the expected one. */
+  expectedInsertText?(statements: ModelStatements, names: readonly string[]): string;
+  /** Whether it failed for what it does beyond an ordinary INSERT. */
+  isRefutation?(error: unknown): boolean;
+  /** No row of this table is expected from now on. */
+  forgetExpected?(statements: ModelStatements): void;
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */
   beginNow?(options: EngineTransactionOptions): ImmediateTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;

@@ -246,6 +246,10 @@ export function insertAtOnce<R>(
     : andThen(handle.executeAtOnce(text('known'), known.parameters), () => known.row as R);
 }
 
+export function engineOf(db: Db): Engine {
+  return (db as unknown as Handle).context.engine;
+}
+
 /**
  * Like `db.transaction`, without a promise where nothing has to be waited for: SQLite's writer is free and the work gives a value. Then the
  * transaction is over when the call returns, and no other code of this process ran meanwhile. Throws where `db.transaction` rejects.

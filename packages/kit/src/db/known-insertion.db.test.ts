@@ -7,6 +7,7 @@ import { describeDatabases } from '../testing/databases.ts';
 import { t } from './column.ts';
 import type { Database, Db } from './db.ts';
 import { tableStatements } from './ddl.ts';
+import { type ExpectedInsertion, expectedInsertText, expectInsertion } from './expected-insertion.ts';
 import { insertAtOnce } from './handle.ts';
 import { migrate } from './migrations/migrate.ts';
 import { migration } from './migrations/migration.ts';
@@ -70,6 +71,16 @@ const rows = fc.record(
   { requiredKeys: ['id'] },
 );
 
+/** Columns of kinds that PostgreSQL gives back in its own spelling. */
+const RESPELT = ['data', 'raw', 'words', 'bigs', 'times'] as const;
+
+function withoutRespelt<V extends object>(of: V): Omit<V, (typeof RESPELT)[number]> {
+  return Object.fromEntries(Object.entries(of).filter(([name]) => !(RESPELT as readonly string[]).includes(name))) as Omit<
+    V,
+    (typeof RESPELT)[number]
+  >;
+}
+
 /** Inserts a row. Returns it, and whether the database was asked for it. */
 async function inserted(db: Db, of: Model, values: object, as?: 'wire') {
   const statements = statementsOf(of);
@@ -112,6 +123,30 @@ describeDatabases('a row that was inserted', (database) => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test.runIf(database.dialect === 'postgres')('is the row that was expected before it was made, whatever its values', async () => {
+    const of = model('expected_samples', withoutRespelt(samples.columns));
+    const statements = statementsOf(of);
+    await create(of);
+    await fc.assert(
+      fc.asyncProperty(rows, async (generated) => {
+        const values = withoutRespelt(generated);
+        const given = insertion(database.db, statements, values);
+        const expected = expectInsertion(database.db, statements, given) as ExpectedInsertion;
+        await database.db.transaction(async (tx) => expected.send(tx, expectedInsertText(tx, statements, given.names)));
+        const found = await read(database.db, of, generated.id);
+        expect(expected.row).toEqual(found);
+        expect(Object.keys(expected.row)).toEqual(Object.keys(found as object));
+        await database.db.query('delete from expected_samples');
+      }),
+      { numRuns: 300 },
+    );
+    // What PostgreSQL spells in its own way is not expected.
+    for (const name of RESPELT) {
+      const one = model('expected_one', { id: t.uuid().pk(), [name]: samples.columns[name] });
+      expect([name, expectInsertion(database.db, statementsOf(one), { names: ['id'], parameters: ['x'] })]).toEqual([name, undefined]);
+    }
   });
 
   test('is asked for where the database makes a value', async () => {

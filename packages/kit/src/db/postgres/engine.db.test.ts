@@ -513,6 +513,170 @@ describe('statements whose answer is not waited for', () => {
   });
 });
 
+describe('a transaction whose statements are not waited for', () => {
+  const INSERT = 'insert into notes (id) values ($1)';
+  const ADD = 'insert into notes (id, value) values ($1, $2)';
+  const saved = async (...ids: number[]) =>
+    (await operator.query<{ id: number }>('select id from notes where id = any($1) order by id', [ids])).rows.map(({ id }) => id);
+
+  async function onClients(
+    work: (begin: () => Promise<{ tx: PostgresTransaction; client: pg.PoolClient; names: StatementNames }>) => Promise<void>,
+  ) {
+    const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
+    const names = new StatementNames();
+    try {
+      await work(async () => {
+        const client = await pool.connect();
+        return { tx: new PostgresTransaction(client, { names }), client, names };
+      });
+    } finally {
+      await pool.end();
+    }
+  }
+
+  test('is one write and one answer, and each statement is told its number of rows', () =>
+    onClients(async (begin) => {
+      const { tx, client } = await begin();
+      const writes = countWrites(client);
+      const counts: number[] = [];
+      const answered = (_error: unknown, count: number): void => void counts.push(count);
+      tx.send(INSERT, [5000], { answered });
+      tx.send(ADD, [5001, 1], { answered });
+      tx.send('update notes set value = value + $1 where id in (5000, 5001)', [1], { answered });
+      tx.send('select id from notes where id = $1', [-1], { answered });
+      await tx.commit();
+      expect(writes()).toBe(1);
+      expect(counts).toEqual([1, 1, 2, 0]);
+      expect(await saved(5000, 5001)).toEqual([5000, 5001]);
+    }));
+
+  test('saves nothing when one of them fails, whichever it is, with its error; connection and statements work on', () =>
+    onClients(async (begin) => {
+      await operator.query('insert into notes (id) values (5010)');
+      for (const place of [0, 1, 2]) {
+        for (let time = 0; time < 3; time += 1) {
+          const { tx } = await begin();
+          const told: unknown[] = [];
+          for (const index of [0, 1, 2]) {
+            // Each place has a text of its own, so that it is parsed in the first round.
+            const text = `/* ${place} ${index} */ ${INSERT}`;
+            tx.send(text, [index === place ? 5010 : 5011 + index], { answered: (error) => told.push(error === undefined) });
+          }
+          await expect(tx.commit()).rejects.toMatchObject({ code: '23505' });
+          await tx.rollback();
+          // Those behind it were skipped and are told nothing.
+          expect(told).toEqual([true, true].slice(0, place).concat(false));
+          expect(await saved(5011, 5012, 5013)).toEqual([]);
+        }
+        const { tx } = await begin();
+        for (const index of [0, 1, 2]) tx.send(`/* ${place} ${index} */ ${INSERT}`, [5020 + 10 * place + index]);
+        await tx.commit();
+        expect(await saved(5020 + 10 * place, 5021 + 10 * place, 5022 + 10 * place)).toHaveLength(3);
+      }
+    }));
+
+  test('saves nothing when a rule that is checked at the commit is broken', async () => {
+    await db.query(
+      'create table deferred_notes (id integer primary key, parent integer references notes (id) deferrable initially deferred)',
+    );
+    const failing = db.transaction(async (tx) => {
+      await sendStatement(tx, INSERT, [5050]);
+      await sendStatement(tx, 'insert into deferred_notes (id, parent) values ($1, $2)', [1, -7]);
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23503' });
+    expect(await saved(5050)).toEqual([]);
+    await db.transaction((tx) => sendStatement(tx, 'insert into deferred_notes (id, parent) values ($1, $2)', [1, 5000]));
+  });
+
+  test('sends nothing when its callback fails', () =>
+    onClients(async (begin) => {
+      const { tx, client } = await begin();
+      const writes = countWrites(client);
+      tx.send(INSERT, [5060]);
+      await tx.rollback();
+      expect(writes()).toBe(0);
+      expect(() => tx.send(INSERT, [5061])).toThrow('This transaction has ended');
+      expect(await saved(5060, 5061)).toEqual([]);
+    }));
+
+  test('is an ordinary one as soon as something is waited for, and when there are many of them', async () => {
+    await db.transaction(async (tx) => {
+      await sendStatement(tx, INSERT, [5070]);
+      expect(await tx.query('select id from notes where id = $1', [5070])).toHaveLength(1);
+      await sendStatement(tx, INSERT, [5071]);
+    });
+    await db.transaction(async (tx) => {
+      await sendStatement(tx, INSERT, [5072]);
+      await tx.transaction((savepoint) => sendStatement(savepoint, INSERT, [5073]));
+    });
+    const many = Array.from({ length: 120 }, (_, index) => 5100 + index);
+    await db.transaction(async (tx) => {
+      for (const id of many) await sendStatement(tx, INSERT, [id]);
+    });
+    expect(await saved(5070, 5071, 5072, 5073, ...many)).toHaveLength(4 + many.length);
+    const undone = db.transaction(async (tx) => {
+      for (const id of [...many, 5300]) await sendStatement(tx, INSERT, [id + 1000]);
+      await sendStatement(tx, INSERT, [5100]);
+    });
+    await expect(undone).rejects.toMatchObject({ code: '23505' });
+    expect(await saved(...many.map((id) => id + 1000), 6300)).toEqual([]);
+  });
+
+  test('keeps the isolation that was asked for', async () => {
+    const failing = db.transaction((tx) => sendStatement(tx, INSERT, [5400]), { readOnly: true });
+    await expect(failing).rejects.toMatchObject({ code: '25006' });
+    await db.query('create table if not exists isolations (level text)');
+    const note = `insert into isolations select current_setting('transaction_isolation') where $1::int = 1`;
+    await db.transaction((tx) => sendStatement(tx, note, [1]), { isolation: 'serializable' });
+    await db.transaction((tx) => sendStatement(tx, note, [1]));
+    expect(await db.query('select level from isolations')).toEqual([{ level: 'serializable' }, { level: 'read committed' }]);
+  });
+
+  test('never runs another statement under the name of one of them', () =>
+    onClients(async (begin) => {
+      const first = await begin();
+      first.tx.send(INSERT, [5500]);
+      first.tx.send(ADD, [5501, 1]);
+      await first.tx.commit();
+      const { tx, client, names } = await begin();
+      (client.connection as unknown as { readonly parsedStatements: Record<string, string> }).parsedStatements[names.nameOf(ADD) ?? ''] =
+        'select 1';
+      tx.send(INSERT, [5502]);
+      tx.send(ADD, [5503, 1]);
+      await expect(tx.commit()).rejects.toThrow('Prepared statements must be unique');
+      expect(await saved(5502, 5503)).toEqual([]);
+    }));
+
+  test('may or may not be saved when the connection is lost behind it, and says so; before it, it is not', async () => {
+    const holder = new pg.Client({ connectionString: place.url });
+    await holder.connect();
+    const own = await openDatabase(place.url, { poolMax: 1 });
+    try {
+      await holder.query('begin; insert into notes (id) values (5600)');
+      const pid = (await own.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid ?? 0;
+      // Waits for the row of the same key, so that its answer is outstanding.
+      const lost = own.transaction(async (tx) => {
+        await sendStatement(tx, INSERT, [5601]);
+        await sendStatement(tx, INSERT, [5600]);
+      });
+      const outcome = lost.catch((error: unknown) => error);
+      await expect
+        .poll(async () => (await operator.query('select 1 from pg_locks where pid = $1 and not granted', [pid])).rowCount)
+        .toBeGreaterThan(0);
+      await terminate(pid);
+      expect(await outcome).toMatchObject({ code: 'commit_unknown' });
+      await holder.query('rollback');
+      expect(await saved(5600, 5601)).toEqual([]);
+      // The pool goes on with another connection.
+      await own.transaction((tx) => sendStatement(tx, INSERT, [5602]));
+      expect(await saved(5602)).toEqual([5602]);
+    } finally {
+      await holder.end();
+      await own.close();
+    }
+  });
+});
+
 describe('BEGIN goes out with the first statement', () => {
   const INSERT = 'insert into notes (id) values ($1)';
   const saved = async (...ids: number[]) =>
@@ -609,7 +773,10 @@ describe('BEGIN goes out with the first statement', () => {
         own.transaction((tx) => tx.query(INSERT, [id])),
         own.transaction((tx) => Promise.all([tx.query(INSERT, [id]), tx.query(INSERT, [id + 1]), tx.query('select 1')])),
         own.transaction((tx) => Promise.all([tx.query('select 1'), tx.query(INSERT, [id])])),
-        own.transaction((tx) => sendStatement(tx, INSERT, [id])),
+        own.transaction(async (tx) => {
+          await sendStatement(tx, INSERT, [id]);
+          await tx.query(INSERT, [id + 1]);
+        }),
         own.transaction(async (tx) => {
           await tx.query(INSERT, [id]).catch(() => undefined);
           await tx.query(INSERT, [id + 1]);

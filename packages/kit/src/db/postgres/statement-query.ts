@@ -14,14 +14,17 @@ export type DriverResult = pg.QueryResult<Record<string, unknown>>;
 export type Answered = (error: Error | null | undefined, result: DriverResult) => void;
 
 /** What the driver's own queries have, beyond the types of the package. */
-interface DriverQuery extends pg.Submittable {
+interface DriverQuery extends Omit<pg.Submittable, 'submit'> {
   name: string | undefined;
+  text: string;
   values: unknown[];
   types: pg.CustomTypesConfig;
   queryMode: 'extended' | undefined;
   readonly _result: { _types: pg.CustomTypesConfig; fields: readonly pg.FieldDef[]; readonly rows: Record<string, unknown>[] };
   /** What a parser threw, reported when the answer is complete. */
   _canceledDueToError: unknown;
+  /** Returns the error that keeps it from being sent. */
+  submit(connection: pg.Connection): unknown;
   prepare(connection: pg.Connection): void;
   handleRowDescription(message: { readonly fields: pg.FieldDef[] }): void;
   handleDataRow(message: { readonly fields: (string | null)[] }): void;
@@ -29,7 +32,7 @@ interface DriverQuery extends pg.Submittable {
   handleError(error: Error, connection: pg.Connection): void;
 }
 
-const DriverQueryClass = pg.Query as unknown as new (text: string, answered: Answered) => DriverQuery;
+export const DriverQueryClass = pg.Query as unknown as new (text: string, answered: Answered) => DriverQuery;
 
 /**
  * A query of the driver, made from a text: from an object the driver makes a copy with property descriptors first, which takes as long as the
@@ -97,15 +100,17 @@ export class StatementQuery extends DriverQueryClass {
 }
 
 /** As the driver writes it: text, or bytes. */
-function wireValue(value: string | number | boolean | Uint8Array | null): string | Buffer | null {
+export function wireValue(value: string | number | boolean | Uint8Array | null): string | Buffer | null {
   if (typeof value === 'string' || value === null) return value;
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return String(value);
 }
 
-interface Protocol {
+export interface Protocol {
+  readonly parsedStatements: Record<string, string>;
+  /** Whose Parse was sent and not answered yet. */
   readonly submittedNamedStatements: Record<string, string>;
-  parse(message: { readonly text: string }): void;
+  parse(message: { readonly text: string; readonly name?: string | undefined }): void;
   bind(message: object): void;
   execute(message: object): void;
   sync(): void;

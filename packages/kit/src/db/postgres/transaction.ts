@@ -3,14 +3,27 @@ import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, S
 import { dbErrors } from '../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
+import { BatchQuery } from './batch-query.ts';
 import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
 
+const BEGIN = 'begin';
+
+/** Statements that wait to be sent together: more of them are not worth the memory. */
+const UNSENT_MAX = 50;
+
+/** A statement that was sent without waiting for its answer, and who is told about it. */
+interface Sent {
+  readonly statement: DriverStatement;
+  readonly settle: (error: unknown, count: number) => void;
+}
+
 /**
- * A transaction on one client of the pool. BEGIN goes out with the first statement (a round trip less), and nothing else goes out before it is
- * answered: a statement behind a BEGIN that failed would be committed on its own.
+ * A transaction on one client of the pool. BEGIN goes out with the first statement that is waited for (a round trip less), and nothing else goes out
+ * before it is answered: a statement behind a BEGIN that failed would be committed on its own. When no statement is waited for, all of them are one
+ * batch, which needs neither BEGIN nor COMMIT.
  */
 export class PostgresTransaction implements EngineTransaction {
   readonly #client: pg.PoolClient;
@@ -31,8 +44,10 @@ export class PostgresTransaction implements EngineTransaction {
   /** The error of a statement that was sent and not awaited. It holds until the savepoint around the statement is rolled back. */
   #failure: unknown;
   #isCorked = false;
+  /** Statements that were sent before anything was waited for. */
+  #unsent: Sent[] = [];
 
-  constructor(client: pg.PoolClient, settings: QuerySettings, begin = 'begin') {
+  constructor(client: pg.PoolClient, settings: QuerySettings, begin = BEGIN) {
     this.#client = client;
     this.#settings = settings;
     this.#begin = begin;
@@ -61,11 +76,10 @@ export class PostgresTransaction implements EngineTransaction {
     };
     this.#unanswered += 1;
     if (!this.#isOpen) {
-      const early = this.#runEarly(statement).then(
-        (result) => settle(undefined, result.rowCount ?? 0),
-        (error: unknown) => settle(error, 0),
-      );
-      this.#early.push(early);
+      this.#unsent.push({ statement, settle });
+      // Only an ordinary transaction needs no BEGIN; several statements in one text cannot be part of a batch.
+      const canWait = this.#begun === undefined && this.#begin === BEGIN && isPrepared(statement) && this.#unsent.length <= UNSENT_MAX;
+      if (!canWait) this.#sendWaiting();
       return;
     }
     this.#cork();
@@ -74,8 +88,22 @@ export class PostgresTransaction implements EngineTransaction {
     this.#client.query(query);
   }
 
+  /** Something is waited for: what was to be one batch is a transaction with BEGIN. */
+  #sendWaiting(): void {
+    const waiting = this.#unsent;
+    this.#unsent = [];
+    for (const { statement, settle } of waiting) {
+      const early = this.#runEarly(statement).then(
+        (result) => settle(undefined, result.rowCount ?? 0),
+        (error: unknown) => settle(error, 0),
+      );
+      this.#early.push(early);
+    }
+  }
+
   /** Runs a statement that was asked for before BEGIN was answered: the first takes it along, others wait for it. */
   async #runEarly(statement: DriverStatement): Promise<DriverResult> {
+    this.#sendWaiting();
     if (this.#begun === undefined && isPrepared(statement)) return this.#beginWith(statement);
     await this.#opened();
     return sendOnClient(this.#client, statement);
@@ -103,6 +131,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   /** Waits until the transaction is open. Rejects when it cannot be, or has ended meanwhile. */
   async #opened(): Promise<void> {
+    this.#sendWaiting();
     this.#begun ??= this.#beginAlone();
     await this.#begun;
     this.#refuseWhenOver();
@@ -165,7 +194,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   async commit(): Promise<void> {
     this.#refuseWhenOver();
-    if (this.#begun === undefined) return this.#end();
+    if (this.#begun === undefined) return this.#unsent.length === 0 ? this.#end() : this.#commitUnsent();
     if (this.#early.length > 0) await Promise.all(this.#early);
     if (!this.#isOpen) await this.#opened();
     // The driver reports a statement that it could not send at the next tick: PostgreSQL would not know of it, and commit.
@@ -189,6 +218,32 @@ export class PostgresTransaction implements EngineTransaction {
         message: 'A statement failed in this transaction and its error was swallowed: nothing was saved.',
       });
     }
+  }
+
+  /** The whole transaction in one round trip. The Sync behind its statements commits them. */
+  async #commitUnsent(): Promise<void> {
+    this.#isEnding = true;
+    const sent = this.#unsent;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const batch = new BatchQuery(
+      sent.map(({ statement }) => statement),
+      (place, count) => sent[place]?.settle(undefined, count),
+      (error) => (error ? reject(error) : resolve()),
+    );
+    this.#client.query(batch);
+    try {
+      await promise;
+    } catch (error) {
+      sent[batch.place]?.settle(error, 0);
+      if (!isConnectionFailure(error)) {
+        this.#end();
+        throw translateFailure(this.#failure ?? error);
+      }
+      this.#discard(error);
+      if (!batch.wasSent) throw translateFailure(error);
+      throw dbErrors.commit_unknown({ cause: error, message: 'the connection was lost during COMMIT' });
+    }
+    this.#end();
   }
 
   async rollback(): Promise<void> {
