@@ -59,6 +59,21 @@ describeDatabases(
       expect(await verifyChain(db)).toMatchObject({ ok: true, checked: 2500 });
     });
 
+    test('seals what is left in its order when entries between were removed, and again once the inbox was emptied', async () => {
+      const names = Array.from({ length: 1300 }, (_, index) => `entry ${index}`);
+      await note(db, ...names);
+      const isRemoved = (index: number): boolean => index % 7 === 3 || (index > 500 && index < 620);
+      for (const [index, action] of names.entries())
+        if (isRemoved(index)) await db.query('delete from audit_inbox where action = $1', [action]);
+      const left = names.filter((_, index) => !isRemoved(index));
+      expect(await sealEntries(db)).toBe(left.length);
+      expect(await actions(db)).toEqual(left);
+      await note(db, 'later', 'last');
+      expect(await sealEntries(db)).toBe(2);
+      expect(await actions(db)).toEqual([...left, 'later', 'last']);
+      expect(await verifyChain(db)).toMatchObject({ ok: true, checked: left.length + 2, unsealed: { count: 0 } });
+    });
+
     test('several sealers and writers at once make one chain with every entry once', async () => {
       const handles = [database.db, await database.open(), await database.open()];
       const writing = Promise.all(

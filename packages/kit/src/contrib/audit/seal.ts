@@ -49,9 +49,9 @@ async function sealBatch(tx: Db, wait: boolean): Promise<number> {
   if (entries.length === 0) return 0;
   const placements: Placement[] = [];
   let { hash } = chain;
-  for (const { id, content_hash } of entries) {
+  for (const { id, place, content_hash } of entries) {
     hash = linkHash(hash, content_hash);
-    placements.push({ id, hash });
+    placements.push({ id, place, hash });
   }
   await moveToChain(tx, chain, placements);
   return entries.length;

@@ -115,12 +115,23 @@ function requireChain(chain: ChainState | undefined): ChainState {
 const INBOX_HEAD = 'select id, content_hash from audit_inbox order by id limit $1';
 // As one row: the driver takes as long for a row as JSON.parse for twenty.
 const INBOX_HEAD_POSTGRES = `select json_agg(id) as ids, json_agg(content_hash) as hashes from (${INBOX_HEAD}) head`;
+// SQLite has one writer: rows lie in the order of their commits.
+const INBOX_HEAD_SQLITE = 'select rowid as place, id, content_hash from audit_inbox order by rowid limit $1';
 
-/** The oldest entries of the inbox, by the order of their ids. */
-export async function inboxEntries(tx: Db, limit: number): Promise<Pick<StoredEntry, 'id' | 'content_hash'>[]> {
-  if (tx.dialect === 'sqlite') return tx.query(INBOX_HEAD, [limit]);
+/** An entry of the inbox that is next to be sealed. */
+export interface InboxHead extends Pick<InboxEntry, 'id' | 'content_hash'> {
+  /** Where SQLite has it; null on PostgreSQL. */
+  readonly place: number | null;
+}
+
+/** The oldest entries of the inbox: on PostgreSQL by the order of their ids. */
+export async function inboxEntries(tx: Db, limit: number): Promise<InboxHead[]> {
+  if (tx.dialect === 'sqlite') {
+    const rows = await tx.query<{ place: number | bigint } & Omit<InboxHead, 'place'>>(INBOX_HEAD_SQLITE, [limit]);
+    return rows.map(({ place, id, content_hash }) => ({ place: Number(place), id, content_hash }));
+  }
   const [head] = await tx.query<{ ids: string[] | null; hashes: string[] | null }>(INBOX_HEAD_POSTGRES, [limit]);
-  return (head?.ids ?? []).map((id, index) => ({ id, content_hash: head?.hashes?.[index] ?? '' }));
+  return (head?.ids ?? []).map((id, index) => ({ place: null, id, content_hash: head?.hashes?.[index] ?? '' }));
 }
 
 /** What waits for the sealer. */
@@ -145,8 +156,7 @@ export function readInbox(db: Db, after: string, limit: number): Promise<(InboxE
 }
 
 /** An entry of the inbox and the hash of its place in the chain. */
-export interface Placement {
-  readonly id: string;
+export interface Placement extends Pick<InboxHead, 'id' | 'place'> {
   readonly hash: string;
 }
 
@@ -159,10 +169,17 @@ const MOVE_POSTGRES = `with placed as (
 )
 insert into audit_entries (${COLUMNS}) select ${COLUMNS} from moved order by seq`;
 
+// Rows that lie side by side, with the hashes of their links one after another in $1, the previous one first: half the time of a list in JSON. As
+// bytes, because SQLite counts the characters of a text from its start.
+const HASH_LENGTH = 64;
+const hashAt = (offset: number): string => `cast(substr($1, ${HASH_LENGTH} * (i.rowid - $2 + ${offset}) + 1, ${HASH_LENGTH}) as text)`;
 const COPY_SQLITE = `insert into audit_entries (${COLUMNS})
-select ${listed(CONTENT, 'i.')}, cast($2 as integer) + p.key + 1, coalesce(lag(p.value ->> 1) over (order by p.key), $3), p.value ->> 1
-from json_each($1) p join audit_inbox i on i.id = p.value ->> 0`;
-const DELETE_SQLITE = 'delete from audit_inbox where id in (select p.value ->> 0 from json_each($1) p)';
+select ${listed(CONTENT, 'i.')}, cast($4 as integer) + i.rowid - $2 + 1, ${hashAt(0)}, ${hashAt(1)}
+from audit_inbox i where i.rowid between $2 and $3 order by i.rowid`;
+const REST_SQLITE = 'select 1 as one from audit_inbox where rowid > $1 limit 1';
+const DELETE_SQLITE = 'delete from audit_inbox where rowid <= $1';
+// Without a condition SQLite gives the pages back at once: 0.3 instead of 5 µs a row.
+const EMPTY_SQLITE = 'delete from audit_inbox';
 
 /** Moves entries from the inbox to the end of a chain that the caller has locked. */
 export async function moveToChain(tx: Db, chain: ChainState, placements: readonly Placement[]): Promise<void> {
@@ -180,10 +197,32 @@ async function moveOnPostgres(tx: Db, { length, hash: end }: ChainState, placeme
 }
 
 async function moveOnSqlite(tx: Db, { length, hash: end }: ChainState, placements: readonly Placement[]): Promise<number> {
-  const pairs = JSON.stringify(placements.map(({ id, hash }) => [id, hash]));
-  const { count } = await tx.execute(COPY_SQLITE, [pairs, length, end]);
-  await tx.execute(DELETE_SQLITE, [pairs]);
+  let count = 0;
+  let previous = end;
+  for (const run of sideBySide(placements)) {
+    const hashes = Buffer.from(previous + run.map(({ hash }) => hash).join(''), 'latin1');
+    const parameters = [hashes, run[0]?.place, run.at(-1)?.place, length + BigInt(count)];
+    count += (await tx.execute(COPY_SQLITE, parameters)).count;
+    previous = run.at(-1)?.hash ?? previous;
+  }
+  const last = placements.at(-1)?.place;
+  const [rest] = await tx.query(REST_SQLITE, [last]);
+  if (rest === undefined) await tx.execute(EMPTY_SQLITE);
+  else await tx.execute(DELETE_SQLITE, [last]);
   return count;
+}
+
+/** Split where a row is missing between two: someone removed it, or a release before this one sealed it. */
+function sideBySide(placements: readonly Placement[]): Placement[][] {
+  const runs: Placement[][] = [];
+  let next: number | undefined;
+  for (const placement of placements) {
+    const place = placement.place ?? 0;
+    if (place === next) runs.at(-1)?.push(placement);
+    else runs.push([placement]);
+    next = place + 1;
+  }
+  return runs;
 }
 
 /** Entries after `seq`, in the order of the chain. */
