@@ -774,6 +774,7 @@ export class Operations {
       fixed: parent === undefined ? undefined : { [parent.edge.column]: this.parentValue(context) },
       authorize: exchange.verdict === 'unknown' ? (row: Item) => context.authorize(row) : undefined,
       ownsTransaction: exchange.ownsTransaction,
+      expectsRows: exchange.expectsRows,
     };
   }
 

@@ -22,21 +22,27 @@ const columns = {
   ...timestamps(),
 };
 const parcels = model('parcels', columns);
+const plainParcels = model('plain_parcels', columns);
 
 /** The row, its audit entry and its event are one transaction, and on PostgreSQL one round trip, made before the database has said what it stored. */
 describeDatabases('a create that is audited and announced', (database) => {
   let app: App;
   class ParcelController extends CrudController(parcels, { owner: 'owner_id', permission: isAuthenticated, events: true }) {}
+  class PlainParcelController extends CrudController(plainParcels, { owner: 'owner_id', permission: isAuthenticated, audit: false }) {}
 
   beforeAll(async () => {
     app = createApp({
       database: database.db,
       modules: [
-        { name: 'parcels', models: [parcels], migrations: [migration('0001_initial', [createTable('parcels', columns)])] },
+        {
+          name: 'parcels',
+          models: [parcels, plainParcels],
+          migrations: [migration('0001_initial', [createTable('parcels', columns), createTable('plain_parcels', columns)])],
+        },
         audit(),
         webhooks({ secretKeys: [`${Buffer.alloc(32, 7).toString('base64url')}=`] }),
       ],
-      mount: { '/v1': { '/parcels': ParcelController } },
+      mount: { '/v1': { '/parcels': ParcelController, '/plain': PlainParcelController } },
       authenticators: [
         {
           name: 'test',
@@ -56,18 +62,19 @@ describeDatabases('a create that is audited and announced', (database) => {
   });
   afterAll(() => app.close());
 
-  const call = async (method: 'GET' | 'POST', url: string, payload?: object) => {
-    const { statusCode, body } = await app.fastify.inject({ method, url, ...(payload === undefined ? {} : { payload }) });
-    return { status: statusCode, body: (body === '' ? null : JSON.parse(body)) as Record<string, never> };
+  const call = async (method: 'GET' | 'POST', url: string, payload?: object, headers: Record<string, string> = {}) => {
+    const response = await app.fastify.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) });
+    const isReplayed = response.headers['idempotent-replayed'] === 'true';
+    return { status: response.statusCode, body: JSON.parse(response.body) as Record<string, never>, isReplayed, text: response.body };
   };
-  const create = async (payload: object) => {
+  const create = async (payload: object, headers?: Record<string, string>, path = '/v1/parcels') => {
     const texts: string[] = [];
     const response = await observeQueries(
       ({ sql }) => void texts.push(sql),
-      () => call('POST', '/v1/parcels', payload),
+      () => call('POST', path, payload, headers),
     );
-    const inserts = texts.filter((text) => /insert into "?parcels/.test(text));
-    return { ...response, asked: inserts.map((text) => text.includes('returning "id", "owner_id"')), count: texts.length };
+    const inserts = texts.filter((text) => /insert into "?(?:plain_)?parcels/.test(text));
+    return { ...response, asked: inserts.map((text) => text.includes('returning "id", "owner_id"')) };
   };
   const recorded = async () => {
     await sealEntries(database.db, { wait: true });
@@ -98,6 +105,7 @@ describeDatabases('a create that is audited and announced', (database) => {
       'delete from webhook_deliveries',
       'delete from webhook_events',
       'delete from parcels',
+      'delete from plain_parcels',
       'delete from audit_entries',
     ])
       await database.db.query(statement);
@@ -129,6 +137,35 @@ describeDatabases('a create that is audited and announced', (database) => {
     expect([entries.length, events.length, deliveries.length]).toEqual([1, 1, 1]);
     // That says nothing about the table: the next one is not waited for either.
     expect((await create({ name: 'free' })).asked).toEqual([false]);
+  });
+
+  test('with an idempotency key, too: recorded or not, its response is the row, and is replayed', async () => {
+    for (const [path, sku] of [
+      ['/v1/parcels', 'a'],
+      ['/v1/plain', 'b'],
+    ] as const) {
+      const headers = { 'idempotency-key': `key-${sku}` };
+      const payload = { name: `keyed ${sku}`, price: '7.1', due: '2026-02-28T10:00:00.5Z' };
+      const first = await create(payload, headers, path);
+      expect([path, first.status, first.asked]).toEqual([path, 201, [false]]);
+      expect((await call('GET', `${path}/${first.body['id']}`)).body).toEqual(first.body);
+      const again = await create(payload, headers, path);
+      expect([again.status, again.isReplayed, again.text, again.asked]).toEqual([201, true, first.text, []]);
+    }
+    expect((await recorded()).entries).toHaveLength(1);
+  });
+
+  test('with an idempotency key, a value that is taken is a fault of its field, kept and replayed', async () => {
+    for (const path of ['/v1/parcels', '/v1/plain']) {
+      await create({ name: 'twice' }, undefined, path);
+      const headers = { 'idempotency-key': `taken-${path}` };
+      const refused = await create({ name: 'twice' }, headers, path);
+      expect([refused.status, refused.isReplayed]).toEqual([409, false]);
+      expect(refused.text).toContain('"name"');
+      const again = await create({ name: 'twice' }, headers, path);
+      expect([again.status, again.isReplayed, again.text]).toEqual([409, true, refused.text]);
+    }
+    expect((await recorded()).entries).toHaveLength(1);
   });
 
   // SQLite makes known rows only where the table is as its model has it: see known-insertion.db.test.ts.

@@ -3,7 +3,7 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences } from '../db/name-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
-import { expectedInsertText, expectInsertion, type ExpectedInsertion } from '../db/expected-insertion.ts';
+import { expectedInsertText, expectInsertion } from '../db/expected-insertion.ts';
 import { insertAtOnce, queryAtOnce } from '../db/handle.ts';
 import type { ModelColumn, ModelStatements } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
@@ -63,8 +63,8 @@ interface UpdateStatement {
 /** An INSERT of several rows, and the columns it has. */
 /** An INSERT whose row is known before it is made. */
 export interface ExpectedInsert {
-  readonly insertion: ExpectedInsertion;
-  /** Sends it, as a part of a transaction. */
+  readonly row: Item;
+  /** Sends it, as a part of a transaction, which fails with `UnexpectedRow` where the row is another one. */
   readonly send: (tx: Db) => Maybe<unknown>;
 }
 
@@ -138,20 +138,16 @@ export class RowStatements {
   }
 
   /** What {@link insert} would make, where the database need not be waited for to know the row. */
-  expect(db: Db, values: Item): ExpectedInsert | undefined {
+  expect(db: Db, values: Item, form: RowForm = AS_CODE): ExpectedInsert | undefined {
     const { statements } = this.#policy;
     const inserted = insertion(db, statements, values);
-    const expected = expectInsertion(db, statements, inserted);
+    const expected = expectInsertion(db, statements, inserted, form.as);
     if (expected === undefined) return undefined;
     let step = this.#texts.start.to('insert').to('expected');
     for (const name of inserted.names) step = step.to(name);
     const text = step.statement ?? this.#texts.keep(step, expectedInsertText(db, statements, inserted.names));
-    return { insertion: expected, send: (tx) => andThen(expected.send(tx, text), () => this.#written(tx)) };
-  }
-
-  /** What {@link insert} throws for an error of the database. */
-  explain(db: Db, sent: Item, error: unknown): Promise<never> {
-    return this.#explain(db, [sent], error);
+    const explained = (error: unknown): void => this.#explainUnique(error);
+    return { row: expected.row, send: (tx) => andThen(expected.send(tx, text, explained), () => this.#written(tx)) };
   }
 
   #insertText(row: 'returned' | 'known', names: readonly string[]): string {
@@ -284,6 +280,19 @@ export class RowStatements {
     }
   }
 
+  /** {@link #explain} for what PostgreSQL says: it names the columns itself, and nothing has to be looked up. */
+  #explainUnique(error: unknown): void {
+    const violation = constraintViolation(error);
+    if (violation?.kind !== 'unique') return;
+    const columns = (violation.columns ?? []).filter((name) => this.#isSent(name));
+    if (columns.length > 0) describeViolation(error as object, { ...violation, columns });
+  }
+
+  #isSent(name: string): boolean {
+    const { statements, options, owner } = this.#policy;
+    return name !== options.tenant && name !== owner?.column && statements.byName.get(name)?.settings.readOnly !== true;
+  }
+
   async #explain(db: Db, rows: readonly Item[], error: unknown): Promise<never> {
     const violation = constraintViolation(error);
     const columns = violation === undefined ? [] : await this.#blamed(db, rows, violation);
@@ -292,9 +301,8 @@ export class RowStatements {
   }
 
   async #blamed(db: Db, rows: readonly Item[], { kind, columns }: ConstraintViolation): Promise<readonly string[]> {
-    const { statements, options, owner, model } = this.#policy;
-    const isSent = (name: string) =>
-      name !== options.tenant && name !== owner?.column && statements.byName.get(name)?.settings.readOnly !== true;
+    const { statements, model } = this.#policy;
+    const isSent = (name: string): boolean => this.#isSent(name);
     if (kind === 'unique') return (columns ?? []).filter(isSent);
     if (kind !== 'foreign_key' || columns !== undefined) return [];
     // SQLite does not say which reference it was: where only one was written, it was that one, else they are looked up.

@@ -1,5 +1,6 @@
 import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
+import { againUnlessExpected } from '../db/expected-insertion.ts';
 import { transactionAtOnce } from '../db/handle.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -31,6 +32,8 @@ export interface WriteOptions {
   readonly ifMatch?: Precondition | undefined;
   /** The transaction was opened for this write alone, and fails with it: it needs no savepoint. */
   readonly ownsTransaction?: boolean | undefined;
+  /** Whether the owner of the transaction does it again where it fails with `UnexpectedRow`. */
+  readonly expectsRows?: boolean | undefined;
   /** Settles a permission that needs the row; throws the denial. */
   readonly authorize?: ((row: Item) => Promise<unknown>) | undefined;
   /** Makes what the caller gets of the written row; inside the transaction where that takes statements of its own (`isDeep`). */
@@ -151,8 +154,7 @@ export class Writer {
       options.authorize === undefined;
     const forced = this.forced(request, options);
     // Which rows the caller sees decides nothing here: a row with its own tenant and owner is one of them.
-    if (isUnseen && !this.isWatched)
-      return andThen(this.rows.insert(db, { ...input, ...forced }, options.present?.form, input), (row) => presented(db, row, options));
+    if (isUnseen && !this.isWatched) return this.#createUnrecorded(db, input, { ...input, ...forced }, options);
     if (isUnseen && this.#createRunsNoCode && options.changes === undefined)
       return this.#createRecorded(db, request, input, { ...input, ...forced }, options);
     return andThen(this.policy.scope(request), (scope) => this.#createChecked({ db, request, scope, options }, input, forced));
@@ -168,27 +170,31 @@ export class Writer {
       return andThen(presented(tx, after, options), () => andThen(this.record(tx, [{ policy: this.policy, change }]), () => after));
     };
     const write = (tx: Db): Maybe<Item> => andThen(this.rows.insert(tx, values, undefined, sent), (after) => record(tx, after));
-    if (db.isTransaction) return options.ownsTransaction === true ? write(db) : transactionAtOnce(db, write);
+    const expectedIn = (tx: Db, { row, send }: ExpectedInsert): Maybe<Item> => andThen(send(tx), () => record(tx, row));
+    if (db.isTransaction) {
+      if (options.ownsTransaction !== true) return transactionAtOnce(db, write);
+      const expected = this.#expected(db, values, options);
+      return expected === undefined ? write(db) : expectedIn(db, expected);
+    }
     const expected = this.rows.expect(db, values);
-    return expected === undefined ? transactionAtOnce(db, write) : this.#createExpected(db, sent, expected, { record, write });
+    if (expected === undefined) return transactionAtOnce(db, write);
+    return againUnlessExpected(
+      async () => transactionAtOnce(db, (tx) => expectedIn(tx, expected)),
+      async () => transactionAtOnce(db, write),
+    );
   }
 
-  /** The row, its audit entry and its event in one round trip; where the table makes another row than expected, in two. */
-  async #createExpected(
-    db: Db,
-    sent: Item,
-    { insertion, send }: ExpectedInsert,
-    steps: { readonly record: (tx: Db, after: Item) => Maybe<Item>; readonly write: (tx: Db) => Maybe<Item> },
-  ): Promise<Item> {
-    try {
-      return await transactionAtOnce(db, (tx) => andThen(send(tx), () => steps.record(tx, insertion.row)));
-    } catch (error) {
-      if (insertion.failure === undefined) throw error;
-      if (!insertion.isRefuted) return this.rows.explain(db, sent, error);
-    }
-    const row = await transactionAtOnce(db, steps.write);
-    insertion.forget();
-    return row;
+  /** A row that nobody reads once it is made. Outside a transaction its statement is the transaction, and waiting for it costs nothing. */
+  #createUnrecorded(db: Db, sent: Item, values: Item, options: WriteOptions): Maybe<Item> {
+    const form = options.present?.form;
+    const expected = this.#expected(db, values, options, form);
+    if (expected !== undefined) return andThen(expected.send(db), () => presented(db, expected.row, options));
+    return andThen(this.rows.insert(db, values, form, sent), (row) => presented(db, row, options));
+  }
+
+  /** In a transaction whose owner does it again where a row is not as expected. */
+  #expected(tx: Db, values: Item, { ownsTransaction, expectsRows }: WriteOptions, form?: RowForm): ExpectedInsert | undefined {
+    return tx.isTransaction && ownsTransaction === true && expectsRows === true ? this.rows.expect(tx, values, form) : undefined;
   }
 
   get #everyColumn(): string[] {

@@ -130,7 +130,12 @@ export interface Engine extends StatementRunner {
     as: QueryOptions['as'],
   ): { readonly parameters: readonly unknown[]; readonly row: Record<string, unknown> } | undefined;
   /** The row that an INSERT should write, where waiting for it costs a round trip; undefined where only the database can know. */
-  expectedRow?(statements: ModelStatements, names: readonly string[], parameters: readonly unknown[]): ExpectedRow | undefined;
+  expectedRow?(
+    statements: ModelStatements,
+    names: readonly string[],
+    parameters: readonly unknown[],
+    as: QueryOptions['as'],
+  ): ExpectedRow | undefined;
   /** The INSERT that fails when it wrote another row than the expected one. */
   expectedInsertText?(statements: ModelStatements, names: readonly string[]): string;
   /** Whether it failed for what it does beyond an ordinary INSERT. */

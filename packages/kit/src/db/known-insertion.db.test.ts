@@ -130,12 +130,13 @@ describeDatabases('a row that was inserted', (database) => {
     const statements = statementsOf(of);
     await create(of);
     await fc.assert(
-      fc.asyncProperty(rows, async (generated) => {
+      fc.asyncProperty(rows, fc.constantFrom(undefined, 'wire' as const), async (generated, as) => {
         const values = withoutRespelt(generated);
         const given = insertion(database.db, statements, values);
-        const expected = expectInsertion(database.db, statements, given) as ExpectedInsertion;
-        await database.db.transaction(async (tx) => expected.send(tx, expectedInsertText(tx, statements, given.names)));
-        const found = await read(database.db, of, generated.id);
+        const expected = expectInsertion(database.db, statements, given, as) as ExpectedInsertion;
+        const text = expectedInsertText(database.db, statements, given.names);
+        await database.db.transaction(async (tx) => expected.send(tx, text, () => undefined));
+        const found = await read(database.db, of, generated.id, as);
         expect(expected.row).toEqual(found);
         expect(Object.keys(expected.row)).toEqual(Object.keys(found as object));
         await database.db.query('delete from expected_samples');

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import type { Db } from '../db/db.ts';
+import { againUnlessExpected } from '../db/expected-insertion.ts';
 import { transactionAtOnce } from '../db/handle.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -315,7 +316,7 @@ async function inTransaction(
   const { statusCode } = reply;
   try {
     let isRepeated = false;
-    return await exchange.host.db.transaction(async (tx) => {
+    const serve = async (tx: Db, expectsRows: boolean): Promise<ComposedAnswer> => {
       // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
       if (isRepeated) {
         for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
@@ -325,12 +326,16 @@ async function inTransaction(
       isRepeated = true;
       exchange.tx = tx;
       exchange.ownsTransaction = plan.isUnwrapped;
+      exchange.expectsRows = expectsRows && plan.isUnwrapped;
       const composed = compose(plan, exchange, context, await run(plan, exchange, context));
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
       await claimed?.complete(tx, keptAnswer(exchange, headers, composed));
       return composed;
-    }, plan.route.atomic ?? {});
+    };
+    const attempt = (expectsRows: boolean) => (): Promise<ComposedAnswer> =>
+      exchange.host.db.transaction((tx) => serve(tx, expectsRows), plan.route.atomic ?? {});
+    return await againUnlessExpected(attempt(true), attempt(false));
   } finally {
     exchange.leaveTransaction();
   }

@@ -150,8 +150,13 @@ export class PostgresEngine implements Engine {
     return new PostgresTransaction(await this.#acquire(), this.#settings, begin);
   }
 
-  expectedRow(statements: ModelStatements, names: readonly string[], parameters: readonly unknown[]): ExpectedRow | undefined {
-    return this.#unexpected.has(statements) ? undefined : expectedRow(statements, names, parameters);
+  expectedRow(
+    statements: ModelStatements,
+    names: readonly string[],
+    parameters: readonly unknown[],
+    as: QueryOptions['as'],
+  ): ExpectedRow | undefined {
+    return this.#unexpected.has(statements) ? undefined : expectedRow(statements, names, parameters, as);
   }
 
   expectedInsertText(statements: ModelStatements, names: readonly string[]): string {

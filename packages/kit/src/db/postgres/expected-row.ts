@@ -1,10 +1,12 @@
-import type { ExpectedRow } from '../engine.ts';
+import type { ExpectedRow, QueryOptions } from '../engine.ts';
 import type { ModelStatements } from '../model-statements.ts';
 import { quoteName } from '../names.ts';
 import type { ColumnDefinition } from '../table-definition.ts';
 
+type Readers = Readonly<Partial<Record<ColumnDefinition['kind'], (encoded: unknown) => unknown>>>;
+
 /** How code has a value that was encoded for these kinds of columns; PostgreSQL may spell those of the others in another way. */
-const READERS: Readonly<Partial<Record<ColumnDefinition['kind'], (encoded: unknown) => unknown>>> = {
+const READERS: Readers = {
   uuid: asIs,
   text: asIs,
   enum: asIs,
@@ -16,6 +18,9 @@ const READERS: Readonly<Partial<Record<ColumnDefinition['kind'], (encoded: unkno
   date: asIs,
   timestamp: (encoded) => new Date(encoded as string),
 };
+
+/** The same in its JSON form. */
+const WIRE_READERS: Readers = { ...READERS, bigint: String, timestamp: asIs };
 
 function asIs(encoded: unknown): unknown {
   return encoded;
@@ -29,13 +34,15 @@ export function expectedRow(
   { columns }: ModelStatements,
   names: readonly string[],
   parameters: readonly unknown[],
+  as: QueryOptions['as'],
 ): ExpectedRow | undefined {
   if (names.length === 0) return undefined;
+  const readers = as === 'wire' ? WIRE_READERS : READERS;
   const row: Record<string, unknown> = {};
   const defaults: unknown[] = [];
   let next = 0;
   for (const { name, definition, encode } of columns) {
-    const read = READERS[definition.kind];
+    const read = readers[definition.kind];
     if (read === undefined) return undefined;
     let value: unknown = null;
     if (names[next] === name) value = parameters[next++];
