@@ -189,6 +189,44 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect([seen, await recordsOf(key)]).toEqual([[{ state: 'running', status: null }], [{ state: 'complete', status: 201 }]]);
   });
 
+  test.runIf(database.dialect === 'sqlite')(
+    'on SQLite a create whose key is used by another after it was looked up is a replay, whatever the row of the other makes of it',
+    async () => {
+      for (const slug of [undefined, newKey()]) {
+        const key = newKey();
+        const [open, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const other = database.db.transaction(async (tx) => {
+          await tx.query('select 1');
+          open.resolve();
+          await end.promise;
+        });
+        await open.promise;
+        // They find no record, and wait for the writer one behind the other.
+        const sent = Array.from({ length: 5 }, () => send(key, 'POST', 'memos', { title: key, slug }));
+        await new Promise((done) => setTimeout(done, 50));
+        end.resolve();
+        await other;
+        const answers = await Promise.all(sent);
+        const told = ({ status, text, headers }: (typeof answers)[number]) => [status, text, headers['location'], headers['etag']];
+        const [first] = answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined);
+        expect(first?.status).toBe(201);
+        for (const answer of answers) expect(told(answer)).toEqual(told(first as typeof answer));
+        expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(4);
+        expect([await memosOf(key), await recordsOf(key)]).toEqual([[expect.anything()], [{ state: 'complete', status: 201 }]]);
+      }
+    },
+  );
+
+  test.runIf(database.dialect === 'sqlite')('on SQLite a replay writes nothing, and does not wait for the writer', async () => {
+    const key = newKey();
+    const first = await send(key, 'POST', 'memos', { title: key });
+    await database.db.transaction(async (tx) => {
+      await tx.query('select 1');
+      const replayed = await send(key, 'POST', 'memos', { title: key });
+      expect([replayed.text, replayed.headers['idempotent-replayed']]).toEqual([first.text, 'true']);
+    });
+  });
+
   test('an audited create with a key needs no savepoint; one that code is wrapped around has it, so that the code may try again', async () => {
     const savepoints = vi.spyOn((database.dialect === 'sqlite' ? SqliteTransaction : PostgresTransaction).prototype, 'savepoint');
     const [slug, key] = [newKey(), newKey()];

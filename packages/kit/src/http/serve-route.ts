@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import type { Db } from '../db/db.ts';
+import { constraintViolation } from '../db/constraint-violation.ts';
 import { againUnlessExpected } from '../db/expected-insertion.ts';
 import { transactionAtOnce } from '../db/handle.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
@@ -319,8 +320,7 @@ async function inTransaction(
     const serve = async (tx: Db, expectsRows: boolean): Promise<ComposedAnswer> => {
       // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
       if (isRepeated) {
-        for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
-        reply.headers(headers).code(statusCode);
+        resetReply(exchange, headers, statusCode);
         exchange.verdict = verdict;
       }
       isRepeated = true;
@@ -358,44 +358,67 @@ function serveInOneTransaction(plan: RoutePlan, exchange: Exchange, context: Han
   }
 }
 
+/** The record is looked for before the transaction, so that a replay writes nothing: the transaction notices when another request got the key meanwhile. */
 function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
-  const headers = exchange.reply.getHeaders();
-  let isRunning = false;
-  const work = (tx: Db): Maybe<ComposedAnswer | Replay> =>
-    andThen(findReplay(tx, attempt), (found) => {
-      if (found !== undefined) return found;
-      isRunning = true;
-      exchange.tx = tx;
-      exchange.ownsTransaction = true;
-      return andThen(run(plan, exchange, context), (value) => {
-        const composed = compose(plan, exchange, context, value);
-        // The deadline has answered: nothing of the request may stay.
-        if (composed === undefined) throw coreErrors.deadline_exceeded();
-        return andThen(storeWithChange(tx, attempt, keptAnswer(exchange, headers, composed)), () => composed);
-      });
+  return andThen(findReplay(exchange.host.db, attempt), (found) =>
+    found === undefined ? changeWithKey(plan, exchange, context, attempt) : replay(plan, exchange, found),
+  );
+}
+
+function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
+  const { reply } = exchange;
+  const headers = reply.getHeaders();
+  const { statusCode } = reply;
+  const work = (tx: Db): Maybe<ComposedAnswer> => {
+    exchange.tx = tx;
+    exchange.ownsTransaction = true;
+    return andThen(run(plan, exchange, context), (value) => {
+      const composed = compose(plan, exchange, context, value);
+      // The deadline has answered: nothing of the request may stay.
+      if (composed === undefined) throw coreErrors.deadline_exceeded();
+      return andThen(storeWithChange(tx, attempt, keptAnswer(exchange, headers, composed)), () => composed);
     });
-  const answered = (result: ComposedAnswer | Replay): void => {
-    exchange.leaveTransaction();
-    if (!isRunning) return replay(plan, exchange, result as Replay);
-    storedWithChange(attempt);
-    send(plan, exchange, result as ComposedAnswer);
   };
-  const failed = (error: unknown): Maybe<void> => {
+  const changed = (composed: ComposedAnswer): void => {
     exchange.leaveTransaction();
-    if (!isRunning) return fail(exchange, plan, error);
-    const isAnswered = exchange.reply.sent || exchange.reply.raw.headersSent;
+    storedWithChange(attempt);
+    send(plan, exchange, composed);
+  };
+  const refuse = (error: unknown): Maybe<void> => {
+    const isAnswered = reply.sent || reply.raw.headersSent;
     const rendered = renderFailure(exchange, plan, error);
     return andThen(storeRefusal(attempt, rendered, error), () => {
       if (!isAnswered) sendFailure(exchange, plan, rendered);
     });
   };
-  let result: Maybe<ComposedAnswer | Replay>;
+  const failed = (error: unknown): Maybe<void> => {
+    exchange.leaveTransaction();
+    // Another request with the key may have been done since it was looked for: then its response counts, not what its row made of this one.
+    const found = hasCode(error, 'idempotency_lost') || isRefusedByRow(error) ? findReplay(exchange.host.db, attempt) : undefined;
+    return andThen(found, (done) => {
+      if (done === undefined) return refuse(error);
+      resetReply(exchange, headers, statusCode);
+      return replay(plan, exchange, done);
+    });
+  };
+  let result: Maybe<ComposedAnswer>;
   try {
     result = transactionAtOnce(exchange.host.db, work);
   } catch (error) {
     return failed(error);
   }
-  return result instanceof Promise ? result.then(answered, failed) : answered(result);
+  return result instanceof Promise ? result.then(changed, failed) : changed(result);
+}
+
+/** A rule of the database that the row of another request may have made it break. */
+function isRefusedByRow(error: unknown): boolean {
+  return constraintViolation(error) !== undefined;
+}
+
+/** What an attempt that was rolled back said about its response is forgotten. */
+function resetReply({ reply }: Exchange, headers: ReturnType<FastifyReply['getHeaders']>, statusCode: number): void {
+  for (const name of Object.keys(reply.getHeaders())) if (!(name in headers)) reply.removeHeader(name);
+  reply.headers(headers).code(statusCode);
 }
 
 /** The response comes from the handler, or from a middleware that kept one. */

@@ -187,13 +187,13 @@ async function settleClaim(attempt: KeyedAttempt, first: ReturnType<typeof claim
 
 const ATTEMPTS_MAX = 3;
 
-// Where no code of the application runs between claim and commit, and the writer is alone (SQLite), both are one transaction: its first
-// statement looks for a record, its last writes the complete one. Nobody could see a claim of it that is still running.
+// Where no code of the application runs between claim and commit, and the writer is alone (SQLite), both are one transaction: a record is looked for
+// before it, and its last statement writes the complete one, unless another request has done so. Nobody could see a claim of it that is still running.
 
 /** The answer to send again. Undefined: the request may run. Throws what else there is to say, as `claimRequest` does. */
-export function findReplay(tx: Db, { exchange, claim, audience }: KeyedAttempt): Maybe<Replay | undefined> {
-  return andThen(findAtOnce(tx, claim), (found) =>
-    found === undefined || isAbandoned(tx, found, claim) ? undefined : decide(exchange, found, claim, audience),
+export function findReplay(db: Db, { exchange, claim, audience }: KeyedAttempt): Maybe<Replay | undefined> {
+  return andThen(findAtOnce(db, claim), (found) =>
+    found === undefined || isAbandoned(db, found, claim) ? undefined : decide(exchange, found, claim, audience),
   );
 }
 

@@ -90,9 +90,9 @@ function foundIn([row]: FoundRow[]): Found {
 const FIND =
   'select fingerprint, state, lease_until, expires_at, status, headers, body, audience from kit_idempotency where scope_hash = $1';
 
-/** The record of a key, in the transaction that will write it. */
-export function findAtOnce(tx: Db, { scopeHash }: Claim): Maybe<FoundRecord | undefined> {
-  return andThen(queryAtOnce<FoundRecord>(tx, FIND, [scopeHash]), ([record]) => record);
+/** The record of a key. */
+export function findAtOnce(db: Db, { scopeHash }: Claim): Maybe<FoundRecord | undefined> {
+  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash]), ([record]) => record);
 }
 
 /**
