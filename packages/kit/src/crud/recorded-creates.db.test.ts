@@ -19,6 +19,7 @@ const columns = {
   due: t.timestamp().nullable(),
   state: t.enum(['open', 'closed']).dbDefault('open'),
   note: t.text(40).nullable(),
+  details: t.json().nullable(),
   ...timestamps(),
 };
 const parcels = model('parcels', columns);
@@ -27,6 +28,7 @@ const plainParcels = model('plain_parcels', columns);
 /** The row, its audit entry and its event are one transaction, and on PostgreSQL one round trip, made before the database has said what it stored. */
 describeDatabases('a create that is audited and announced', (database) => {
   let app: App;
+  const onPostgres = database.dialect === 'postgres';
   class ParcelController extends CrudController(parcels, { owner: 'owner_id', permission: isAuthenticated, events: true }) {}
   class PlainParcelController extends CrudController(plainParcels, { owner: 'owner_id', permission: isAuthenticated, audit: false }) {}
 
@@ -128,6 +130,12 @@ describeDatabases('a create that is audited and announced', (database) => {
     });
   });
 
+  test('a row with a JSON value is waited for on PostgreSQL, which has its own order of members', async () => {
+    const response = await create({ name: 'detailed', details: { long: 1, b: [1.0, { z: 1, a: 2 }] } });
+    expect(response.asked).toEqual([onPostgres]);
+    await isOneTruth(response);
+  });
+
   test('a value that is taken is a fault of its field, and nothing is recorded or announced', async () => {
     await create({ name: 'taken' });
     const response = await create({ name: 'taken', price: '2.00' });
@@ -169,7 +177,6 @@ describeDatabases('a create that is audited and announced', (database) => {
   });
 
   // SQLite makes known rows only where the table is as its model has it: see known-insertion.db.test.ts.
-  const onPostgres = database.dialect === 'postgres';
   const alter = async (statements: readonly string[], work: () => Promise<void>, undo: readonly string[]) => {
     for (const statement of statements) await database.db.query(statement);
     try {

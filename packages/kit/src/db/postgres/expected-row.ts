@@ -42,15 +42,15 @@ export function expectedRow(
   const defaults: unknown[] = [];
   let next = 0;
   for (const { name, definition, encode } of columns) {
-    const read = readers[definition.kind];
-    if (read === undefined) return undefined;
     let value: unknown = null;
     if (names[next] === name) value = parameters[next++];
     else if (definition.dbDefault !== undefined) {
       if (!('value' in definition.dbDefault)) return undefined;
       defaults.push((value = encode(definition.dbDefault.value)));
     } else if (!definition.nullable) return undefined;
-    row[name] = value === null ? null : read(value);
+    const read = value === null ? asIs : readers[definition.kind];
+    if (read === undefined) return undefined;
+    row[name] = read(value);
   }
   return { row, parameters: [...parameters, ...defaults] };
 }
