@@ -111,9 +111,8 @@ describeDatabases('idempotency of generic operations', (database) => {
   const soon = () => new Date(Date.now() + 3_600_000);
   const before = () => new Date(Date.now() - 1000);
 
-  test('56, 57: twenty creates at once that call no code make one row, also while another transaction is open', async () => {
-    const [key, queued] = [newKey(), newKey()];
-    const sendTwenty = (used: string) => Array.from({ length: 20 }, () => send(used, 'POST', 'memos', { title: used }));
+  /** Opens a transaction, which on SQLite holds the writer. Returns the function that ends it. */
+  const openTransaction = async (): Promise<() => Promise<void>> => {
     const [open, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const other = database.db.transaction(async (tx) => {
       await tx.query('select 1');
@@ -121,9 +120,15 @@ describeDatabases('idempotency of generic operations', (database) => {
       await end.promise;
     });
     await open.promise;
+    return () => (end.resolve(), other);
+  };
+
+  test('56, 57: twenty creates at once that call no code make one row, also while another transaction is open', async () => {
+    const [key, queued] = [newKey(), newKey()];
+    const sendTwenty = (used: string) => Array.from({ length: 20 }, () => send(used, 'POST', 'memos', { title: used }));
+    const endOther = await openTransaction();
     const behind = sendTwenty(queued);
-    end.resolve();
-    await other;
+    await endOther();
     const alone = await Promise.all(sendTwenty(key));
     for (const [used, answers] of [[key, alone] as const, [queued, await Promise.all(behind)] as const]) {
       expect(await memosOf(used)).toHaveLength(1);
@@ -194,18 +199,11 @@ describeDatabases('idempotency of generic operations', (database) => {
     async () => {
       for (const slug of [undefined, newKey()]) {
         const key = newKey();
-        const [open, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-        const other = database.db.transaction(async (tx) => {
-          await tx.query('select 1');
-          open.resolve();
-          await end.promise;
-        });
-        await open.promise;
+        const endOther = await openTransaction();
         // They find no record, and wait for the writer one behind the other.
         const sent = Array.from({ length: 5 }, () => send(key, 'POST', 'memos', { title: key, slug }));
         await new Promise((done) => setTimeout(done, 50));
-        end.resolve();
-        await other;
+        await endOther();
         const answers = await Promise.all(sent);
         const told = ({ status, text, headers }: (typeof answers)[number]) => [status, text, headers['location'], headers['etag']];
         const first = answers.find(({ headers }) => headers['idempotent-replayed'] === undefined);

@@ -60,7 +60,6 @@ interface UpdateStatement {
   readonly first: number;
 }
 
-/** An INSERT of several rows, and the columns it has. */
 /** An INSERT whose row is known before it is made. */
 export interface ExpectedInsert {
   readonly row: Item;
@@ -68,6 +67,7 @@ export interface ExpectedInsert {
   readonly send: (tx: Db) => Maybe<unknown>;
 }
 
+/** An INSERT of several rows, and the columns it has. */
 interface Insertion {
   readonly text: string;
   readonly parameters: unknown[];
