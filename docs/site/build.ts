@@ -1,7 +1,8 @@
 // Builds the site into docs/site/dist; with --serve also serves it on loopback.
-import { cpSync, globSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build, preview } from 'astro';
+import { close, createIndex } from 'pagefind';
 import { fileAddress, root, siteContent } from './pages.ts';
 
 process.env['ASTRO_TELEMETRY_DISABLED'] = '1';
@@ -30,17 +31,29 @@ fill(
 );
 cpSync(join(folder, 'public'), join(folder, '.public'), { recursive: true });
 
-/** Starlight ends the process of the indexer when it says that it has written; once, on a busy machine, its last file was still empty. */
-function emptySearchFiles(): string[] {
-  const index = join(folder, 'dist/pagefind');
-  return globSync('**/*.*', { cwd: index }).filter((file) => statSync(join(index, file)).size === 0);
+/**
+ * Starlight ends the process of the indexer as soon as it says that it has written; on a busy machine files were cut off or empty then.
+ * Its index is replaced by one whose files this process writes.
+ */
+async function writeSearchIndex(): Promise<void> {
+  const dist = join(folder, 'dist');
+  rmSync(join(dist, 'pagefind'), { recursive: true, force: true });
+  const { index, errors } = await createIndex();
+  if (index === undefined) throw new Error(`The search index was not created: ${errors.join(', ')}`);
+  const added = await index.addDirectory({ path: dist });
+  const made = await index.getFiles();
+  const faults = [...added.errors, ...made.errors];
+  if (faults.length > 0) throw new Error(`The search index was not built: ${faults.join(', ')}`);
+  for (const { path, content } of made.files) {
+    mkdirSync(dirname(join(dist, 'pagefind', path)), { recursive: true });
+    writeFileSync(join(dist, 'pagefind', path), content);
+  }
+  await close();
 }
 
 // Pages kept from an earlier build would name its style sheets.
-for (let attempt = 1; attempt === 1 || emptySearchFiles().length > 0; attempt += 1) {
-  if (attempt > 3) throw new Error(`The search index has empty files: ${emptySearchFiles().join(', ')}.`);
-  await build({ root: folder, force: true, logLevel: 'error' });
-}
+await build({ root: folder, force: true, logLevel: 'error' });
+await writeSearchIndex();
 console.log(`${pages.length} pages in docs/site/dist`);
 
 if (process.argv.includes('--serve')) {
