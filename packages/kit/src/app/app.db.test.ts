@@ -87,6 +87,7 @@ describeDatabases('an app', (database) => {
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
       'kit/0003_idempotency_audience',
+      'kit/0004_idempotency_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);
@@ -96,6 +97,7 @@ describeDatabases('an app', (database) => {
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
       'kit/0003_idempotency_audience',
+      'kit/0004_idempotency_order',
       'notes/0001_initial',
       'notes/0001_initial (database archive)',
     ]);

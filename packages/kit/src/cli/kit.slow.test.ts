@@ -349,6 +349,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
       'kit/0001_throttles',
       'kit/0002_secrets_and_idempotency',
       'kit/0003_idempotency_audience',
+      'kit/0004_idempotency_order',
     ]);
     expect(await run(['migrate'], { cwd: place })).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' });
     expect((await run(['migrate', '--check'], { cwd: place })).code).toBe(0);

@@ -79,7 +79,8 @@ export class SqliteEngine implements Engine {
   }
 
   runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
-    const connection = this.#inMemory || !isReadOnly(text) ? this.#freeWriter() : this.#reader;
+    // A commit makes SQLite forget what every other connection has of the file: after one, the reader reads its pages again, and the writer does not.
+    const connection = this.#freeWriter() ?? (this.#inMemory || !isReadOnly(text) ? undefined : this.#reader);
     try {
       return connection?.run(text, parameters, as);
     } catch (error) {

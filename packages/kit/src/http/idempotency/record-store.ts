@@ -100,8 +100,7 @@ export function findAtOnce(db: Db, { scopeHash }: Claim): Maybe<FoundRecord | un
  * by the first, and the second sees what it wrote. False: another request has the key.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<boolean> {
-  const text = `${CLAIM} ${TAKE_OVER} returning ${CLAIMED[db.dialect]}`;
-  return (await db.query(text, claimValues(db, claim))).length > 0;
+  return (await db.query(CLAIM_ABANDONED[db.dialect], claimValues(db, claim))).length > 0;
 }
 
 const CLAIM_COLUMNS = 'scope_hash, key, caller, operation, fingerprint, token, lease_until, created_at, expires_at';
@@ -109,9 +108,12 @@ const CLAIM =
   `insert into kit_idempotency (${CLAIM_COLUMNS}, state) ` +
   `values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running') on conflict (scope_hash)`;
 
+/** On SQLite a record that is taken over moves to the end of the order in which records are removed. */
+const MOVED: Readonly<Record<Dialect, string>> = { postgres: '', sqlite: 'rowid = (select max(rowid) + 1 from kit_idempotency), ' };
+
 /** The new record instead of one that is expired or whose worker is gone. Its `created_at` is the time of the attempt. */
-const TAKE_OVER =
-  `do update set key = excluded.key, caller = excluded.caller, operation = excluded.operation, ` +
+const takeOver = (dialect: Dialect): string =>
+  `do update set ${MOVED[dialect]}key = excluded.key, caller = excluded.caller, operation = excluded.operation, ` +
   `fingerprint = excluded.fingerprint, token = excluded.token, state = excluded.state, lease_until = excluded.lease_until, ` +
   `created_at = excluded.created_at, expires_at = excluded.expires_at, ` +
   `status = excluded.status, headers = excluded.headers, body = excluded.body, audience = excluded.audience ` +
@@ -124,6 +126,9 @@ const TAKE_OVER =
  * has arrived, so has the claim. After a loss of power without them the key is free, and nothing was done under it.
  */
 const CLAIMED: Readonly<Record<Dialect, string>> = { postgres: `set_config('synchronous_commit', 'off', true)`, sqlite: 'token' };
+
+const claimAbandoned = (dialect: Dialect): string => `${CLAIM} ${takeOver(dialect)} returning ${CLAIMED[dialect]}`;
+const CLAIM_ABANDONED: Readonly<Record<Dialect, string>> = { postgres: claimAbandoned('postgres'), sqlite: claimAbandoned('sqlite') };
 
 const CLAIM_NEW = `${CLAIM} do nothing`;
 // One round trip for a new key and for a replay. The record is looked up only when nothing was claimed.
@@ -163,16 +168,21 @@ export async function completeClaim(db: Db, claim: Claim, answer: KeptAnswer): P
   return (await db.execute(COMPLETE, completionValues(claim, answer))).count === 1;
 }
 
+// On SQLite only. A key is new nearly always, and the statement that could take a record over costs a third more.
 const STORE =
   `insert into kit_idempotency (${CLAIM_COLUMNS}, state, status, headers, body, audience) ` +
-  `values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'complete', $10, $11, $12, $13) on conflict (scope_hash) ${TAKE_OVER}`;
+  `values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'complete', $10, $11, $12, $13) on conflict (scope_hash)`;
+const STORE_NEW = `${STORE} do nothing`;
+const STORE_ABANDONED = `${STORE} ${takeOver('sqlite')}`;
 
-/** Claims and completes a key with one statement. False: another request has it. */
+/** Claims and completes a key with one statement, on SQLite. False: another request has it. */
 export function storeAnswer(db: Db, claim: Claim, answer: KeptAnswer): Maybe<boolean> {
   const { status, headers, body, audience } = answer;
   const values = claimValues(db, claim);
   values.push(status, headersText(headers), body, audience);
-  return andThen(executeAtOnce(db, STORE, values), ({ count }) => count === 1);
+  const store = (text: string, next: () => Maybe<boolean>): Maybe<boolean> =>
+    andThen(executeAtOnce(db, text, values), ({ count }) => (count === 1 ? true : next()));
+  return store(STORE_NEW, () => store(STORE_ABANDONED, () => false));
 }
 
 /** Fails when no row was updated, so that PostgreSQL turns the commit that follows it into a rollback. */
@@ -230,7 +240,11 @@ export async function removeRecord(db: Db, scopeHash: string): Promise<boolean> 
 const PRUNE_ROWS = 1000;
 
 /** Removes expired records. Returns how many there were. */
-export async function pruneRecords(db: Db): Promise<number> {
+export function pruneRecords(db: Db): Promise<number> {
+  return db.dialect === 'postgres' ? pruneByExpiry(db) : pruneInOrder(db);
+}
+
+async function pruneByExpiry(db: Db): Promise<number> {
   for (let removed = 0; ;) {
     const { count } = await db.execute(
       `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS})`,
@@ -238,5 +252,35 @@ export async function pruneRecords(db: Db): Promise<number> {
     );
     removed += count;
     if (count < PRUNE_ROWS) return removed;
+  }
+}
+
+/** Of SQLite: what it reads and removes at once, during which the event loop stands still. */
+const PRUNE_ROWS_IN_ORDER = 200;
+
+/**
+ * SQLite has no index on the expiry. Records are in the order of their claims, and kept for the same time: after one that is valid all are. Those of
+ * a clock that was ahead are passed over.
+ */
+async function pruneInOrder(db: Db): Promise<number> {
+  const now = timesOf(db.clock).created;
+  for (let removed = 0, after = 0; ;) {
+    const records = await db.query<{ readonly id: number; readonly expired: number; readonly ahead: number }>(
+      'select rowid as id, expires_at <= $1 as expired, created_at > $1 as ahead from kit_idempotency ' +
+        `where rowid > $2 order by rowid limit ${PRUNE_ROWS_IN_ORDER}`,
+      [now, after],
+    );
+    const last = records.at(-1)?.id;
+    if (last === undefined) return removed;
+    if (records.some(({ expired }) => expired === 1)) {
+      const { count } = await db.execute('delete from kit_idempotency where rowid > $1 and rowid <= $2 and expires_at <= $3', [
+        after,
+        last,
+        now,
+      ]);
+      removed += count;
+    }
+    if (records.some(({ expired, ahead }) => expired === 0 && ahead === 0)) return removed;
+    after = last;
   }
 }
