@@ -5,11 +5,12 @@ import type { Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Serious and critical findings of axe, each with the element it is about. */
-export async function findings(page: Page): Promise<string[]> {
+/** Serious and critical findings of axe, each with the element it is about: of all rules, or of those about colours. */
+export async function findings(page: Page, rules: 'all' | 'colours' = 'all'): Promise<string[]> {
   // Through the debugger, which the page's own policy does not bind; once per document.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(`${axe}; 0`);
-  const results = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
+  const only = rules === 'all' ? '' : ', runOnly: ["color-contrast", "link-in-text-block"]';
+  const results = (await page.evaluate(`axe.run({ resultTypes: ["violations"]${only} })`)) as AxeResults;
   return results.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>
