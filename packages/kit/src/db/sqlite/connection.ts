@@ -24,9 +24,6 @@ const STATEMENTS_MAX = 500;
  */
 const CHECKPOINT_PAGES = 4000;
 
-/** What every transaction runs: kept prepared, like other statements. */
-const BOUNDARIES: ReadonlySet<string> = new Set(['begin immediate', 'commit']);
-
 export interface SqliteConnectionOptions {
   readonly readOnly: boolean;
   readonly durability: 'normal' | 'full';
@@ -36,7 +33,9 @@ export interface SqliteConnectionOptions {
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly #cache = new Map<string, Prepared>();
-  readonly #boundaries = new Map<string, StatementSync>();
+  /** What every transaction runs: prepared when first needed. */
+  #begin: StatementSync | undefined;
+  #commit: StatementSync | undefined;
   readonly #schemaVersion: StatementSync;
   #knownSchema: unknown;
 
@@ -79,18 +78,27 @@ export class SqliteConnection {
 
   exec(text: string): void {
     try {
-      const boundary = BOUNDARIES.has(text) ? this.#boundary(text) : undefined;
-      if (boundary === undefined) this.database.exec(text);
-      else boundary.run();
+      this.database.exec(text);
     } catch (error) {
       throw translateFailure(error);
     }
   }
 
-  #boundary(text: string): StatementSync {
-    let statement = this.#boundaries.get(text);
-    if (statement === undefined) this.#boundaries.set(text, (statement = this.database.prepare(text)));
-    return statement;
+  /** Begins a transaction that may write. */
+  begin(): void {
+    try {
+      (this.#begin ??= this.database.prepare('begin immediate')).run();
+    } catch (error) {
+      throw translateFailure(error);
+    }
+  }
+
+  commit(): void {
+    try {
+      (this.#commit ??= this.database.prepare('commit')).run();
+    } catch (error) {
+      throw translateFailure(error);
+    }
   }
 
   /** The tables have changed. SQLite itself looks only when a statement first steps, after its columns were asked for. */
@@ -102,7 +110,8 @@ export class SqliteConnection {
 
   close(): void {
     this.#cache.clear();
-    this.#boundaries.clear();
+    this.#begin = undefined;
+    this.#commit = undefined;
     if (this.database.isOpen) this.database.close();
   }
 

@@ -135,7 +135,7 @@ export class SqliteEngine implements Engine {
     if (options.readOnly === true || options.withoutForeignKeys === true) return undefined;
     if (this.#freeWriter() === undefined || !this.#queue.tryAcquire()) return undefined;
     try {
-      this.writer.exec('begin immediate');
+      this.writer.begin();
     } catch (error) {
       this.#queue.release();
       if (isBusy(error)) return undefined;
@@ -159,7 +159,7 @@ export class SqliteEngine implements Engine {
     try {
       // Before BEGIN: inside a transaction the pragma does nothing, and says nothing.
       if (options.withoutForeignKeys === true) this.writer.exec('pragma foreign_keys = off');
-      await retryWhileBusy(() => this.writer.exec('begin immediate'), waitMsMax);
+      await retryWhileBusy(() => this.writer.begin(), waitMsMax);
     } catch (error) {
       release();
       throw error;

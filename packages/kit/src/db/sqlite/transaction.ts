@@ -71,7 +71,7 @@ export class SqliteTransaction implements ImmediateTransaction {
 
   commitNow(): void {
     this.#refuseWhenOver();
-    this.#connection.exec('commit');
+    this.#connection.commit();
     this.#end();
   }
 

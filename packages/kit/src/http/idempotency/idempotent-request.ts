@@ -19,6 +19,7 @@ import {
   type FoundRecord,
   isAbandoned,
   type KeptAnswer,
+  type KeyedRequest,
   LEASE_MS,
   prolongClaim,
   releaseClaim,
@@ -46,11 +47,11 @@ export class IdempotentRequest {
   readonly #claim: Claim;
   #prolonging: NodeJS.Timeout | undefined;
 
-  constructor(attempt: KeyedAttempt) {
+  constructor(attempt: KeyedAttempt, claim: Claim) {
     this.#attempt = attempt;
     this.#exchange = attempt.exchange;
     this.#db = attempt.exchange.host.db;
-    this.#claim = attempt.claim;
+    this.#claim = claim;
     // The writer of SQLite is alone: while it works, no other request can take its claim.
     if (this.#db.dialect === 'postgres') this.#prolonging = this.#prolong();
   }
@@ -120,8 +121,9 @@ export type ClaimResult = IdempotentRequest | Replay | undefined;
 export function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Maybe<string>): Maybe<ClaimResult> {
   return andThen(identifyRequest(exchange, plan, view), (attempt) => {
     if (attempt === undefined) return undefined;
-    const found = claimOrFind(exchange.host.db, attempt.claim);
-    return found === 'claimed' ? new IdempotentRequest(attempt) : settleClaim(attempt, found);
+    const claim: Claim = { ...attempt.request, token: randomUUID() };
+    const found = claimOrFind(exchange.host.db, claim);
+    return found === 'claimed' ? new IdempotentRequest(attempt, claim) : settleClaim(attempt, claim, found);
   });
 }
 
@@ -129,7 +131,7 @@ export function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: ()
 export interface KeyedAttempt {
   readonly exchange: Exchange;
   readonly plan: IdempotencyPlan;
-  readonly claim: Claim;
+  readonly request: KeyedRequest;
   readonly audience: string;
 }
 
@@ -158,27 +160,26 @@ function attemptAs(
 ): KeyedAttempt {
   const { principal, method, url } = exchange;
   const { operationId } = exchange.route as CompiledRoute;
-  const request: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
-  const claim: Claim = {
-    scopeHash: scopeHash(request, key),
+  const identified: IdentifiedRequest = { principal, anonymous, tenant, operationId, method, url, body: exchange.request.body };
+  const request: KeyedRequest = {
+    scopeHash: scopeHash(identified, key),
     key,
-    caller: callerText(request),
+    caller: callerText(identified),
     operation: operationId.slice(0, 200),
-    fingerprint: fingerprintOf(request),
-    token: randomUUID(),
+    fingerprint: fingerprintOf(identified),
   };
-  return { exchange, plan, claim, audience: audienceOf(principal, view) };
+  return { exchange, plan, request, audience: audienceOf(principal, view) };
 }
 
 /** A record that goes between the claim and the look at it was released: the next claim gets the key. */
-async function settleClaim(attempt: KeyedAttempt, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
-  const { exchange, claim, audience } = attempt;
+async function settleClaim(attempt: KeyedAttempt, claim: Claim, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
+  const { exchange, audience } = attempt;
   const { db } = exchange.host;
   for (let found = await first, left = ATTEMPTS_MAX - 1; ; left -= 1) {
-    if (found === 'claimed') return new IdempotentRequest(attempt);
+    if (found === 'claimed') return new IdempotentRequest(attempt, claim);
     if (found !== undefined) {
       if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
-      if (await claimKey(db, claim)) return new IdempotentRequest(attempt);
+      if (await claimKey(db, claim)) return new IdempotentRequest(attempt, claim);
     }
     if (left === 0) throw inProgress(1);
     found = await claimOrFind(db, claim);
@@ -191,15 +192,15 @@ const ATTEMPTS_MAX = 3;
 // before it, and its last statement writes the complete one, unless another request has done so. Nobody could see a claim of it that is still running.
 
 /** The answer to send again. Undefined: the request may run. Throws what else there is to say, as `claimRequest` does. */
-export function findReplay(db: Db, { exchange, claim, audience }: KeyedAttempt): Maybe<Replay | undefined> {
-  return andThen(findAtOnce(db, claim), (found) =>
-    found === undefined || isAbandoned(db, found, claim) ? undefined : decide(exchange, found, claim, audience),
+export function findReplay(db: Db, { exchange, request, audience }: KeyedAttempt): Maybe<Replay | undefined> {
+  return andThen(findAtOnce(db, request), (found) =>
+    found === undefined || isAbandoned(db, found, request) ? undefined : decide(exchange, found, request, audience),
   );
 }
 
 /** In the transaction of the change, as its last statement. */
 export function storeWithChange(tx: Db, attempt: KeyedAttempt, answer: GivenAnswer): Maybe<void> {
-  return andThen(storeAnswer(tx, attempt.claim, keptOf(attempt, answer)), (isStored) => {
+  return andThen(storeAnswer(tx, attempt.request, keptOf(attempt, answer)), (isStored) => {
     if (!isStored) throw idempotencyErrors.idempotency_lost();
   });
 }
@@ -211,21 +212,21 @@ export function storedWithChange({ exchange }: KeyedAttempt): void {
 
 /** After the rollback: a refusal that the operation decided is kept, unless another request got the key meanwhile. */
 export function storeRefusal(attempt: KeyedAttempt, rendered: RenderedError, error: unknown): Maybe<void> {
-  const { exchange, claim } = attempt;
+  const { exchange, request } = attempt;
   const outcome = failedOutcome(rendered, error);
   exchange.idempotency = outcome;
   if (outcome !== 'refused') return undefined;
   const notStored = (failure: unknown): void =>
     exchange.log.warn({ err: failure }, 'a refusal could not be kept under its idempotency key: a retry is decided again');
   try {
-    const stored = storeAnswer(exchange.host.db, claim, refusalOf(attempt, rendered));
+    const stored = storeAnswer(exchange.host.db, request, refusalOf(attempt, rendered));
     return stored instanceof Promise ? stored.then(() => undefined, notStored) : undefined;
   } catch (failure) {
     return notStored(failure);
   }
 }
 
-function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: Claim, audience: string): Replay {
+function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: KeyedRequest, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {
     exchange.idempotency = outcome;
     throw error;

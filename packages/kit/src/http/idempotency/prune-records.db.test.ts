@@ -63,7 +63,7 @@ describeDatabases(
       const stored = (key: string) =>
         storeAnswer(
           db,
-          { scopeHash: key, key, caller: 'c', operation: 'o', fingerprint: 'f', token: uuidv7() },
+          { scopeHash: key, key, caller: 'c', operation: 'o', fingerprint: 'f' },
           { status: 201, headers: {}, body: null, audience: 'a' },
         );
       expect([await stored('daily'), await stored('daily')]).toEqual([true, false]);

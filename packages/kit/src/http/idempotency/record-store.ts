@@ -1,5 +1,4 @@
 import { idempotency } from '../../db/core/models.ts';
-import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import { executeAtOnce, queryAtOnce, sendStatement } from '../../db/handle.ts';
@@ -16,13 +15,17 @@ export const LEASE_MS = 60_000;
 /** How long a record is kept. */
 export const KEPT_MS = 24 * 3_600_000;
 
-/** A request that wants to run. */
-export interface Claim {
+/** A request with a key. */
+export interface KeyedRequest {
   readonly scopeHash: string;
   readonly key: string;
   readonly caller: string;
   readonly operation: string;
   readonly fingerprint: string;
+}
+
+/** A request that wants to run. */
+export interface Claim extends KeyedRequest {
   /** A UUID, new with every attempt: one that lost its claim cannot complete. */
   readonly token: string;
 }
@@ -38,22 +41,9 @@ export interface KeptAnswer {
 
 const { list } = statementsOf(idempotency);
 
-/** The times of an attempt as the columns have them: attempts of the same millisecond share them. */
-interface Times {
-  readonly now: number;
-  readonly created: string;
-  readonly leaseUntil: string;
-  readonly expires: string;
-}
-let lastTimes: Times | undefined;
-
-function timesOf(clock: Clock): Times {
-  const now = clock.now().getTime();
-  if (lastTimes?.now !== now) {
-    const text = (time: number): string => timestampText(new Date(time));
-    lastTimes = { now, created: text(now), leaseUntil: text(now + LEASE_MS), expires: text(now + KEPT_MS) };
-  }
-  return lastTimes;
+/** A time as the columns have it. */
+function textIn(now: Date, ms: number): string {
+  return timestampText(new Date(now.getTime() + ms));
 }
 
 function headersText(headers: KeptAnswer['headers']): string {
@@ -91,7 +81,7 @@ const FIND =
   'select fingerprint, state, lease_until, expires_at, status, headers, body, audience from kit_idempotency where scope_hash = $1';
 
 /** The record of a key. */
-export function findAtOnce(db: Db, { scopeHash }: Claim): Maybe<FoundRecord | undefined> {
+export function findAtOnce(db: Db, { scopeHash }: KeyedRequest): Maybe<FoundRecord | undefined> {
   return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash]), ([record]) => record);
 }
 
@@ -139,14 +129,20 @@ union all select null, null, null, null, null, null, null, null from claimed`;
 const PIPELINED = { pipelined: true } as const;
 
 function claimValues({ clock }: Db, claim: Claim): unknown[] {
-  const { leaseUntil, created, expires } = timesOf(clock);
-  return [claim.scopeHash, claim.key, claim.caller, claim.operation, claim.fingerprint, claim.token, leaseUntil, created, expires];
+  const now = clock.now();
+  return recordValues(claim, claim.token, textIn(now, LEASE_MS), now);
+}
+
+/** In the order of `CLAIM_COLUMNS`. */
+function recordValues(request: KeyedRequest, token: string, leaseUntil: string, now: Date): unknown[] {
+  const { scopeHash, key, caller, operation, fingerprint } = request;
+  return [scopeHash, key, caller, operation, fingerprint, token, leaseUntil, timestampText(now), textIn(now, KEPT_MS)];
 }
 
 /** Whether a record may be taken over; the statement that does it decides. */
-export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: FoundRecord, claim: Claim): boolean {
+export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: FoundRecord, request: KeyedRequest): boolean {
   const now = clock.now();
-  return expires_at <= now || (state === 'running' && lease_until <= now && fingerprint === claim.fingerprint);
+  return expires_at <= now || (state === 'running' && lease_until <= now && fingerprint === request.fingerprint);
 }
 
 export async function findRecord(db: Db, scopeHash: string): Promise<IdempotencyRecord | undefined> {
@@ -175,10 +171,14 @@ const STORE =
 const STORE_NEW = `${STORE} do nothing`;
 const STORE_ABANDONED = `${STORE} ${takeOver('sqlite')}`;
 
+/** Of a record that no claim had. */
+const NO_TOKEN = '00000000-0000-0000-0000-000000000000';
+
 /** Claims and completes a key with one statement, on SQLite. False: another request has it. */
-export function storeAnswer(db: Db, claim: Claim, answer: KeptAnswer): Maybe<boolean> {
+export function storeAnswer(db: Db, request: KeyedRequest, answer: KeptAnswer): Maybe<boolean> {
   const { status, headers, body, audience } = answer;
-  const values = claimValues(db, claim);
+  const now = db.clock.now();
+  const values = recordValues(request, NO_TOKEN, timestampText(now), now);
   values.push(status, headersText(headers), body, audience);
   const store = (text: string, next: () => Maybe<boolean>): Maybe<boolean> =>
     andThen(executeAtOnce(db, text, values), ({ count }) => (count === 1 ? true : next()));
@@ -211,7 +211,7 @@ export async function prolongClaim(db: Db, { scopeHash, token }: Claim): Promise
   await db.execute(`update kit_idempotency set lease_until = $3 where scope_hash = $1 and token = $2 and state = 'running'`, [
     scopeHash,
     token,
-    timesOf(db.clock).leaseUntil,
+    textIn(db.clock.now(), LEASE_MS),
   ]);
 }
 
@@ -248,7 +248,7 @@ async function pruneByExpiry(db: Db): Promise<number> {
   for (let removed = 0; ;) {
     const { count } = await db.execute(
       `delete from kit_idempotency where scope_hash in (select scope_hash from kit_idempotency where expires_at <= $1 order by expires_at limit ${PRUNE_ROWS})`,
-      [timesOf(db.clock).created],
+      [db.clock.now()],
     );
     removed += count;
     if (count < PRUNE_ROWS) return removed;
@@ -263,7 +263,7 @@ const PRUNE_ROWS_IN_ORDER = 200;
  * a clock that was ahead are passed over.
  */
 async function pruneInOrder(db: Db): Promise<number> {
-  const now = timesOf(db.clock).created;
+  const now = db.clock.now();
   for (let removed = 0, after = 0; ;) {
     const records = await db.query<{ readonly id: number; readonly expired: number; readonly ahead: number }>(
       'select rowid as id, expires_at <= $1 as expired, created_at > $1 as ahead from kit_idempotency ' +
