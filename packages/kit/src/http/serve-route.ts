@@ -468,7 +468,22 @@ function sendMade(plan: RoutePlan, exchange: Exchange, { status, headers, body }
   prepareHeaders(exchange, plan);
   if (headers['content-type'] !== undefined) reply.header('content-type', headers['content-type']);
   if (body.length === 0) reply.send();
-  else reply.send(isChangeable(plan, status, headers) ? changedBody(plan, exchange, Buffer.from(body).toString()) : Buffer.from(body));
+  else if (isChangeable(plan, status, headers)) reply.send(changedBody(plan, exchange, textOf(body)));
+  // As a text it leaves in one piece with the headers.
+  else reply.send(isJson(headers['content-type']) ? textOf(body) : bytesOf(body));
+}
+
+/** Written by this process, or another of this application: the same bytes again. */
+function isJson(contentType: string | string[] | undefined): boolean {
+  return typeof contentType === 'string' && /^application\/(?:problem\+)?json\b/.test(contentType);
+}
+
+function bytesOf(body: Uint8Array): Buffer {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+function textOf(body: Uint8Array): string {
+  return bytesOf(body).toString();
 }
 
 /** Kept answers are kept as the handler gave them: another attempt may ask for another form. Errors are not changed. */

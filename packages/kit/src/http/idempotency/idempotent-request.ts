@@ -232,8 +232,8 @@ function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: KeyedR
     throw error;
   };
   if (record.fingerprint !== fingerprint) refuse('reused', idempotencyErrors.idempotency_key_reused());
-  if (record.state === 'running') {
-    const seconds = Math.ceil((record.lease_until.getTime() - exchange.clock.now().getTime()) / 1000);
+  if (record.lease_until !== null) {
+    const seconds = Math.ceil((new Date(record.lease_until).getTime() - exchange.clock.now().getTime()) / 1000);
     refuse('in_progress', inProgress(Math.min(Math.max(seconds, 1), RETRY_AFTER_MAX)));
   }
   const { status, headers, body } = record;

@@ -57,17 +57,17 @@ function headersText(headers: KeptAnswer['headers']): string {
 export function claimOrFind(db: Db, claim: Claim): Found | Promise<Found> {
   if (db.dialect === 'postgres')
     return (queryAtOnce(db, CLAIM_OR_FIND, claimValues(db, claim), PIPELINED) as Promise<FoundRow[]>).then(foundIn);
-  const claimed = executeAtOnce(db, CLAIM_NEW, claimValues(db, claim));
-  const found = ({ count }: { readonly count: number }): Found | Promise<Found> =>
-    count > 0 ? 'claimed' : findRecord(db, claim.scopeHash);
-  return claimed instanceof Promise ? claimed.then(found) : found(claimed);
+  return andThen(executeAtOnce(db, CLAIM_NEW, claimValues(db, claim)), ({ count }): Maybe<Found> =>
+    count > 0 ? 'claimed' : findAtOnce(db, claim),
+  );
 }
 
-/** What a later request with the same key needs to know. */
-export type FoundRecord = Pick<
-  IdempotencyRecord,
-  'fingerprint' | 'state' | 'lease_until' | 'expires_at' | 'status' | 'headers' | 'body' | 'audience'
->;
+/** What a later request with the same key needs to know. The database compares the times: most records are complete, and reading two dates takes 4 µs. */
+export interface FoundRecord extends Pick<IdempotencyRecord, 'fingerprint' | 'state' | 'status' | 'headers' | 'body' | 'audience'> {
+  readonly is_expired: boolean | 0 | 1;
+  /** Null unless it is running; as SQLite has it, a text. */
+  readonly lease_until: Date | string | null;
+}
 type Found = 'claimed' | FoundRecord | undefined;
 
 /** Without a fingerprint: claimed. */
@@ -77,12 +77,14 @@ function foundIn([row]: FoundRow[]): Found {
   return row === undefined || row.fingerprint !== null ? row : 'claimed';
 }
 
-const FIND =
-  'select fingerprint, state, lease_until, expires_at, status, headers, body, audience from kit_idempotency where scope_hash = $1';
+const find = (now: string): string =>
+  `select fingerprint, state, status, headers, body, audience, expires_at <= ${now} as is_expired, ` +
+  `case state when 'running' then lease_until end as lease_until from kit_idempotency where scope_hash = $1`;
+const FIND = find('$2');
 
 /** The record of a key. */
 export function findAtOnce(db: Db, { scopeHash }: KeyedRequest): Maybe<FoundRecord | undefined> {
-  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash]), ([record]) => record);
+  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash, db.clock.now()]), ([record]) => record);
 }
 
 /**
@@ -123,7 +125,7 @@ const CLAIM_ABANDONED: Readonly<Record<Dialect, string>> = { postgres: claimAban
 const CLAIM_NEW = `${CLAIM} do nothing`;
 // One round trip for a new key and for a replay. The record is looked up only when nothing was claimed.
 const CLAIM_OR_FIND = `with claimed as (${CLAIM} do nothing returning ${CLAIMED.postgres})
-${FIND} and not exists (select 1 from claimed)
+${find('$8')} and not exists (select 1 from claimed)
 union all select null, null, null, null, null, null, null, null from claimed`;
 /** A claim waits for no more than the commit of another request with the same key: it may share a connection with other short statements. */
 const PIPELINED = { pipelined: true } as const;
@@ -140,9 +142,9 @@ function recordValues(request: KeyedRequest, token: string, leaseUntil: string, 
 }
 
 /** Whether a record may be taken over; the statement that does it decides. */
-export function isAbandoned({ clock }: Db, { expires_at, state, lease_until, fingerprint }: FoundRecord, request: KeyedRequest): boolean {
-  const now = clock.now();
-  return expires_at <= now || (state === 'running' && lease_until <= now && fingerprint === request.fingerprint);
+export function isAbandoned({ clock }: Db, record: FoundRecord, { fingerprint }: KeyedRequest): boolean {
+  if (record.is_expired === true || record.is_expired === 1) return true;
+  return record.lease_until !== null && new Date(record.lease_until) <= clock.now() && record.fingerprint === fingerprint;
 }
 
 export async function findRecord(db: Db, scopeHash: string): Promise<IdempotencyRecord | undefined> {
