@@ -3,7 +3,7 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences } from '../db/name-violation.ts';
 import type { Db } from '../db/db.ts';
 import type { QueryOptions } from '../db/engine.ts';
-import { expectedInsertText, expectInsertion } from '../db/expected-insertion.ts';
+import { canExpectRows, expectedInsertText, expectInsertion } from '../db/expected-insertion.ts';
 import { insertAtOnce, queryAtOnce } from '../db/handle.ts';
 import type { ModelColumn, ModelStatements } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
@@ -139,6 +139,7 @@ export class RowStatements {
 
   /** What {@link insert} would make, where the database need not be waited for to know the row. */
   expect(db: Db, values: Item, form: RowForm = AS_CODE): ExpectedInsert | undefined {
+    if (!canExpectRows(db)) return undefined;
     const { statements } = this.#policy;
     const inserted = insertion(db, statements, values);
     const expected = expectInsertion(db, statements, inserted, form.as);

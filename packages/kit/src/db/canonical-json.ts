@@ -1,4 +1,5 @@
 import { jsonText } from './json-parameter.ts';
+import { dateJson } from './timestamp.ts';
 
 /** A value as a JSON column returns it: dates and bigints are strings, undefined members are dropped. */
 export function plainJson(value: unknown): unknown {
@@ -28,6 +29,7 @@ function ordered(value: unknown): unknown {
 }
 
 function orderedObject(value: object): unknown {
+  if (value instanceof Date && value.toJSON === Date.prototype.toJSON) return dateJson(value);
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return ordered((value as { toJSON(): unknown }).toJSON());
   const pairs: unknown[] = [];
   for (const name of sorted(Object.keys(value))) {

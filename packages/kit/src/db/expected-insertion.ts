@@ -69,6 +69,11 @@ export async function againUnlessExpected<R>(expecting: () => Promise<R>, asking
   return result;
 }
 
+/** Whether rows of this database can be expected at all. */
+export function canExpectRows(db: Db): boolean {
+  return engineOf(db).expectedRow !== undefined;
+}
+
 /** The names and encoded values of an insertion, in the order of the model's columns. Undefined where the row has to be asked for. */
 export function expectInsertion(
   db: Db,

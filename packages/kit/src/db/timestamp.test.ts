@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isTimestampText, timestampText } from './timestamp.ts';
+import { dateJson, isTimestampText, timestampText } from './timestamp.ts';
 
 const FIRST = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
@@ -10,7 +10,7 @@ test('the text of a moment is that of toISOString, in any order and within a sec
   for (const start of [...starts, ...random]) {
     for (const ms of [0, 1, 9, 10, 99, 100, 999, 1000, 60_000 % 3000, 5, 2999]) {
       const date = new Date(Math.min(start + ms, LAST));
-      expect(timestampText(date)).toBe(date.toISOString());
+      expect([timestampText(date), dateJson(date)]).toEqual([date.toISOString(), date.toISOString()]);
       expect(isTimestampText(timestampText(date))).toBe(true);
     }
   }
@@ -18,4 +18,8 @@ test('the text of a moment is that of toISOString, in any order and within a sec
 
 test('moments outside of the years 1 to 9999, and those that are no date, have no text', () => {
   for (const time of [FIRST - 1, LAST + 1, Number.NaN]) expect(() => timestampText(new Date(time))).toThrow(/A timestamp must/);
+});
+
+test('JSON has of any date what toJSON gives', () => {
+  for (const time of [FIRST - 1, LAST + 1, Number.NaN]) expect(dateJson(new Date(time))).toBe(new Date(time).toJSON());
 });

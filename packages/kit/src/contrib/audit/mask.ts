@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../db/bounded-map.ts';
 import { plainJson } from '../../db/canonical-json.ts';
+import { dateJson } from '../../db/timestamp.ts';
 import { isSensitiveName, MASK } from '../../middleware/masking.ts';
 
 /** Names that were looked at before; bounded, because a client may choose the names in a JSON value. */
@@ -40,7 +41,7 @@ export function masked(value: unknown, sensitive: ReadonlySet<string>, depth = 0
 }
 
 function maskedObject(value: object, sensitive: ReadonlySet<string>, depth: number): unknown {
-  if (value instanceof Date) return value.toJSON();
+  if (value instanceof Date) return dateJson(value);
   if (Array.isArray(value)) return Array.from(value, (item: unknown) => masked(item, sensitive, depth + 1) ?? null);
   if (depth > DEPTH_MAX || !isPlain(value)) return masked(plainJson(value), sensitive, Number.NEGATIVE_INFINITY);
   const copy: Record<string, unknown> = {};

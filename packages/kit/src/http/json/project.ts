@@ -1,3 +1,4 @@
+import { dateJson } from '../../db/timestamp.ts';
 import type { JsonSchema } from '../schema.ts';
 import {
   alternativesOf,
@@ -218,6 +219,7 @@ function leafOf(value: unknown): unknown {
   if (typeof value === 'string') return value;
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date && value.toJSON === Date.prototype.toJSON) return dateJson(value);
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
   const { toJSON } = value as { toJSON?: unknown };
   if (typeof toJSON !== 'function') return undefined;
