@@ -254,7 +254,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const isMade = !isInTransaction && plan.respond !== undefined && route.idempotency === undefined;
   const isSentInside = isInTransaction || isMade;
   const result = isInTransaction
-    ? isOneTransaction(plan, exchange, context)
+    ? isOneTransaction(plan, context)
       ? serveInOneTransaction(plan, exchange, context)
       : serveAtomic(plan, exchange, context)
     : isMade
@@ -297,7 +297,7 @@ async function serveAtomic(plan: RoutePlan, exchange: Exchange, context: Handlin
   if (claimed !== undefined && !(claimed instanceof IdempotentRequest)) return replay(plan, exchange, claimed);
   if (claimed === undefined && route.atomic === undefined) return answer(plan, exchange, context, await run(plan, exchange, context));
   try {
-    const composed = await inTransaction(plan, exchange, context, claimed);
+    const composed = await inTransaction(plan, exchange, context, claimed && ((tx, answer) => claimed.complete(tx, answer)));
     claimed?.completed();
     send(plan, exchange, composed);
   } catch (error) {
@@ -310,7 +310,7 @@ async function inTransaction(
   plan: RoutePlan,
   exchange: Exchange,
   context: Handling,
-  claimed: IdempotentRequest | undefined,
+  complete: ((tx: Db, answer: ReturnType<typeof keptAnswer>) => Maybe<void>) | undefined,
 ): Promise<ComposedAnswer> {
   const { reply, verdict } = exchange;
   const headers = reply.getHeaders();
@@ -330,7 +330,7 @@ async function inTransaction(
       const composed = compose(plan, exchange, context, await run(plan, exchange, context));
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
-      await claimed?.complete(tx, keptAnswer(exchange, headers, composed));
+      await complete?.(tx, keptAnswer(exchange, headers, composed));
       return composed;
     };
     const attempt = (expectsRows: boolean) => (): Promise<ComposedAnswer> =>
@@ -341,9 +341,9 @@ async function inTransaction(
   }
 }
 
-/** Whether a key is claimed and completed in the transaction of the change: no other code runs between, and none could see the claim. */
-function isOneTransaction({ route, isUnwrapped }: RoutePlan, exchange: Exchange, context: Handling): boolean {
-  return isUnwrapped && route.atomic === undefined && exchange.host.db.dialect === 'sqlite' && route.route.runsNoCode?.(context) === true;
+/** Whether a key is claimed and completed in the transaction of the change: no other code runs between. */
+function isOneTransaction({ route, isUnwrapped }: RoutePlan, context: Handling): boolean {
+  return isUnwrapped && route.atomic === undefined && route.route.runsNoCode?.(context) === true;
 }
 
 /** Like `serveAtomic` for a request with a key, see {@link isOneTransaction}. Without a promise where nothing has to be waited for. */
@@ -369,6 +369,7 @@ function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, a
   const { reply } = exchange;
   const headers = reply.getHeaders();
   const { statusCode } = reply;
+  const store = (tx: Db, answer: ReturnType<typeof keptAnswer>): Maybe<void> => storeWithChange(tx, attempt, answer);
   const work = (tx: Db): Maybe<ComposedAnswer> => {
     exchange.tx = tx;
     exchange.ownsTransaction = true;
@@ -376,7 +377,7 @@ function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, a
       const composed = compose(plan, exchange, context, value);
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
-      return andThen(storeWithChange(tx, attempt, keptAnswer(exchange, headers, composed)), () => composed);
+      return andThen(store(tx, keptAnswer(exchange, headers, composed)), () => composed);
     });
   };
   const changed = (composed: ComposedAnswer): void => {
@@ -401,9 +402,11 @@ function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, a
       return replay(plan, exchange, done);
     });
   };
+  const { db } = exchange.host;
   let result: Maybe<ComposedAnswer>;
   try {
-    result = transactionAtOnce(exchange.host.db, work);
+    // PostgreSQL expects rows, and is asked again where one was another.
+    result = db.dialect === 'postgres' ? inTransaction(plan, exchange, context, store) : transactionAtOnce(db, work);
   } catch (error) {
     return failed(error);
   }

@@ -24,6 +24,7 @@ import {
   prolongClaim,
   releaseClaim,
   storeAnswer,
+  storeInTransaction,
 } from './record-store.ts';
 import { audienceOf, callerText, fingerprintOf, type IdentifiedRequest, readKey, scopeHash } from './request-identity.ts';
 
@@ -188,8 +189,8 @@ async function settleClaim(attempt: KeyedAttempt, claim: Claim, first: ReturnTyp
 
 const ATTEMPTS_MAX = 3;
 
-// Where no code of the application runs between claim and commit, and the writer is alone (SQLite), both are one transaction: a record is looked for
-// before it, and its last statement writes the complete one, unless another request has done so. Nobody could see a claim of it that is still running.
+// Where no code of the application runs between claim and commit, both are one transaction: a record is looked for before it, and its last statement
+// writes the complete one, unless another request has done so. Two at once: the second waits for the commit of the first, and then has its response.
 
 /** The answer to send again. Undefined: the request may run. Throws what else there is to say, as `claimRequest` does. */
 export function findReplay(db: Db, { exchange, request, audience }: KeyedAttempt): Maybe<Replay | undefined> {
@@ -200,9 +201,7 @@ export function findReplay(db: Db, { exchange, request, audience }: KeyedAttempt
 
 /** In the transaction of the change, as its last statement. */
 export function storeWithChange(tx: Db, attempt: KeyedAttempt, answer: GivenAnswer): Maybe<void> {
-  return andThen(storeAnswer(tx, attempt.request, keptOf(attempt, answer)), (isStored) => {
-    if (!isStored) throw idempotencyErrors.idempotency_lost();
-  });
+  return storeInTransaction(tx, attempt.request, keptOf(attempt, answer), idempotencyErrors.idempotency_lost);
 }
 
 /** After the commit. */

@@ -1,7 +1,7 @@
 import { idempotency } from '../../db/core/models.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { executeAtOnce, queryAtOnce, sendStatement } from '../../db/handle.ts';
+import { executeAtOnce, queryAtOnce, sendAtOnce } from '../../db/handle.ts';
 import { andThen, type Maybe } from '../../db/maybe.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
@@ -84,7 +84,7 @@ const FIND = find('$2');
 
 /** The record of a key. */
 export function findAtOnce(db: Db, { scopeHash }: KeyedRequest): Maybe<FoundRecord | undefined> {
-  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash, db.clock.now()]), ([record]) => record);
+  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash, db.clock.now()], PIPELINED), ([record]) => record);
 }
 
 /**
@@ -127,7 +127,7 @@ const CLAIM_NEW = `${CLAIM} do nothing`;
 const CLAIM_OR_FIND = `with claimed as (${CLAIM} do nothing returning ${CLAIMED.postgres})
 ${find('$8')} and not exists (select 1 from claimed)
 union all select null, null, null, null, null, null, null, null from claimed`;
-/** A claim waits for no more than the commit of another request with the same key: it may share a connection with other short statements. */
+/** A lookup waits for nothing, a claim for no more than the commit of another request with the same key: they may share a connection with others. */
 const PIPELINED = { pipelined: true } as const;
 
 function claimValues({ clock }: Db, claim: Claim): unknown[] {
@@ -166,42 +166,59 @@ export async function completeClaim(db: Db, claim: Claim, answer: KeptAnswer): P
   return (await db.execute(COMPLETE, completionValues(claim, answer))).count === 1;
 }
 
-// On SQLite only. A key is new nearly always, and the statement that could take a record over costs a third more.
 const STORE =
   `insert into kit_idempotency (${CLAIM_COLUMNS}, state, status, headers, body, audience) ` +
   `values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'complete', $10, $11, $12, $13) on conflict (scope_hash)`;
 const STORE_NEW = `${STORE} do nothing`;
-const STORE_ABANDONED = `${STORE} ${takeOver('sqlite')}`;
+const storeAbandoned = (dialect: Dialect): string => `${STORE} ${takeOver(dialect)}`;
+const STORE_ABANDONED: Readonly<Record<Dialect, string>> = { postgres: storeAbandoned('postgres'), sqlite: storeAbandoned('sqlite') };
 
 /** Of a record that no claim had. */
 const NO_TOKEN = '00000000-0000-0000-0000-000000000000';
 
-/** Claims and completes a key with one statement, on SQLite. False: another request has it. */
-export function storeAnswer(db: Db, request: KeyedRequest, answer: KeptAnswer): Maybe<boolean> {
-  const { status, headers, body, audience } = answer;
-  const now = db.clock.now();
+function storedValues({ clock }: Db, request: KeyedRequest, { status, headers, body, audience }: KeptAnswer): unknown[] {
+  const now = clock.now();
   const values = recordValues(request, NO_TOKEN, timestampText(now), now);
   values.push(status, headersText(headers), body, audience);
-  const store = (text: string, next: () => Maybe<boolean>): Maybe<boolean> =>
-    andThen(executeAtOnce(db, text, values), ({ count }) => (count === 1 ? true : next()));
-  return store(STORE_NEW, () => store(STORE_ABANDONED, () => false));
+  return values;
 }
 
-/** Fails when no row was updated, so that PostgreSQL turns the commit that follows it into a rollback. */
-const COMPLETE_OR_FAIL = `with completed as (${COMPLETE} returning 1) select 1 / count(*) as one from completed`;
+/** Claims and completes a key with one statement. False: another request has it. */
+export function storeAnswer(db: Db, request: KeyedRequest, answer: KeptAnswer): Maybe<boolean> {
+  const values = storedValues(db, request, answer);
+  const store = (text: string, next: () => Maybe<boolean>): Maybe<boolean> =>
+    andThen(executeAtOnce(db, text, values), ({ count }) => (count === 1 ? true : next()));
+  // A key is new nearly always, and on SQLite the statement that could take a record over costs a third more.
+  return store(STORE_NEW, () => store(STORE_ABANDONED[db.dialect], () => false));
+}
+
+/** A statement that fails when it changed no row, so that PostgreSQL turns the commit that follows it into a rollback. */
+const orFail = (text: string): string => `with changed as (${text} returning 1) select 1 / count(*) as one from changed`;
+const COMPLETE_OR_FAIL = orFail(COMPLETE);
+const STORE_OR_FAIL = orFail(STORE_ABANDONED.postgres);
 const DIVISION_BY_ZERO = '22012';
 
+/** Goes out with the commit on PostgreSQL, and makes it fail with `lost` when it changes no row. */
+function sendOrFail(tx: Db, text: string, values: unknown[], lost: () => Error): Maybe<void> {
+  const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
+  return sendAtOnce(tx, text, values, { failureOf });
+}
+
 /**
- * As the last statement in the transaction of the change. On PostgreSQL it goes out with the commit. When another request has the claim by now,
- * this one or the commit fails with `lost`, and nothing is saved.
+ * As the last statement in the transaction of the change. When another request has the claim by now, this one or the commit fails with `lost`, and
+ * nothing is saved.
  */
 export async function completeInTransaction(tx: Db, claim: Claim, answer: KeptAnswer, lost: () => Error): Promise<void> {
-  if (tx.dialect === 'sqlite') {
-    if (!(await completeClaim(tx, claim, answer))) throw lost();
-    return;
-  }
-  const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
-  await sendStatement(tx, COMPLETE_OR_FAIL, completionValues(claim, answer), { failureOf });
+  if (tx.dialect === 'postgres') return sendOrFail(tx, COMPLETE_OR_FAIL, completionValues(claim, answer), lost);
+  if (!(await completeClaim(tx, claim, answer))) throw lost();
+}
+
+/** {@link completeInTransaction} of a key that was not claimed before. */
+export function storeInTransaction(tx: Db, request: KeyedRequest, answer: KeptAnswer, lost: () => Error): Maybe<void> {
+  if (tx.dialect === 'postgres') return sendOrFail(tx, STORE_OR_FAIL, storedValues(tx, request, answer), lost);
+  return andThen(storeAnswer(tx, request, answer), (isStored) => {
+    if (!isStored) throw lost();
+  });
 }
 
 /** The key is free again. */
