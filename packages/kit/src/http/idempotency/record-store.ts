@@ -147,11 +147,6 @@ export function isAbandoned({ clock }: Db, record: FoundRecord, { fingerprint }:
   return record.lease_until !== null && new Date(record.lease_until) <= clock.now() && record.fingerprint === fingerprint;
 }
 
-export async function findRecord(db: Db, scopeHash: string): Promise<IdempotencyRecord | undefined> {
-  const [record] = await db.query<IdempotencyRecord>(`select ${list} from kit_idempotency where scope_hash = $1`, [scopeHash]);
-  return record;
-}
-
 const COMPLETE =
   `update kit_idempotency set state = 'complete', status = $3, headers = $4, body = $5, audience = $6 ` +
   `where scope_hash = $1 and token = $2 and state = 'running'`;
