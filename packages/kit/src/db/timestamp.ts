@@ -23,7 +23,7 @@ export function timestampText(date: Date): string {
 export function dateJson(date: Date): string | null {
   const time = date.getTime();
   if (time >= FIRST && time <= LAST) return textOf(date, time);
-  return date.toJSON() as string | null;
+  return date.toJSON();
 }
 
 /** `2026-01-31T12:00:00.` of the seconds used last, each in the place of its number: a request writes its own time, and one a minute or a day later. */
