@@ -62,6 +62,16 @@ describe('one writer', () => {
     expect(await db.query('select id from notes')).toEqual([{ id: 1 }]);
   });
 
+  test('what a transaction that was not rolled back left on the connection is not read by others', async () => {
+    const db = await open();
+    await db.query('create table notes (id integer primary key)');
+    await db.query('begin');
+    await db.query('insert into notes (id) values (1)');
+    expect(await db.query('select id from notes')).toEqual([]);
+    await db.query('rollback');
+    expect(await db.query('select id from notes')).toEqual([]);
+  });
+
   test('writing through the outer handle inside a transaction is refused instead of waiting forever', async () => {
     const db = await open();
     await db.query('create table notes (id integer primary key)');

@@ -79,8 +79,7 @@ export class SqliteEngine implements Engine {
   }
 
   runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
-    // A commit makes SQLite forget what every other connection has of the file: after one, the reader reads its pages again, and the writer does not.
-    const connection = this.#freeWriter() ?? (this.#inMemory || !isReadOnly(text) ? undefined : this.#reader);
+    const connection = this.#inMemory || !isReadOnly(text) ? this.#freeWriter() : this.#freeReader();
     try {
       return connection?.run(text, parameters, as);
     } catch (error) {
@@ -92,6 +91,15 @@ export class SqliteEngine implements Engine {
   /** The writer when it is free and has no queue: a statement that ends at once needs no turn. */
   #freeWriter(): SqliteConnection | undefined {
     return this.#queue.isHeld || this.#closed || openScopeOf(this) !== undefined ? undefined : this.writer;
+  }
+
+  /**
+   * The writer where it is free, else the reader. A commit makes SQLite forget what every other connection has of the file: after one, the reader reads
+   * its pages again, and the writer does not. A transaction that could not be rolled back shows nothing to others.
+   */
+  #freeReader(): SqliteConnection {
+    const writer = this.#freeWriter();
+    return writer === undefined || writer.database.isTransaction ? this.#reader : writer;
   }
 
   async run(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): Promise<StatementResult> {
