@@ -206,7 +206,7 @@ export function sendEvent(tx: Db, event: NewEvent, patterns: readonly string[], 
 function preparedParameters(event: NewEvent, patterns: readonly string[]): SqlParameter[] {
   const { id, type, data, timestamp, audience, orderingKey, traceparent } = event;
   const { owner, tenant } = audienceColumns(audience);
-  return [id, type, data, timestamp.toISOString(), owner, tenant, orderingKey, traceparent, textArray(patterns)];
+  return [id, type, data, timestampText(timestamp), owner, tenant, orderingKey, traceparent, textArray(patterns)];
 }
 
 function publishParameters(event: NewEvent, patterns: readonly string[]): SqlParameter[] {
@@ -216,7 +216,7 @@ function publishParameters(event: NewEvent, patterns: readonly string[]): SqlPar
     id,
     type,
     data,
-    timestamp.toISOString(),
+    timestampText(timestamp),
     audience.kind,
     owner,
     tenant,
@@ -268,7 +268,7 @@ function* writeToSqlite(
 ): SqlSteps<WrittenEvent> {
   const { id, type, data, audience, orderingKey, idempotencyKey } = event;
   const { owner, tenant } = audienceColumns(audience);
-  const timestamp = event.timestamp.toISOString();
+  const timestamp = timestampText(event.timestamp);
   const created = yield [statements.event, [id, type, data, timestamp, owner, tenant, orderingKey, idempotencyKey, event.traceparent]];
   if (created.length === 0) return { created: false, deliveries: 0 };
   const deliveries = yield [statements.deliveries, [id, type, orderingKey, timestamp, owner, tenant, JSON.stringify(patterns)]];
@@ -417,5 +417,10 @@ export function* findByIdempotencyKey(event: NewEvent): SqlSteps<{ id: string; d
 
 /** As text, so that every driver can bind it. Patterns hold neither quotes nor backslashes. */
 function textArray(patterns: readonly string[]): string {
-  return `{${patterns.map((pattern) => `"${pattern}"`).join(',')}}`;
+  let text = textArrays.get(patterns);
+  if (text === undefined) textArrays.set(patterns, (text = `{${patterns.map((pattern) => `"${pattern}"`).join(',')}}`));
+  return text;
 }
+
+/** The patterns of a type are one list, made once. */
+const textArrays = new WeakMap<readonly string[], string>();
