@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
@@ -472,14 +473,11 @@ function sendMade(plan: RoutePlan, exchange: Exchange, { status, headers, body }
   if (headers['content-type'] !== undefined) reply.header('content-type', headers['content-type']);
   if (body.length === 0) reply.send();
   else if (isChangeable(plan, status, headers)) reply.send(changedBody(plan, exchange, textOf(body)));
-  // As a text it leaves in one piece with the headers.
-  else reply.send(isJson(headers['content-type']) ? textOf(body) : bytesOf(body));
+  // As a text it leaves in one piece with the headers. Fastify adds the character set to other kinds of JSON, and bytes may be no text.
+  else reply.send(headers['content-type'] === JSON_TEXT && isUtf8(body) ? textOf(body) : bytesOf(body));
 }
 
-/** Written by this process, or another of this application: the same bytes again. */
-function isJson(contentType: string | string[] | undefined): boolean {
-  return typeof contentType === 'string' && /^application\/(?:problem\+)?json\b/.test(contentType);
-}
+const JSON_TEXT = 'application/json; charset=utf-8';
 
 function bytesOf(body: Uint8Array): Buffer {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -559,7 +557,7 @@ function compose(plan: RoutePlan, exchange: Exchange, context: Handling, value: 
   if (serialize !== undefined) {
     const body = text ?? serialize.text(value);
     serialize.check?.(exchange, body);
-    const contentType = 'application/json; charset=utf-8';
+    const contentType = JSON_TEXT;
     return plan.onBody.length === 0 ? { body, contentType } : { body, sent: changedBody(plan, exchange, body), contentType };
   }
   return route.kind === 'raw' ? { body: value, contentType: route.mediaType } : NO_BODY;

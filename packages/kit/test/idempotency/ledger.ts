@@ -3,7 +3,7 @@ import type { Module } from '../../src/app/module.ts';
 import { createTable, insert, migration, model, t, type Db } from '../../src/db/index.ts';
 import { coreErrors } from '../../src/errors/core-errors.ts';
 import { CrudController, resource } from '../../src/crud/index.ts';
-import { Controller, route } from '../../src/http/index.ts';
+import { Controller, raw, route } from '../../src/http/index.ts';
 import { isAuthenticated } from '../../src/permissions/index.ts';
 import type { TestAppOptions } from '../../src/testing/test-app.ts';
 import { startShop, type ShopApp } from '../crud/shop.ts';
@@ -44,6 +44,12 @@ export class PaymentController extends Controller {
     { ...options, response: z.object({ id: z.string(), secret: z.string().meta({ 'x-sensitive': true }) }), idempotent: true },
     async ({ tx, body }) => ({ id: (await pay(tx, body)).id, secret: 'shown once' }),
   );
+
+  /** Bytes that are called JSON and are not, of a type without a character set. */
+  bytes = route.post('/bytes', { ...options, response: raw('application/json'), idempotent: true }, async ({ tx, body }) => {
+    await pay(tx, body);
+    return Buffer.from([0x22, 0xff, 0xfe, 0x22]);
+  });
 
   remove = route.delete('/:id', { permission: isAuthenticated, atomic: true, idempotent: true }, async ({ tx, params }) => {
     const { count } = await tx.execute('delete from payments where id = $1', [params.id]);

@@ -89,6 +89,16 @@ describeDatabases(
       },
     );
 
+    test('57: bytes that are no text, and a type without a character set, are replayed as they are', async () => {
+      const key = newKey();
+      const send = () => ledger.call('ann', 'POST', 'payments/bytes', { account: key, amount: 5 }, { 'idempotency-key': key });
+      const [first, second] = [await send(), await send()];
+      expect(second.headers['idempotent-replayed']).toBe('true');
+      const told = ({ status, headers, text }: typeof first) => [status, headers['content-type'], headers['content-length'], text];
+      expect(told(second)).toEqual(told(first));
+      expect(told(second).slice(0, 3)).toEqual([201, 'application/json', '4']);
+    });
+
     test('a repeated DELETE gets its 204 again', async () => {
       const { id } = (await pay(newKey())).body;
       const key = newKey();
