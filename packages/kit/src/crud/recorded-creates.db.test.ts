@@ -5,12 +5,21 @@ import type { App } from '../app/module.ts';
 import { audit, sealEntries } from '../contrib/audit/index.ts';
 import { webhooks } from '../contrib/webhooks/index.ts';
 import { createEndpoint } from '../contrib/webhooks/endpoints/create-endpoint.ts';
-import { createTable, migration, model, observeQueries, t, timestamps } from '../db/index.ts';
+import { createTable, currentTransaction, type Db, migration, model, observeQueries, t, timestamps } from '../db/index.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController } from './index.ts';
 
 const OWNER = '00000000-0000-7000-8000-000000000001';
+const authenticator = {
+  name: 'test',
+  securityScheme: { type: 'http', scheme: 'none' },
+  authenticate: () => ({
+    user: { id: OWNER, username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false },
+    scheme: 'test',
+    scopes: null,
+  }),
+};
 const columns = {
   id: t.uuidv7().pk(),
   owner_id: t.uuid().readOnly(),
@@ -45,17 +54,7 @@ describeDatabases('a create that is audited and announced', (database) => {
         webhooks({ secretKeys: [`${Buffer.alloc(32, 7).toString('base64url')}=`] }),
       ],
       mount: { '/v1': { '/parcels': ParcelController, '/plain': PlainParcelController } },
-      authenticators: [
-        {
-          name: 'test',
-          securityScheme: { type: 'http', scheme: 'none' },
-          authenticate: () => ({
-            user: { id: OWNER, username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false },
-            scheme: 'test',
-            scopes: null,
-          }),
-        },
-      ],
+      authenticators: [authenticator],
       log: { level: 'silent' },
     });
     await migrateApp(app);
@@ -257,4 +256,42 @@ describeDatabases('a create that is audited and announced', (database) => {
       dropTrigger,
     ),
   );
+});
+
+/** What an application provides instead of the toolkit's modules is its own code. */
+describeDatabases('a create that an application records itself', (database) => {
+  let app: App;
+  const seen: unknown[] = [];
+  class ParcelController extends CrudController(parcels, { owner: 'owner_id', permission: isAuthenticated }) {}
+
+  beforeAll(async () => {
+    const record = async (tx: Db): Promise<void> => {
+      const running = await database.db.query<{ state: string }>('select state from kit_idempotency');
+      seen.push([currentTransaction() === tx, running.map(({ state }) => state)]);
+    };
+    app = createApp({
+      database: database.db,
+      modules: [
+        { name: 'parcels', models: [parcels], migrations: [migration('0001_initial', [createTable('parcels', columns)])] },
+        { name: 'recorder', provides: () => ({ audit: { record } }) },
+      ],
+      mount: { '/v1': { '/parcels': ParcelController } },
+      authenticators: [authenticator],
+      log: { level: 'silent' },
+    });
+    await migrateApp(app);
+    await app.ready();
+  });
+  afterAll(() => app.close());
+
+  test('has its transaction as the current one, and its key is claimed before', async () => {
+    for (const headers of [{}, { 'idempotency-key': 'own-recorder' }]) {
+      const payload = { name: `recorded ${Object.keys(headers).length}` };
+      expect((await app.fastify.inject({ method: 'POST', url: '/v1/parcels', headers, payload })).statusCode).toBe(201);
+    }
+    expect(seen).toEqual([
+      [true, []],
+      [true, ['running']],
+    ]);
+  });
 });

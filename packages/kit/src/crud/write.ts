@@ -82,7 +82,7 @@ export class Writer {
   readonly #recorders: Recorders;
   readonly #stamps: { readonly created: readonly string[]; readonly updated: readonly string[] };
   readonly #neverChanged: readonly string[];
-  readonly #createRunsNoCode: boolean;
+  readonly #createIsPlain: boolean;
 
   constructor(policy: Policy, recorders: Recorders) {
     this.policy = policy;
@@ -94,7 +94,7 @@ export class Writer {
     };
     const { hooks, rows, access, fields, onChange, events } = policy.options;
     const code = [hooks?.create, rows, access, fields, onChange];
-    this.#createRunsNoCode = code.every((each) => each === undefined) && typeof events !== 'function';
+    this.#createIsPlain = code.every((each) => each === undefined) && typeof events !== 'function';
     this.#neverChanged = [
       ...new Set([policy.key.name, ...policy.model.primaryKey, policy.options.tenant as string | undefined, policy.owner?.column]),
     ].filter((name) => name !== undefined);
@@ -129,6 +129,14 @@ export class Writer {
   /** Whether a create of an ordinary request calls no code of the application. */
   createRunsNoCode(input: Item): boolean {
     return this.#createRunsNoCode && !this.#hasReference(input);
+  }
+
+  /** Recorders that are not the toolkit's own are code of the application. */
+  get #createRunsNoCode(): boolean {
+    const { audit, events } = this.#recorders;
+    return (
+      this.#createIsPlain && (audit === null || audit.recordAtOnce !== undefined) && (events === null || events.publishAtOnce !== undefined)
+    );
   }
 
   #hasReference(values: Item): boolean {

@@ -22,8 +22,7 @@ export function timestampText(date: Date): string {
 /** What JSON has of a date: the same as its `toJSON`, in a quarter of the time for one of a second that is known. */
 export function dateJson(date: Date): string | null {
   const time = date.getTime();
-  if (time >= FIRST && time <= LAST) return textOf(date, time);
-  return date.toJSON();
+  return time >= FIRST && time <= LAST && date.toJSON === Date.prototype.toJSON ? textOf(date, time) : date.toJSON();
 }
 
 /** `2026-01-31T12:00:00.` of the seconds used last, each in the place of its number: a request writes its own time, and one a minute or a day later. */
