@@ -131,12 +131,13 @@ export class Writer {
     return this.#createRunsNoCode && !this.#hasReference(input);
   }
 
-  /** Recorders that are not the toolkit's own are code of the application. */
+  /** Recorders without a form at once are not the toolkit's own: they are code of the application. */
   get #createRunsNoCode(): boolean {
     const { audit, events } = this.#recorders;
-    return (
-      this.#createIsPlain && (audit === null || audit.recordAtOnce !== undefined) && (events === null || events.publishAtOnce !== undefined)
-    );
+    const { options } = this.policy;
+    const isAuditOurs = options.audit === false || audit === null || audit.recordAtOnce !== undefined;
+    const areEventsOurs = options.events === undefined || options.events === false || events === null || events.publishAtOnce !== undefined;
+    return this.#createIsPlain && isAuditOurs && areEventsOurs;
   }
 
   #hasReference(values: Item): boolean {
