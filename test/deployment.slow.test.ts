@@ -1,12 +1,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { createPostgresDatabase } from 'kit/testing';
 import { root } from './docs/pages.ts';
 import { compose, deployedProcesses, pods } from './deployment/manifests.ts';
+import { freePort } from './provision/free-port.ts';
 
 const PROGRAMS: Readonly<Record<string, string>> = {
   kit: join(root, 'packages/kit/bin/kit.js'),
@@ -28,14 +28,6 @@ test('every command of the examples exists, with every option it is given', () =
       expect(program === 'kit' ? `${help.stdout}${general}` : help.stdout).toContain(option);
   }
 }, 600_000);
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((listening) => probe.listen(0, '127.0.0.1', listening));
-  const { port } = probe.address() as { port: number };
-  await new Promise((closed) => probe.close(closed));
-  return port;
-}
 
 test('what compose.yaml describes runs here: migrate, serve, deliver, answer the probes, stop in time', { timeout: 900_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-deployment-'));

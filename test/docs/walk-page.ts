@@ -1,11 +1,11 @@
 import { chmodSync, cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { codeBlocks, root, titleOf, type CodeBlock } from './pages.ts';
 import { commandLines, readyWhen } from './shell-commands.ts';
 import { Terminal, type Running } from './terminal.ts';
+import { freePort } from '../provision/free-port.ts';
 
 /** What a page takes for granted, and what a person would type when a command asks. */
 export interface Preparation {
@@ -149,14 +149,6 @@ class Ports {
     for (const path of globSync('**/*.{toml,ts}', { cwd: folder }))
       writeFileSync(join(folder, path), await this.replace(readFileSync(join(folder, path), 'utf8')));
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((listening) => probe.listen(0, '127.0.0.1', listening));
-  const { port } = probe.address() as { port: number };
-  await new Promise((closed) => probe.close(closed));
-  return port;
 }
 
 async function finish(running: Running, where: string): Promise<void> {

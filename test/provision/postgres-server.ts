@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { access, chmod, chown, constants, cp, mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server on loopback that this run owns. */
 export interface PostgresServer {
@@ -52,17 +52,6 @@ async function reachableBy(id: Identity, folder: string, scratch: string): Promi
   const copy = join(scratch, 'native');
   await cp(folder, copy, { recursive: true, verbatimSymlinks: true });
   return copy;
-}
-
-async function freePort(): Promise<number> {
-  return new Promise((done, failed) => {
-    const server = createServer();
-    server.once('error', failed);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => (address !== null && typeof address === 'object' ? done(address.port) : failed(new Error('no port'))));
-    });
-  });
 }
 
 export interface PostgresServerOptions {

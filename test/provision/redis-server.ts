@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { freePort } from './free-port.ts';
 
 /** A Redis server on loopback that a test file owns, or the caller's through REDIS_URL. */
 export interface RedisServer {
@@ -26,17 +26,6 @@ function installFromDebian(): string | undefined {
   spawnSync('apt-get', ['update', '-qq'], { env, stdio: 'ignore' });
   spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { env, stdio: 'ignore' });
   return onPath('redis-server');
-}
-
-async function freePort(): Promise<number> {
-  return new Promise((done, failed) => {
-    const server = createServer();
-    server.once('error', failed);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => (address !== null && typeof address === 'object' ? done(address.port) : failed(new Error('no port'))));
-    });
-  });
 }
 
 /** Starts an empty in-memory server (about 50 ms). */

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { rename, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startCli } from './cli-server.ts';
 import { folderWith, serverToml, TOKENS } from './served-folder.ts';
+import { freePort } from '../../../test/provision/free-port.ts';
 
 interface Report {
   readonly value: string | null;
@@ -26,14 +26,6 @@ function startClient(url: string, cacheFile: string): { reports: Report[]; last:
     reports.push(...lines.map((line) => JSON.parse(line) as Report));
   });
   return { reports, last: () => reports.at(-1) };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 test(

@@ -1,6 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,6 +14,7 @@ import { describeDatabases } from '../../testing/databases.ts';
 import type { Database } from '../db.ts';
 import { createTable, migration, model, t, timestamps } from '../index.ts';
 import { openDatabase } from '../open-database.ts';
+import { freePort } from '../../../../../test/provision/free-port.ts';
 
 const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find(
   (path) => spawnSync(path, ['--version']).status === 0,
@@ -119,14 +119,6 @@ describeDatabases('behind PgBouncer in transaction mode', (database) => {
     });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 async function startBouncer(folder: string, { hostname, port: serverPort, username }: URL, port: number): Promise<ChildProcess> {
   const settings = `[databases]
