@@ -1,8 +1,7 @@
 // What does an idempotency key cost? A generic create (validated, owner-scoped) with a new key in every request, compared with the same create
 // where keys are not looked at, and the replay of a request that was done, compared with doing it. Over 16 HTTP connections, on both databases,
 // PostgreSQL with durable commits. Both sides are controllers of one process that take turns of 50 ms and are sent the same bytes; ratios are of
-// requests per second. On PostgreSQL a key is claimed in a transaction of its own, before the one of the create, and a replay saves what the
-// database and the disk do: the CPU time of the process, where neither counts, is printed beside it.
+// requests per second. A replay saves what the database and the disk do: the CPU time of the process, where neither counts, is printed beside it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { board as boardModule, boardResource, cardResource, commentResource } from '../../test/crud/board.ts';
 import { startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t } from '../db/index.ts';
+import { RecentKeys } from '../http/idempotency/recent-keys.ts';
+import { countQueries } from '../db/query-observer.ts';
 import { PostgresTransaction } from '../db/postgres/transaction.ts';
 import { SqliteTransaction } from '../db/sqlite/transaction.ts';
 import { allowAny, isAuthenticated, Permission } from '../permissions/index.ts';
@@ -124,66 +126,92 @@ describeDatabases('idempotency of generic operations', (database) => {
     return () => (end.resolve(), other);
   };
 
-  test('56, 57: twenty creates at once that call no code make one row, also while another transaction is open', async () => {
-    const [key, queued] = [newKey(), newKey()];
-    const sendTwenty = (used: string) => Array.from({ length: 20 }, () => send(used, 'POST', 'memos', { title: used }));
-    const endOther = await openTransaction();
-    const behind = sendTwenty(queued);
-    await endOther();
-    const alone = await Promise.all(sendTwenty(key));
-    for (const [used, answers] of [[key, alone] as const, [queued, await Promise.all(behind)] as const]) {
-      expect(await memosOf(used)).toHaveLength(1);
-      const fresh = answers.filter(({ status, headers }) => status === 201 && headers['idempotent-replayed'] === undefined);
-      expect(fresh).toHaveLength(1);
-      const others = answers.filter((each) => each !== fresh[0]).map(({ status, text }) => (status === 201 ? text : String(status)));
-      expect([fresh[0]?.text, '409']).toEqual(expect.arrayContaining([...new Set(others)]));
-      const again = await send(used, 'POST', 'memos', { title: used });
-      expect([again.status, again.text, again.headers['etag'], again.headers['location'], again.headers['idempotent-replayed']]).toEqual([
-        201,
-        fresh[0]?.text,
-        fresh[0]?.headers['etag'],
-        fresh[0]?.headers['location'],
-        'true',
-      ]);
-      expect((await send(used, 'POST', 'memos', { title: 'other' })).body.code).toBe('idempotency_key_reused');
-      expect((await send(used, 'POST', 'memos', { title: used }, 'bob')).headers['idempotent-replayed']).toBeUndefined();
-    }
-  });
+  describe.each([
+    ['is looked up first', true],
+    ['was not used lately by this process', false],
+  ])('a key that %s', (_, isLookedUp) => {
+    beforeEach(() => void vi.spyOn(RecentKeys.prototype, 'has').mockReturnValue(isLookedUp));
+    afterEach(() => void vi.restoreAllMocks());
 
-  test('60: a create that calls no code and is refused leaves no row; its 409 is replayed, before the row is tried again', async () => {
-    const [key, taken] = [newKey(), newKey()];
-    expect((await send(newKey(), 'POST', 'memos', { title: 'first', slug: taken })).status).toBe(201);
-    const refused = await send(key, 'POST', 'memos', { title: key, slug: taken });
-    expect([refused.status, await memosOf(key), await recordsOf(key)]).toEqual([409, [], [{ state: 'complete', status: 409 }]]);
-    await database.db.query('delete from memos where slug = $1', [taken]);
-    const again = await send(key, 'POST', 'memos', { title: key, slug: taken });
-    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([409, refused.text, 'true']);
-    expect(await memosOf(key)).toEqual([]);
-    const invalid = newKey();
-    for (const replayed of [undefined, 'true']) {
-      const answer = await send(invalid, 'POST', 'memos', { title: 7 });
-      expect([answer.status, answer.headers['idempotent-replayed']]).toEqual([422, replayed]);
-    }
-  });
+    test('56, 57: twenty creates at once that call no code make one row, also while another transaction is open', async () => {
+      const [key, queued] = [newKey(), newKey()];
+      const sendTwenty = (used: string) => Array.from({ length: 20 }, () => send(used, 'POST', 'memos', { title: used }));
+      const endOther = await openTransaction();
+      const behind = sendTwenty(queued);
+      await endOther();
+      const alone = await Promise.all(sendTwenty(key));
+      for (const [used, answers] of [[key, alone] as const, [queued, await Promise.all(behind)] as const]) {
+        expect(await memosOf(used)).toHaveLength(1);
+        const fresh = answers.filter(({ status, headers }) => status === 201 && headers['idempotent-replayed'] === undefined);
+        expect(fresh).toHaveLength(1);
+        const others = answers.filter((each) => each !== fresh[0]).map(({ status, text }) => (status === 201 ? text : String(status)));
+        expect([fresh[0]?.text, '409']).toEqual(expect.arrayContaining([...new Set(others)]));
+        const again = await send(used, 'POST', 'memos', { title: used });
+        expect([again.status, again.text, again.headers['etag'], again.headers['location'], again.headers['idempotent-replayed']]).toEqual([
+          201,
+          fresh[0]?.text,
+          fresh[0]?.headers['etag'],
+          fresh[0]?.headers['location'],
+          'true',
+        ]);
+        expect((await send(used, 'POST', 'memos', { title: 'other' })).body.code).toBe('idempotency_key_reused');
+        expect((await send(used, 'POST', 'memos', { title: used }, 'bob')).headers['idempotent-replayed']).toBeUndefined();
+      }
+    });
 
-  test('a running claim is 409, also for a create that calls no code; its lease over, or the record expired, the key is taken over', async () => {
-    const key = newKey();
-    const post = (title = key) => send(key, 'POST', 'memos', { title });
-    await post();
-    const running = `state = 'running', status = null, headers = null, body = null, lease_until = $2`;
-    await setRecord(key, running, soon());
-    const waiting = await post();
-    expect([waiting.status, waiting.body.code, waiting.headers['retry-after']]).toEqual([409, 'request_in_progress', '5']);
-    expect((await post('another')).body.code).toBe('idempotency_key_reused');
-    await setRecord(key, running, before());
-    expect((await post('another')).body.code).toBe('idempotency_key_reused');
-    expect((await post()).headers['idempotent-replayed']).toBeUndefined();
-    expect((await post()).headers['idempotent-replayed']).toBe('true');
-    expect(await memosOf(key)).toHaveLength(2);
-    await setRecord(key, 'expires_at = $2', before());
-    const free = await post('another');
-    expect([free.status, free.headers['idempotent-replayed']]).toEqual([201, undefined]);
-    expect((await post('another')).text).toBe(free.text);
+    test('60: a create that calls no code and is refused leaves no row; its 409 is replayed, before the row is tried again', async () => {
+      const [key, taken] = [newKey(), newKey()];
+      expect((await send(newKey(), 'POST', 'memos', { title: 'first', slug: taken })).status).toBe(201);
+      const refused = await send(key, 'POST', 'memos', { title: key, slug: taken });
+      expect([refused.status, await memosOf(key), await recordsOf(key)]).toEqual([409, [], [{ state: 'complete', status: 409 }]]);
+      await database.db.query('delete from memos where slug = $1', [taken]);
+      const again = await send(key, 'POST', 'memos', { title: key, slug: taken });
+      expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([409, refused.text, 'true']);
+      expect(await memosOf(key)).toEqual([]);
+      const invalid = newKey();
+      for (const replayed of [undefined, 'true']) {
+        const answer = await send(invalid, 'POST', 'memos', { title: 7 });
+        expect([answer.status, answer.headers['idempotent-replayed']]).toEqual([422, replayed]);
+      }
+    });
+
+    test('a running claim is 409, also for a create that calls no code; its lease over, or the record expired, the key is taken over', async () => {
+      const key = newKey();
+      const post = (title = key) => send(key, 'POST', 'memos', { title });
+      await post();
+      const running = `state = 'running', status = null, headers = null, body = null, lease_until = $2`;
+      await setRecord(key, running, soon());
+      const waiting = await post();
+      expect([waiting.status, waiting.body.code, waiting.headers['retry-after']]).toEqual([409, 'request_in_progress', '5']);
+      expect((await post('another')).body.code).toBe('idempotency_key_reused');
+      await setRecord(key, running, before());
+      expect((await post('another')).body.code).toBe('idempotency_key_reused');
+      expect((await post()).headers['idempotent-replayed']).toBeUndefined();
+      expect((await post()).headers['idempotent-replayed']).toBe('true');
+      expect(await memosOf(key)).toHaveLength(2);
+      await setRecord(key, 'expires_at = $2', before());
+      const free = await post('another');
+      expect([free.status, free.headers['idempotent-replayed']]).toEqual([201, undefined]);
+      expect((await post('another')).text).toBe(free.text);
+    });
+
+    test('a create that calls no code and whose key another request uses at the same time is a replay, whatever the row of the other makes of it', async () => {
+      for (const slug of [undefined, newKey()]) {
+        const key = newKey();
+        const endOther = await openTransaction();
+        // There is no record yet, and they wait to write one behind the other.
+        const sent = Array.from({ length: 5 }, () => send(key, 'POST', 'memos', { title: key, slug }));
+        await new Promise((done) => setTimeout(done, 200));
+        await endOther();
+        const answers = await Promise.all(sent);
+        const told = ({ status, text, headers }: (typeof answers)[number]) => [status, text, headers['location'], headers['etag']];
+        const first = answers.find(({ headers }) => headers['idempotent-replayed'] === undefined);
+        expect(first?.status).toBe(201);
+        for (const answer of answers) expect(told(answer)).toEqual(told(first as typeof answer));
+        expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(4);
+        expect([await memosOf(key), await recordsOf(key)]).toEqual([[expect.anything()], [{ state: 'complete', status: 201 }]]);
+      }
+    });
   });
 
   test('a create with a hook claims its key first: others see it running while the hook works', async () => {
@@ -195,22 +223,28 @@ describeDatabases('idempotency of generic operations', (database) => {
     expect([seen, await recordsOf(key)]).toEqual([[{ state: 'running', status: null }], [{ state: 'complete', status: 201 }]]);
   });
 
-  test('a create that calls no code and whose key is used by another after it was looked up is a replay, whatever the row of the other makes of it', async () => {
-    for (const slug of [undefined, newKey()]) {
-      const key = newKey();
-      const endOther = await openTransaction();
-      // They find no record, and wait to write one behind the other.
-      const sent = Array.from({ length: 5 }, () => send(key, 'POST', 'memos', { title: key, slug }));
-      await new Promise((done) => setTimeout(done, 200));
-      await endOther();
-      const answers = await Promise.all(sent);
-      const told = ({ status, text, headers }: (typeof answers)[number]) => [status, text, headers['location'], headers['etag']];
-      const first = answers.find(({ headers }) => headers['idempotent-replayed'] === undefined);
-      expect(first?.status).toBe(201);
-      for (const answer of answers) expect(told(answer)).toEqual(told(first as typeof answer));
-      expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(4);
-      expect([await memosOf(key), await recordsOf(key)]).toEqual([[expect.anything()], [{ state: 'complete', status: 201 }]]);
-    }
+  test('what another process did under a key is replayed, and nothing of the attempt stays; another request with that key is refused', async () => {
+    const [key, slug] = [newKey(), newKey()];
+    const elsewhere = vi.spyOn(RecentKeys.prototype, 'add').mockReturnValue();
+    const first = await send(key, 'POST', 'memos', { title: key, slug });
+    elsewhere.mockRestore();
+    const other = newKey();
+    expect((await send(key, 'POST', 'memos', { title: other })).body.code).toBe('idempotency_key_reused');
+    expect(await memosOf(other)).toEqual([]);
+    const has = vi.spyOn(RecentKeys.prototype, 'has');
+    await database.db.execute('delete from memos where slug = $1', [slug]);
+    const replayed = await send(key, 'POST', 'memos', { title: key, slug });
+    expect([replayed.status, replayed.text, replayed.headers['idempotent-replayed']]).toEqual([201, first.text, 'true']);
+    expect([await memosOf(key), has.mock.results.at(-1)?.value]).toEqual([[], true]);
+    has.mockRestore();
+  });
+
+  test('a new key is not looked up: the statements of a create are its row and its record', async () => {
+    const key = newKey();
+    const { result, queries } = await countQueries(() => send(key, 'POST', 'memos', { title: key }));
+    expect(result.status).toBe(201);
+    const records = queries.map(({ sql }) => sql).filter((sql) => sql.includes('kit_idempotency'));
+    expect(records).toEqual([expect.stringMatching(/insert into kit_idempotency/)]);
   });
 
   test('a replay of a create that calls no code writes nothing, and does not wait for those who write', async () => {

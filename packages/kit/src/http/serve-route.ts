@@ -9,7 +9,7 @@ import { againUnlessExpected } from '../db/expected-insertion.ts';
 import { transactionAtOnce } from '../db/handle.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { hasCode } from '../errors/kit-error.ts';
+import { hasCode, isKitError } from '../errors/kit-error.ts';
 import { inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
@@ -29,6 +29,7 @@ import {
   storeRefusal,
   storedWithChange,
   storeWithChange,
+  wasUsedLately,
 } from './idempotency/idempotent-request.ts';
 import type { IdempotencyPlan } from './idempotency/options.ts';
 import type { Host } from './host.ts';
@@ -359,14 +360,15 @@ function serveInOneTransaction(plan: RoutePlan, exchange: Exchange, context: Han
   }
 }
 
-/** The record is looked for before the transaction, so that a replay writes nothing: the transaction notices when another request got the key meanwhile. */
 function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
+  if (!wasUsedLately(attempt)) return changeWithKey(plan, exchange, context, attempt, false);
   return andThen(findReplay(exchange.host.db, attempt), (found) =>
-    found === undefined ? changeWithKey(plan, exchange, context, attempt) : replay(plan, exchange, found),
+    found === undefined ? changeWithKey(plan, exchange, context, attempt, true) : replay(plan, exchange, found),
   );
 }
 
-function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
+/** `isLookedUp`: just now there was no record of the key. */
+function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt, isLookedUp: boolean): Maybe<void> {
   const { reply } = exchange;
   const headers = reply.getHeaders();
   const { statusCode } = reply;
@@ -395,13 +397,9 @@ function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, a
   };
   const failed = (error: unknown): Maybe<void> => {
     exchange.leaveTransaction();
-    // Another request with the key may have been done since it was looked for: then its response counts, not what its row made of this one.
-    const found = hasCode(error, 'idempotency_lost') || isRefusedByRow(error) ? findReplay(exchange.host.db, attempt) : undefined;
-    return andThen(found, (done) => {
-      if (done === undefined) return refuse(error);
-      resetReply(exchange, headers, statusCode);
-      return replay(plan, exchange, done);
-    });
+    if (!mayBeDone(error, isLookedUp)) return refuse(error);
+    resetReply(exchange, headers, statusCode);
+    return andThen(findReplay(exchange.host.db, attempt), (done) => (done === undefined ? refuse(error) : replay(plan, exchange, done)));
   };
   const { db } = exchange.host;
   let result: Maybe<ComposedAnswer>;
@@ -414,9 +412,10 @@ function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, a
   return result instanceof Promise ? result.then(changed, failed) : changed(result);
 }
 
-/** A rule of the database that the row of another request may have made it break. */
-function isRefusedByRow(error: unknown): boolean {
-  return constraintViolation(error) !== undefined;
+/** Whether another request with the key may have been done: then its response counts, not what its row, or another since, made of this one. */
+function mayBeDone(error: unknown, isLookedUp: boolean): boolean {
+  if (isLookedUp) return hasCode(error, 'idempotency_lost') || constraintViolation(error) !== undefined;
+  return !isKitError(error) || error.status < 500;
 }
 
 /** What an attempt that was rolled back said about its response is forgotten. */

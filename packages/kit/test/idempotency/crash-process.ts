@@ -9,7 +9,7 @@ import { startLedger, steps } from './ledger.ts';
 const [url = '', moment = '', key = ''] = process.argv.slice(2);
 const die = () => void process.kill(process.pid, 'SIGKILL');
 const TRIGGERS: Readonly<Record<string, string>> = {
-  'memo-looked-up': 'before insert on memos',
+  'memo-begun': 'before insert on memos',
   'memo-written': 'after insert on memos',
   'memo-recorded': 'after insert on kit_idempotency',
 };

@@ -64,7 +64,7 @@ describeDatabases(
     );
 
     // A create that calls no code is one transaction with its key: there is no claim to wait for. Triggers of SQLite can kill the process in it.
-    test.runIf(database.dialect === 'sqlite').each(['memo-looked-up', 'memo-written', 'memo-recorded'])(
+    test.runIf(database.dialect === 'sqlite').each(['memo-begun', 'memo-written', 'memo-recorded'])(
       'inside a create that calls no code leaves nothing, and the retry does it at once: %s',
       async (moment) => {
         const { retry, rows } = await crash(moment);
