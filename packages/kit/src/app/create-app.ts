@@ -12,6 +12,7 @@ import { RecentKeys } from '../http/idempotency/recent-keys.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
+import { JSON_DEPTH_MAX } from '../http/json/parse-json.ts';
 import type { Log } from '../http/log.ts';
 import { serveRoutes, type ServedRoutes } from '../http/serve-routes.ts';
 import { isMembers, wrongValue } from '../options/value-rule.ts';
@@ -33,7 +34,6 @@ import { emptyRegistry, type Registry } from './registry.ts';
 import { isError, StartUpError } from './start-up-error.ts';
 import { Steps } from './steps.ts';
 
-const JSON_DEPTH_MAX = 32;
 /** After the deadline handlers see an aborted signal and get this long to answer before their connections are cut. */
 const LAST_GRACE_MS = 250;
 

@@ -296,6 +296,32 @@ describeDatabases('import', (database) => {
     expect(audited).toEqual([]);
   });
 
+  test('JSON of a file is read as strictly as a body: nesting, keys given twice, keys of prototypes, numbers out of range', async () => {
+    await clear();
+    const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+    const lines = [
+      ['{"sku":"a","sku":"b"}', 'body.1.sku invalid'],
+      ['{"sku":"a","data":{"x":1,"x":2}}', 'body.1.data.x invalid'],
+      ['{"sku":"a","data":{"__proto__":{"is_staff":true}}}', 'body.1.data.__proto__ invalid'],
+      ['{"sku":"a","data":{"constructor":1}}', 'body.1.data.constructor invalid'],
+      ['{"sku":"a","data":{"x":1e999}}', 'body.1.data.x invalid'],
+      [`{"sku":"a","data":${deep(32)}}`, 'body.1 invalid'],
+      [`{"sku":"a","data":${deep(100_000)}}`, 'body.1 invalid'],
+    ] as const;
+    for (const [line, fault] of lines) {
+      const refused = await send('ann', 'things/import', line, 'application/x-ndjson');
+      expect([line.slice(0, 60), refused.status, faults(refused)]).toEqual([line.slice(0, 60), 422, [fault]]);
+    }
+    for (const cell of ['{"x":1,"x":2}', '{"__proto__":1}', '{"x":1e999}', deep(32), deep(100_000)]) {
+      const refused = await send('ann', 'things/import', `sku,data\na,"${cell.replaceAll('"', '""')}"\n`);
+      expect([cell.slice(0, 60), refused.status, faults(refused)]).toEqual([cell.slice(0, 60), 422, ['body.2.data invalid']]);
+      expect(JSON.stringify(refused.body)).not.toContain('stack');
+    }
+    expect(await rows('ann')).toEqual([]);
+    expect((await send('ann', 'things/import', `sku,data\na,"${deep(31)}"\n`)).status).toBe(201);
+    expect((await send('ann', 'things/import', `{"sku":"b","data":${deep(31)}}`, 'application/x-ndjson')).status).toBe(201);
+  });
+
   test('77: dry_run does everything, hooks too, and leaves no row, event or audit entry', async () => {
     await clear();
     const answer = await send('ann', 'things/import?dry_run=true', 'sku\na\nb\n');

@@ -7,14 +7,16 @@ import { type FieldError, hasCode, isKitError } from '../errors/kit-error.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { filePart, type MultipartFile, readMultipart } from '../http/multipart.ts';
 import type { QueryValues } from '../http/query-string.ts';
+import { JSON_DEPTH_MAX } from '../http/json/parse-json.ts';
 import type { JsonSchema, Schema } from '../http/schema.ts';
+import { exchangeOf } from '../http/serve-route.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { absentValue } from './absent-value.ts';
 import { type BulkItem, BulkWriter, type KeyedItem } from './bulk-write.ts';
 import { isSame } from './change.ts';
 import { type CrudRequest, forAction, type Visibility } from './crud-request.ts';
 import { type FileFormat, mediaTypes } from './export.ts';
-import { cellValue, NO_JSON } from './import-row.ts';
+import { CellFault, cellValue } from './import-row.ts';
 import { limits } from './limits.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import type { ListDeclaration } from './list-query.ts';
@@ -91,7 +93,7 @@ export class Importer {
     const parameters = this.#parameters(context.query as QueryValues);
     await access.parentRows(context, request, policy.database(request), true);
     const { body, format } = await this.#file(context, parameters.format);
-    const rows = new RowImport(access, this.options);
+    const rows = new RowImport(access, { ...this.options, jsonDepthMax: exchangeOf(context.request).host.jsonDepthMax });
     const result = await rows.run(request, body, format, parameters, access.fixedOptions(context));
     if (parameters.isDryRun) context.reply.code(200);
     return result;
@@ -150,15 +152,22 @@ export class Importer {
   }
 }
 
+export interface RowImportOptions {
+  readonly rowsMax: number;
+  readonly by?: string | undefined;
+  /** Levels of nesting of a row, as of a body; the default of apps unless given. */
+  readonly jsonDepthMax?: number;
+}
+
 /**
  * All rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in one, through the
  * pipeline of every other write, and lets other requests run between its batches.
  */
 export class RowImport {
   readonly #access: ImportTarget;
-  readonly #options: { readonly rowsMax: number; readonly by?: string | undefined };
+  readonly #options: RowImportOptions;
 
-  constructor(target: ImportTarget, options: { readonly rowsMax: number; readonly by?: string | undefined }) {
+  constructor(target: ImportTarget, options: RowImportOptions) {
     this.#access = target;
     this.#options = options;
   }
@@ -175,7 +184,7 @@ export class RowImport {
     const db = policy.database(request);
     await policy.scope(request);
     const known = await knownColumns(policy, request);
-    const reader = new RowReader(this.#access, visibility, known, request, this.#options.rowsMax);
+    const reader = new RowReader(this.#access, visibility, known, request, this.#options);
     let items: readonly ImportItem[];
     try {
       items = await reader.read(body, format);
@@ -310,6 +319,7 @@ class RowReader {
   readonly #request: CrudRequest;
   readonly #visibility: Visibility;
   readonly #rowsMax: number;
+  readonly #depthMax: number;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
   readonly #input: ReadonlySet<string>;
@@ -319,11 +329,18 @@ class RowReader {
   /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
   readonly #shownAsNull = new Set<string>();
 
-  constructor(access: ImportTarget, visibility: Visibility, known: ReadonlySet<string>, request: CrudRequest, rowsMax: number) {
+  constructor(
+    access: ImportTarget,
+    visibility: Visibility,
+    known: ReadonlySet<string>,
+    request: CrudRequest,
+    { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions,
+  ) {
     this.#access = access;
     this.#request = request;
     this.#visibility = visibility;
     this.#rowsMax = rowsMax;
+    this.#depthMax = jsonDepthMax;
     this.#input = new Set(access.input);
     this.#known = known;
   }
@@ -347,7 +364,7 @@ class RowReader {
   async read(body: Readable, format: FileFormat): Promise<ImportItem[]> {
     const { policy } = this.#access;
     await this.#decideUnwritable();
-    const file = await readFile(body, format);
+    const file = await readFile(body, format, this.#depthMax);
     if (file.header !== undefined) this.#header(file.header);
     const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
     const items: ImportItem[] = [];
@@ -406,7 +423,7 @@ class RowReader {
   /** The members that are taken of a row. Undefined when it cannot be read. */
   #given(row: FileRow, isCsv: boolean): Record<string, unknown> | undefined {
     if (row.fault === undefined) return isCsv ? this.#cells(row.values, row.number) : this.#members(row.values, row.number);
-    this.#refuse(['body', row.number], 'invalid', `This row ${row.fault}.`);
+    this.#refuse(['body', row.number, ...(row.path ?? [])], 'invalid', `This row ${row.fault}.`);
     return undefined;
   }
 
@@ -455,8 +472,8 @@ class RowReader {
         if (column.nullable) given[name] = null;
         continue;
       }
-      const value = cellValue(this.#access.policy.shown.get(name)?.settings ?? column.settings, text);
-      if (value === NO_JSON) this.#refuse(['body', number, name], 'invalid', 'Must be JSON.');
+      const value = cellValue(this.#access.policy.shown.get(name)?.settings ?? column.settings, text, this.#depthMax);
+      if (value instanceof CellFault) this.#refuse(['body', number, name], 'invalid', value.message);
       else given[name] = value;
     }
     return given;

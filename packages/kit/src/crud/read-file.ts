@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { coreErrors } from '../errors/core-errors.ts';
+import { readJson } from '../http/json/parse-json.ts';
 import type { FileFormat } from './export.ts';
 
 /** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
 export type FileRow =
   | { readonly number: number; readonly values: Readonly<Record<string, unknown>>; readonly fault?: undefined }
-  | { readonly number: number; readonly fault: string };
+  | { readonly number: number; readonly fault: string; readonly path?: readonly (string | number)[] };
 
 /** A CSV file's header comes first, then its rows. Cells are text; an empty one is null, `""` is the empty text. */
 export interface ReadFile {
@@ -16,8 +17,9 @@ export interface ReadFile {
   readonly rows: AsyncIterable<readonly FileRow[]>;
 }
 
-export async function readFile(body: Readable, format: FileFormat): Promise<ReadFile> {
-  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body)) };
+/** `depthMax`: levels of nesting of a JSON line, as of a body. */
+export async function readFile(body: Readable, format: FileFormat, depthMax: number): Promise<ReadFile> {
+  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body), depthMax) };
   const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
   const first = await records.next();
   if (first.done === true) return { header: [], rows: (async function* none() {})() };
@@ -93,14 +95,14 @@ function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
   return Array.isArray(value);
 }
 
-async function* jsonRows(text: AsyncIterable<string>): AsyncGenerator<FileRow[]> {
+async function* jsonRows(text: AsyncIterable<string>, depthMax: number): AsyncGenerator<FileRow[]> {
   let number = 0;
   let rest = '';
   const read = (lines: readonly string[]): FileRow[] => {
     const rows: FileRow[] = [];
     for (const line of lines) {
       number += 1;
-      if (line.trim() !== '') rows.push(jsonRow(line, number));
+      if (line.trim() !== '') rows.push(jsonRow(line, number, depthMax));
     }
     return rows;
   };
@@ -116,12 +118,11 @@ async function* jsonRows(text: AsyncIterable<string>): AsyncGenerator<FileRow[]>
   yield read([rest]);
 }
 
-function jsonRow(line: string, number: number): FileRow {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
-    return { number, fault: 'must be a JSON object' };
-  } catch {
-    return { number, fault: 'is not JSON' };
-  }
+/** A line is read as strictly as a body: what was given twice, or as a number too large, would be stored as something else. */
+function jsonRow(line: string, number: number, depthMax: number): FileRow {
+  const { value, fault, isTooDeep } = readJson(line, depthMax);
+  if (isTooDeep === true) return { number, fault: `is nested more than ${depthMax} levels deep` };
+  if (fault !== undefined) return { number, fault: `is not acceptable JSON: ${fault.message} at column ${fault.column}`, path: fault.path };
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
+  return { number, fault: 'must be a JSON object' };
 }

@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { KitError } from '../../errors/kit-error.ts';
-import { findJsonFault } from './find-json-fault.ts';
+import { findJsonFault, type JsonFault } from './find-json-fault.ts';
+
+/** Levels of nesting unless an app says otherwise. */
+export const JSON_DEPTH_MAX = 32;
 
 /** Keys that reach an object's prototype when copied carelessly. No honest client sends them. */
 const prototypeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
@@ -16,28 +19,39 @@ const prototypeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 
 export function parseJson(bytes: Buffer, depthMax: number): unknown {
   if (!isUtf8(bytes)) throw coreErrors.malformed_body({ detail: 'The request body is not valid UTF-8.' });
   const text = bytes.toString('utf8');
-  const shape = scan(text);
-  if (shape.depth > depthMax) {
+  const read = readJson(text, depthMax);
+  if (read.isTooDeep === true)
     throw coreErrors.too_deep({
       detail: `The request body is nested more than ${depthMax} levels deep.`,
       extensions: { depth_max: depthMax },
     });
-  }
+  if (read.fault !== undefined) throw malformed(read.fault);
+  return read.value;
+}
+
+export interface ReadJson {
+  readonly value?: unknown;
+  readonly fault?: JsonFault;
+  readonly isTooDeep?: boolean;
+}
+
+/** Reads JSON by the rules of a body: {@link parseJson}. */
+export function readJson(text: string, depthMax: number): ReadJson {
+  const shape = scan(text);
+  if (shape.depth > depthMax) return { isTooDeep: true };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw fault(text);
+    return { fault: findJsonFault(text, prototypeKeys) };
   }
   // Looking once at the text saves looking at every key: bodies that mention these words are rare.
   const isSuspect = shape.hasEscapes || text.includes('proto') || text.includes('constructor');
   const keys = countKeys(value, isSuspect);
-  if (keys !== shape.colons) throw fault(text);
-  return value;
+  return keys === shape.colons ? { value } : { fault: findJsonFault(text, prototypeKeys) };
 }
 
-function fault(text: string): KitError {
-  const found = findJsonFault(text, prototypeKeys);
+function malformed(found: JsonFault): KitError {
   return coreErrors.malformed_body({
     detail: `The request body is not acceptable JSON: ${found.message} at line ${found.line}, column ${found.column}.`,
     errors: [
