@@ -99,6 +99,24 @@ test('every fault comes at once with the name of its part', async () => {
   );
 });
 
+test('a second file of the same name is refused, also when both arrive at once', async () => {
+  const { status, body } = await send((form) => {
+    form.append('file', csv('first'), 'a.csv');
+    form.append('file', csv('second'), 'b.csv');
+    form.append('title', 'all');
+  });
+  expect([status, body.errors]).toEqual([422, [{ location: ['body', 'file'], code: 'duplicate', message: 'Send one file.' }]]);
+});
+
+test('text where a file belongs, and a file where text belongs, are told apart from unknown parts', async () => {
+  const { status, body } = await send((form) => {
+    form.append('file', 'a,b');
+    form.append('title', csv('all'), 'title.csv');
+  });
+  const faults = (body.errors as { location: unknown[]; code: string }[]).map(({ location, code }) => `${location.join('.')} ${code}`);
+  expect([status, faults.sort()]).toEqual([422, ['body.file invalid_type', 'body.title invalid_type']]);
+});
+
 test('a file over its limit, and a form over the limit of the body, are 413', async () => {
   const large = await send((form) => form.append('file', csv('x'.repeat(1001)), 'x.csv'));
   expect([large.status, large.body.bytes_max]).toEqual([413, 1000]);

@@ -104,15 +104,16 @@ export async function readMultipart(
 ): Promise<SchemaResult<Record<string, unknown>>> {
   const { files, fields, issues } = await collect(body, contentType, parts);
   const values: Record<string, unknown> = {};
+  const refused = new Set(issues.map(({ path }) => path?.[0]));
   for (const [name, part] of Object.entries(parts)) {
     if (isFilePart(part)) {
       const file = files.get(name);
       if (file !== undefined) values[name] = file;
-      else if (!part.optional && !issues.some(({ path }) => path?.[0] === name))
-        issues.push({ code: 'required', message: 'Required: a file.', path: [name] });
+      else if (!part.optional && !refused.has(name)) issues.push({ code: 'required', message: 'Required: a file.', path: [name] });
       continue;
     }
     const given = fields.get(name);
+    if (given === undefined && refused.has(name)) continue;
     const coercion = coercionOf(part);
     const value = given === undefined ? undefined : (coercion ?? ((texts) => texts))(given.length === 1 ? (given[0] as string) : given);
     const result = await part['~standard'].validate(value);
@@ -148,11 +149,13 @@ function collect(body: Readable, contentType: string, parts: MultipartParts): Pr
     reject(error);
   };
   const refuse = (name: string, code: string, message: string) => collected.issues.push({ code, message, path: [name] });
+  // Parts of one chunk begin before the ones ahead of them have ended.
+  const begun = new Set<string>();
   const form = openForm(contentType, names.length);
   form.on('field', (name, value, nameTruncated, valueTruncated) => {
     const part = partOf(name);
-    if (part === undefined || isFilePart(part) || nameTruncated)
-      refuse(name.slice(0, 100), 'unknown_field', unknownField([], name, names).message);
+    if (part === undefined || nameTruncated) refuse(name.slice(0, 100), 'unknown_field', unknownField([], name, names).message);
+    else if (isFilePart(part)) refuse(name, 'invalid_type', 'Send a file: a part with a file name.');
     else if (valueTruncated) fail(tooLarge(FIELD_BYTES_MAX));
     else collected.fields.set(name, [...(collected.fields.get(name) ?? []), value]);
   });
@@ -164,8 +167,10 @@ function collect(body: Readable, contentType: string, parts: MultipartParts): Pr
     };
     // A part that fails when the form does: the form says why.
     stream.on('error', () => undefined);
-    if (part === undefined || !isFilePart(part)) return refused('unknown_field', unknownField([], name, names).message);
-    if (collected.files.has(name)) return refused('duplicate', 'Send one file.');
+    if (part === undefined) return refused('unknown_field', unknownField([], name, names).message);
+    if (!isFilePart(part)) return refused('invalid_type', 'Send text, not a file.');
+    if (begun.has(name)) return refused('duplicate', 'Send one file.');
+    begun.add(name);
     if (part.mediaTypes !== undefined && !takesMediaType(part.mediaTypes, mediaType))
       return refused('invalid', `Send ${part.mediaTypes.join(' or ')}.`);
     const chunks: Buffer[] = [];
