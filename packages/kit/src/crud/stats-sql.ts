@@ -78,8 +78,16 @@ function sumPlan(kind: 'sum' | 'avg', sql: string, column: ColumnDefinition, dia
 const AVG_DIGITS = 4;
 
 function ratio(kind: 'sum' | 'avg', read: string | null | undefined, rows: number): number | null {
-  if (read === null || read === undefined) return null;
-  return kind === 'sum' ? Number(read) : Number(read) / rows;
+  if (rows === 0) return null;
+  // SQLite adds up to an infinity, or to NULL where there are two of them; PostgreSQL refuses: see isSumOverflow.
+  const total = Number(read ?? Number.NaN);
+  if (!Number.isFinite(total)) throw new SumTooLarge('The sum does not fit a JSON number.');
+  return kind === 'sum' ? total : total / rows;
+}
+
+/** Whether PostgreSQL refused a statement because a sum of floats went out of range. */
+export function isSumOverflow(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === '22003';
 }
 
 /** Nine decimal digits: a billion rows of them still fit 64 bits. */
@@ -120,7 +128,7 @@ export function scaledText(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** A sum of 32-bit numbers that a JSON number cannot hold. */
+/** A sum that a JSON number cannot hold. */
 export class SumTooLarge extends Error {
   override readonly name = 'SumTooLarge';
 }

@@ -193,6 +193,35 @@ describeDatabases('stats', (database) => {
     expect(body).toMatchObject({ count: 1, next: null, previous: null });
   });
 
+  test('a sum of floats that no JSON number holds is 422, also where infinities would cancel out', async () => {
+    const [plain] = rows;
+    const far = (id: number, ratio: number) => ({ ...plain!, id, ratio });
+    const biggest = Number.MAX_VALUE;
+    await insertMany(database.db, numbers, [far(101, biggest), far(102, biggest), far(103, -biggest), far(104, -biggest)]);
+    try {
+      for (const [filter, metrics] of [
+        ['id__gt=100&id__lte=102', 'ratio'],
+        ['id__gt=102', 'ratio,rows'],
+        ['id__gt=100', 'ratio'],
+      ]) {
+        const { status, body } = await stats('ann', `numbers/stats?${filter}&metrics=${metrics}`);
+        expect([filter, status, body.errors?.[0]]).toEqual([
+          filter,
+          422,
+          expect.objectContaining({
+            location: ['query', 'metrics'],
+            code: 'too_large',
+            message: expect.stringContaining('"ratio"') as string,
+          }),
+        ]);
+      }
+      expect((await stats('ann', 'numbers/stats?id__gt=100&id__lte=101&metrics=ratio')).items).toEqual([{ ratio: biggest }]);
+      expect((await stats('ann', 'numbers/stats?id__gt=200&metrics=ratio')).items).toEqual([{ ratio: null }]);
+    } finally {
+      await database.db.query('delete from numbers where id > 100');
+    }
+  });
+
   test('min and max compare by value', async () => {
     const { items } = await stats('ann', 'extremes/stats');
     expect(items).toEqual([

@@ -21,7 +21,7 @@ import type { Policy, ShownColumn } from './policy.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
-import { type Bucket, buckets, bucketSql, metricPlan, SumTooLarge } from './stats-sql.ts';
+import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
 
 export interface StatsOptions<N extends string = string> {
   /** Columns that rows may be grouped by; timestamps and dates by hour, day, week, month or year. */
@@ -87,7 +87,11 @@ export class Stats {
     ];
     const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
     const text = `select ${selected.join(', ')} from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${limits.statsRows + 1}`;
-    const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' });
+    const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' }).catch((error: unknown) => {
+      if (!isSumOverflow(error)) throw error;
+      const floats = metrics.filter(([, { column }]) => column !== null && policy.shown.get(column)?.settings.kind === 'float');
+      throw sumTooLarge(floats.map(([name]) => name));
+    });
     if (rows.length > limits.statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: limits.statsRows } });
     const items = rows.map((row) => {
       const item: Item = {};
@@ -198,16 +202,20 @@ function metricValue(name: string, value: (read: readonly (string | null)[]) => 
     return value(read);
   } catch (error) {
     if (!(error instanceof SumTooLarge)) throw error;
-    throw coreErrors.validation_error({
-      errors: [
-        {
-          location: ['query', 'metrics'],
-          code: 'too_large',
-          message: `The sum "${name}" is larger than a JSON number can be: filter the rows.`,
-        },
-      ],
-    });
+    throw sumTooLarge([name]);
   }
+}
+
+function sumTooLarge(names: readonly string[]): Error {
+  return coreErrors.validation_error({
+    errors: [
+      {
+        location: ['query', 'metrics'],
+        code: 'too_large',
+        message: `The sum ${names.map((name) => `"${name}"`).join(' or ')} is larger than a JSON number can be: filter the rows.`,
+      },
+    ],
+  });
 }
 
 const asIs = (value: unknown) => value as Comparable;
