@@ -274,7 +274,7 @@ export class ListQueryReader {
     const { search, policy } = this.#list;
     if (given === undefined || search === undefined) return undefined;
     if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
-    if (given.length > limits.searchLength) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
+    if (isLongerThan(given, limits.searchLength)) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
     if (!isStorableText(given)) return this.#refuse(location, 'invalid', 'Text must not contain U+0000 or half of a surrogate pair.');
     const words = blankSeparated(given);
     if (words.length > limits.searchWords) return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
@@ -395,6 +395,11 @@ function orderingUnlessGiven(list: ListDeclaration): readonly OrderTerm[] {
 const FAULTS_MAX = 100;
 /** Names in `fields` or `expand`: more than any table has columns. */
 const MEMBERS_MAX = 200;
+
+/** In characters, as the `maxLength` of the document counts them: one beyond U+FFFF takes two places of a JavaScript text. */
+function isLongerThan(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
+}
 
 /** `total__gte` → `['total', 'gte']`. */
 function splitName(name: string): [string, string | undefined] {

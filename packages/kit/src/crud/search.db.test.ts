@@ -216,6 +216,21 @@ describeDatabases('search backends', (database) => {
     expect([await asked('\ud800'), await asked('a\u0000'), await asked('x'.repeat(10_000))]).toEqual([400, 400, 422]);
   });
 
+  test('a search has 200 characters and 10 words, whatever the characters', async () => {
+    const status = async (search: string) => [
+      (await shop.call('ann', 'GET', `pages?search=${encodeURIComponent(search)}`)).status,
+      (await shop.call('ann', 'QUERY', 'pages', { search })).status,
+    ];
+    for (const character of ['x', 'é', '漢', '😀']) {
+      expect([character, await status(character.repeat(200))]).toEqual([character, [200, 200]]);
+      expect([character, await status(character.repeat(201))]).toEqual([character, [422, 422]]);
+    }
+    expect([await status('a '.repeat(10)), await status('a '.repeat(11))]).toEqual([
+      [200, 200],
+      [422, 422],
+    ]);
+  });
+
   test('punctuation alone finds nothing, blanks alone are no search', async () => {
     expect(await titles('ann', '!!! ???')).toEqual([]);
     expect((await titles('ann', '   ')).length).toBeGreaterThan(2);
