@@ -296,6 +296,23 @@ describeDatabases('import', (database) => {
     expect(audited).toEqual([]);
   });
 
+  test('lines of a CSV file end with CR LF, LF or CR, also in one file; empty lines are no rows and are counted', async () => {
+    await clear();
+    const file = 'sku,title\na,one\r\nb,"two\r\nlines"\rc,three\n\r\nd,\r\n';
+    expect((await send('ann', 'things/import', file)).body).toMatchObject({ created: 4 });
+    expect((await rows('ann')).map(({ sku, title }) => [sku, title])).toEqual([
+      ['a', 'one'],
+      ['b', 'two\r\nlines'],
+      ['c', 'three'],
+      ['d', null],
+    ]);
+    expect(faults(await send('ann', 'things/import', 'sku,amount\n\ne,1\n\r\n\nf,many\n'))).toEqual(['body.6.amount invalid_type']);
+    expect(faults(await send('ann', 'things/import', 'sku,amount\n\ne,1\n\nf,"1\n'))).toEqual(['body.5 invalid']);
+    expect(faults(await send('ann', 'things/import', '{"sku":"e"}\n\n\n{"sku":1}\n', 'application/x-ndjson'))).toEqual([
+      'body.4.sku invalid_type',
+    ]);
+  });
+
   test('JSON of a file is read as strictly as a body: nesting, keys given twice, keys of prototypes, numbers out of range', async () => {
     await clear();
     const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);

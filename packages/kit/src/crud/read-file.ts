@@ -23,14 +23,15 @@ export async function readFile(body: Readable, format: FileFormat, depthMax: num
   const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
   const first = await records.next();
   if (first.done === true) return { header: [], rows: (async function* none() {})() };
-  if (!Array.isArray(first.value))
+  const { value } = first;
+  if (!isRecord(value))
     return {
       header: [],
       rows: (async function* broken() {
-        yield [first.value as FileRow];
+        yield [value];
       })(),
     };
-  const header = first.value.map((name) => name ?? '');
+  const header = value.cells.map((name) => name ?? '');
   return { header, rows: csvRows(records, header) };
 }
 
@@ -51,7 +52,11 @@ async function* decoded(body: Readable): AsyncGenerator<string> {
 /** No row of a table is longer; a file with a quote that never ends is. */
 const RECORD_LENGTH_MAX = 1_000_000;
 
-type CsvRecord = readonly (string | null)[];
+interface CsvRecord {
+  /** Empty lines are no rows, and are counted. */
+  readonly number: number;
+  readonly cells: readonly (string | null)[];
+}
 
 async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecord | FileRow> {
   const parser = Readable.from(text, { objectMode: true })
@@ -60,16 +65,29 @@ async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecor
       parse({
         relax_column_count: true,
         skip_empty_lines: true,
+        // Found by itself, it is what ends the header: in a file with both kinds, cells would keep the CR of the other.
+        record_delimiter: ['\r\n', '\n', '\r'],
         max_record_size: RECORD_LENGTH_MAX,
         cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+        // Its types know lists of cells only.
+        on_record: (cells, info) => ({ number: numberAt(info), cells }) as unknown as string[],
       }),
     );
   try {
     yield* parser as AsyncIterable<CsvRecord>;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    yield { number: ((error as unknown as { readonly records?: number }).records ?? 0) + 1, fault: csvFault(error) };
+    yield { number: numberAt(error as Partial<CsvPlace>) + 1, fault: csvFault(error) };
   }
+}
+
+interface CsvPlace {
+  readonly records: number;
+  readonly empty_lines: number;
+}
+
+function numberAt({ records = 0, empty_lines: blank = 0 }: Partial<CsvPlace>): number {
+  return records + blank;
 }
 
 function csvFault({ code }: CsvError): string {
@@ -79,20 +97,22 @@ function csvFault({ code }: CsvError): string {
 }
 
 async function* csvRows(records: AsyncIterator<CsvRecord | FileRow>, header: readonly string[]): AsyncGenerator<FileRow[]> {
-  let number = 1;
   for (;;) {
     const next = await records.next();
     if (next.done === true) return;
-    number += 1;
     const { value: record } = next;
     if (!isRecord(record)) yield [record];
-    else if (record.length !== header.length) yield [{ number, fault: `has ${record.length} cells, the header has ${header.length}` }];
-    else yield [{ number, values: Object.fromEntries(header.map((name, index) => [name, record[index]])) }];
+    else yield [csvRow(record, header)];
   }
 }
 
+function csvRow({ number, cells }: CsvRecord, header: readonly string[]): FileRow {
+  if (cells.length !== header.length) return { number, fault: `has ${cells.length} cells, the header has ${header.length}` };
+  return { number, values: Object.fromEntries(header.map((name, index) => [name, cells[index]])) };
+}
+
 function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
-  return Array.isArray(value);
+  return 'cells' in value;
 }
 
 async function* jsonRows(text: AsyncIterable<string>, depthMax: number): AsyncGenerator<FileRow[]> {
