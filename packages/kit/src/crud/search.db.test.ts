@@ -107,6 +107,24 @@ describeDatabases('search backends', (database) => {
     expect(await titles('ann', "it's")).toEqual(['Coffee machine']);
   });
 
+  test('82: a word finds itself, and itself without accents, in other alphabets too', async () => {
+    const made = ['йод', 'ёлка', 'елка', 'όμορφος', 'हिन्दी', '한국어', '東京', 'thắng'];
+    await insertMany(database.db, pages, made.map((title) => page('ann', title)) as never);
+    try {
+      for (const title of made) {
+        expect([title, await titles('ann', title)]).toEqual([title, expect.arrayContaining([title])]);
+        expect([title, await titles('ann', title.normalize('NFD'), 'words')]).toEqual([title, expect.arrayContaining([title])]);
+      }
+      expect(await titles('ann', 'ёлка')).toEqual(['елка', 'ёлка']);
+      expect(await titles('ann', 'йод thắng')).toEqual([]);
+    } finally {
+      await database.db.query(`delete from pages where owner_id = $1 and title in (${made.map((_, index) => `$${index + 2}`).join()})`, [
+        people.ann.id,
+        ...made,
+      ]);
+    }
+  });
+
   test('82: a word finds longer ones that start with it, unless prefix is false; never the middle of one', async () => {
     expect(await titles('ann', 'cof mach')).toEqual(['Coffee machine']);
     expect(await titles('ann', 'cof', 'words')).toEqual([]);

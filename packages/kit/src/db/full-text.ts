@@ -130,18 +130,33 @@ export function fullTextTriggers(table: TableDefinition, fullText: FullTextDefin
   };
 }
 
-/** The words of a text, without accents and without anything that is neither letter nor digit: nothing in them means anything in a query. */
-export function fullTextWords(text: string): string[] {
-  const letters = text
+/** One word of a search. */
+export interface FullTextWord {
+  /** Without accents. */
+  readonly plain: string;
+  /** As it was written. */
+  readonly written: string;
+}
+
+/** The words of a text, without anything that is neither letter nor digit: nothing in them means anything in a query. */
+export function fullTextWords(text: string): FullTextWord[] {
+  return text
+    .normalize('NFC')
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .map((written) => ({ plain: withoutAccents(written), written }))
+    .filter(({ plain }) => plain !== '');
+}
+
+function withoutAccents(word: string): string {
+  return word
     .normalize('NFD')
     .replaceAll(/[\u0300-\u036f]+/g, '')
     .normalize('NFC');
-  return letters.split(/[^\p{L}\p{N}\p{M}]+/u).filter((word) => word !== '');
 }
 
 export interface FullTextMatch {
   /** All of them must be there; see {@link fullTextWords}. */
-  readonly words: readonly string[];
+  readonly words: readonly FullTextWord[];
   /** Whether a word matches longer ones that start with it. */
   readonly prefix: boolean;
 }
@@ -156,12 +171,18 @@ export function fullTextCondition(
   if (dialect === 'postgres')
     return {
       text: `this.${name} @@ to_tsquery(${quoteText(config)}::regconfig, $1)`,
-      value: words.map((word) => `'${word}'${prefix ? ':*' : ''}`).join(' & '),
+      value: words.map(({ plain }) => `'${plain}'${prefix ? ':*' : ''}`).join(' & '),
     };
   const keys = primaryKey.map((column) => `this.${column}`);
   const found = `select ${primaryKey.map((_, index) => `r.k${index}`).join(', ')} from ${q(name)} f join ${q(rowsName(name))} r on r.id = f.rowid where f.${q(name)} match $1`;
   return {
     text: `${keys.length === 1 ? keys.join('') : `(${keys.join(', ')})`} in (${found})`,
-    value: words.map((word) => `"${word}"${prefix ? ' *' : ''}`).join(' AND '),
+    value: words.map((word) => sqliteWord(word, prefix)).join(' AND '),
   };
+}
+
+/** FTS5 takes accents off Latin letters only: of others (й, ό) a word is indexed as it was written. */
+function sqliteWord({ plain, written }: FullTextWord, prefix: boolean): string {
+  const forms = [...new Set([written, plain])].map((form) => `"${form}"${prefix ? ' *' : ''}`);
+  return forms.length === 1 ? forms.join('') : `(${forms.join(' OR ')})`;
 }
