@@ -6,6 +6,8 @@ import { limits } from './limits.ts';
 import { type Policy, uniqueColumn } from './policy.ts';
 import { pastOperations } from './record-changes.ts';
 import { isIndexed } from './unindexed.ts';
+import { orderTerm } from './ordering.ts';
+import type { Where } from '../db/where/where.ts';
 import type { FieldRule } from './field-rule.ts';
 
 /** What is wrong with a resource: with what it says, and with what it leaves out. */
@@ -169,12 +171,51 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
       ...(options.access.faults?.({ model, owner: policy.owner?.column, tenant: options.tenant as string | undefined, app }) ?? []),
     );
   faults.push(
+    ...conditionFaults(policy, place),
     ...stateFaults(policy, place),
     ...computedFaults(policy, place),
     ...uniqueFaults(policy, place),
     ...softDeleteFaults(policy, place),
     ...nestedFaults(policy, place),
   );
+  return faults;
+}
+
+/** Conditions and orders that are data: a name that does not exist would fail at the first request that uses them. */
+function conditionFaults(policy: Policy, place: string): Fault[] {
+  const { options } = policy;
+  const faults: Fault[] = [];
+  const check = (option: string, target: Policy, where: unknown) => {
+    if (where === undefined || typeof where === 'boolean') return;
+    const refusal = target.refusalOf(where as Where);
+    if (refusal === undefined) return;
+    const [problem, nearest] = refusal.split('; did you mean');
+    const hint = nearest === undefined ? `Known: ${[...target.statements.byName.keys()].join(', ')}.` : `Did you mean${nearest}`;
+    faults.push({ id: 'E012', message: `${place}: ${option} has a condition that cannot be used: ${problem}`, hint });
+  };
+  check('anonymous', policy, options.anonymous);
+  check('admin.rows', policy, options.admin?.rows);
+  for (const name of Object.keys(policy.resource.relations as object)) {
+    const edge = policy.edge(name);
+    if (edge === undefined) continue;
+    const { target, where, order } = edge;
+    check(`where of the relation "${name}"`, target, where);
+    for (const { column } of order.map(orderTerm)) {
+      const declared = target.statements.byName.get(column);
+      const problem =
+        declared === undefined
+          ? `names no column "${column}" of "${target.model.name}".`
+          : ['json', 'array', 'bytes'].includes(declared.definition.kind)
+            ? `has "${column}", and ${declared.definition.kind} columns have no order.`
+            : undefined;
+      if (problem !== undefined)
+        faults.push({
+          id: 'E012',
+          message: `${place}: order of the relation "${name}" ${problem}`,
+          hint: didYouMean(column, declared === undefined ? [...target.statements.byName.keys()] : []).trim() || undefined,
+        });
+    }
+  }
   return faults;
 }
 

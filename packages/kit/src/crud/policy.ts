@@ -7,6 +7,7 @@ import type { Columns } from '../db/rows.ts';
 import { compileWhere, type CompiledWhere } from '../db/where/compile-where.ts';
 import type { Where, WhereRelation } from '../db/where/where.ts';
 import { coreErrors } from '../errors/core-errors.ts';
+import { hasCode } from '../errors/kit-error.ts';
 import type { Permission, Verdict } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import { callerOf, type CrudRequest, type Scope, type Visibility, type WriteScope } from './crud-request.ts';
@@ -254,6 +255,20 @@ export class Policy {
   /** Checks a condition on this model; relations in it lead to the rows the caller may see there. */
   compile(request: CrudRequest, where: Where | boolean, related: RowState = 'live'): CompiledWhere {
     return compileWhere(this.model, where, (name, model) => this.#policyOf(model)?.whereRelation(request, name, related));
+  }
+
+  /** Why a condition of the declaration cannot be compiled; undefined when it can. Asked at start-up, when there is no caller. */
+  refusalOf(where: Where | boolean): string | undefined {
+    try {
+      compileWhere(this.model, where, (name, model) => {
+        const edge = this.#policyOf(model)?.edge(name);
+        return edge === undefined ? undefined : { kind: edge.kind, model: edge.target.model, column: edge.column };
+      });
+      return undefined;
+    } catch (error) {
+      // What is wrong with a relation itself is a fault of its own.
+      return hasCode(error, 'invalid_where') ? error.message : undefined;
+    }
   }
 
   /** Decides the rows of every policy that relations in the condition lead to. Undefined when there is nothing to wait for. */

@@ -233,6 +233,32 @@ describe('start-up checks of resources', () => {
     expect(id in checkDescriptions).toBe(true);
   });
 
+  test('E012: conditions and orders that are data name columns, operators and values of their model', () => {
+    const leaves = model('leaves', { id: t.uuidv7().pk(), note_id: t.ref(() => notes), name: t.text(20), data: t.json().nullable() });
+    const start = (policy: object, options: object = {}) =>
+      faults({ '/notes': crud(options, { ...base, ...policy }) }, { resources: [people, resource(leaves, { unscoped: true })] });
+    const related = (options: object) => start({ relations: { leaves: many(() => leaves, 'note_id', { limit: 5, ...options }) } });
+    expect(related({ order: ['-name'], where: { name: { ne: 'x' } } })).toEqual([]);
+    expect(related({ order: ['nam'] })).toEqual([
+      expect.stringMatching(/^E012 .*order of the relation "leaves" names no column "nam" of "leaves"\. Did you mean "name"\?/),
+    ]);
+    expect(related({ order: ['-data'] })).toEqual([expect.stringMatching(/^E012 .*json columns have no order/)]);
+    expect(related({ where: { nam: 'x' } })).toEqual([
+      expect.stringMatching(/^E012 .*where of the relation "leaves" .*names no column or relation of "leaves".* Did you mean "name"\?/),
+    ]);
+    expect(related({ where: { name: { like: 'x' } } })).toEqual([expect.stringMatching(/^E012 .*is no operator of a text column/)]);
+    expect(start({ anonymous: { stat: 'done' } }, { permission: allowAny })).toEqual([expect.stringMatching(/^E012 .*: anonymous has /)]);
+    expect(start({ anonymous: { state: 'gone' } }, { permission: allowAny })).toEqual([
+      expect.stringMatching(/^E012 .*state must be one of draft, done/),
+    ]);
+    expect(start({ admin: { rows: { or: [{ stat: 'done' }] } } })).toEqual([
+      expect.stringMatching(/^E012 .*: admin\.rows has .*Did you mean "state"\?/),
+    ]);
+    const author = { relations: { author: one(() => users, 'author_id') } };
+    expect(start({ ...author, admin: { rows: { author: { is: { name: 'x' } } } } })).toEqual([]);
+    expect(start({ ...author, admin: { rows: { author: { is: { nam: 'x' } } } } })).toEqual([expect.stringMatching(/^E012 .*of "users"/)]);
+  });
+
   test('E014: a key of several columns needs a unique lookup', () => {
     class Links extends CrudController(links, { permission, unscoped: true }) {}
     class BySlug extends CrudController(links, { permission, unscoped: true, lookup: 'slug' }) {}
