@@ -78,7 +78,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E013: {
     title: 'Rows without a rule',
     explanation:
-      'A resource does not say which rows a caller sees, or the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there; or callers without credentials are admitted to the rows of an owner.',
+      'A resource does not say which rows a caller sees, or says it beside `unscoped: true`; the column it says so by is missing, may be null or is accepted from clients; or a version, tenant resolver or audience that it needs is not there; or the app does not have its database; or callers without credentials are admitted to the rows of an owner.',
     remedy: 'Say `tenant`, `owner`, `rows`, `access` or `unscoped: true`; declare the column as the message says.',
   },
   E014: {
@@ -100,7 +100,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
   E017: {
     title: 'A relation without a policy',
     explanation:
-      'A relation or reference leads to a model without a resource, a model has two, or the column of a relation does not refer to its model.',
+      'A relation or reference leads to a model without a resource, or to another database, a model has two, or the column of a relation does not refer to its model.',
     remedy:
       'Mount a controller of the model, or give its resource to `createApp({ resources })`; declare the column with `t.ref(() => model)`.',
   },

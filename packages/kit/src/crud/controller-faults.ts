@@ -60,7 +60,8 @@ class ControllerFaults {
     const { policy, options } = this.#operations;
     this.#import();
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
-    if ('create' in controller) this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
+    if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
+      this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
     return this.#faults;
   }
 
@@ -105,7 +106,7 @@ class ControllerFaults {
           `parent names no to-one relation "${parent.relation}".`,
           didYouMean(parent.relation, Object.keys(policy.resource.relations as object)).trim() || undefined,
         );
-      else if (policy.statements.column(edge.column).nullable)
+      else if (policy.statements.byName.get(edge.column)?.nullable === true)
         this.#add('E013', `the parent column "${edge.column}" may be null.`, 'A row below a parent always has one: remove .nullable().');
     }
   }
@@ -118,6 +119,10 @@ class ControllerFaults {
       if (isCustomFilter(given)) continue;
       const operators = given as readonly string[];
       const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
+      if (column === undefined && isHiddenColumn(policy, path)) {
+        this.#add('E016', `the filter "${path}" is on a column that no caller sees.`, 'A filter tells what a column contains.');
+        continue;
+      }
       if (column === undefined) {
         this.#add(
           'E012',
@@ -274,6 +279,8 @@ class ControllerFaults {
       ];
       if (!known.includes(name))
         this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
+      else if (DECLARED.includes(name) && typeof options.operations?.[name] === 'object' && !(name in controller))
+        this.#add('E012', `operations has facts of "${name}", which the controller does not offer.`, 'Declare the operation, too.');
     }
   }
 
@@ -410,6 +417,13 @@ class ControllerFaults {
       );
     if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
   }
+}
+
+/** Whether a path names a column of the model, or of a relation's, that is on no response. */
+function isHiddenColumn(policy: Policy, path: string): boolean {
+  const [first = '', second, ...deeper] = path.split('.');
+  const [holder, name] = second === undefined ? [policy, first] : [policy.edge(first)?.target, second];
+  return holder !== undefined && deeper.length === 0 && holder.statements.byName.has(name) && !holder.shown.has(name);
 }
 
 type Json = Readonly<Record<string, unknown>>;

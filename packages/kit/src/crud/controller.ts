@@ -1,6 +1,7 @@
 import type { App } from '../app/module.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
 import { dbErrors } from '../db/errors.ts';
 import type { Model } from '../db/model.ts';
 import type { Columns } from '../db/rows.ts';
@@ -151,7 +152,12 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     async databaseFaults(app: App): Promise<readonly Fault[]> {
       const { policy, list } = this.#operations;
       const db = app.databases[policy.using];
-      if (list.search?.check === undefined || db === undefined) return [];
+      if (db === undefined) {
+        const known = Object.keys(app.databases);
+        const message = `${this.constructor.name}: its rows are in the database "${policy.using}", which the app does not have.`;
+        return [{ id: 'E013', message, hint: `The app has ${known.join(', ')}.${didYouMean(policy.using, known)}` }];
+      }
+      if (list.search?.check === undefined) return [];
       const found = await list.search.check({ model: policy.model, db });
       return found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }));
     }

@@ -32,6 +32,13 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
       'does not say which rows a caller sees.',
       'Say tenant, owner, rows or access; unscoped: true when every caller may see every row.',
     );
+  const narrowing = (['tenant', 'owner', 'rows', 'access'] as const).filter((option) => options[option] !== undefined);
+  if (options.unscoped === true && narrowing.length > 0)
+    add(
+      'E013',
+      `is unscoped and has ${narrowing.join(', ')}.`,
+      'unscoped: true says that every caller may see every row: remove one of them.',
+    );
   if (options.unscoped === true && app.hasTenants && options.tenant === undefined)
     add('W010', 'is unscoped in an app with tenants.', 'Say tenant: "…" unless every tenant may see every row.');
 
@@ -146,6 +153,12 @@ export function policyFaults(policy: Policy, app: App): Fault[] {
         'E017',
         `the relation "${name}" is through "${edge.column}" of "${holder.model.name}", which does not refer to "${referred.model.name}".`,
         `Declare it: ${edge.column}: t.ref(() => ${referred.model.name}).`,
+      );
+    if (edge.target.using !== policy.using)
+      add(
+        'E017',
+        `the relation "${name}" leads to "${edge.target.model.name}", whose rows are in the database "${edge.target.using}".`,
+        `One statement reads both: keep them in one database, this one in "${policy.using}".`,
       );
     if (edge.kind === 'many' && column !== undefined && !isIndexed(holder, column.name))
       add(
@@ -293,11 +306,11 @@ function computedFaults(policy: Policy, place: string): Fault[] {
       void faults.push({ id, message: `${place}: the computed field "${name}" ${message}`, hint });
     if (taken.has(name)) add('E018', 'has the name of a column or relation.', 'Give it another name.');
     for (const path of requires) {
-      const [first = '', second] = path.split('.');
+      const [first = '', second, ...deeper] = path.split('.');
       const edge = policy.edge(first);
       if (second === undefined) {
         if (!known.includes(first)) add('E012', `requires no column "${first}".`, didYouMean(first, known).trim() || undefined);
-      } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second))
+      } else if (edge?.kind !== 'one' || !edge.target.statements.byName.has(second) || deeper.length > 0)
         add('W006', `requires "${path}", which is no column of a to-one relation.`, 'It gets null for it.');
     }
   }

@@ -54,6 +54,11 @@ const crud = (options: object, policy: object = base) => {
   return NoteController;
 };
 
+const crudOfPeople = (options: object) => {
+  class PeopleController extends CrudController(users, { permission, unscoped: true, ...options }) {}
+  return PeopleController;
+};
+
 describe('start-up checks of resources', () => {
   test('a good declaration starts', () => {
     expect(faults({ '/notes': crud({}) })).toEqual([]);
@@ -319,6 +324,70 @@ describe('start-up checks of resources', () => {
       expect(start(policy)).toEqual([expect.stringMatching(/^E016 .*the lookup column "code" is hidden from some callers/)]);
   });
 
+  test('E016: a filter on a column that no caller sees, also of a relation', () => {
+    const author = { relations: { author: one(() => users, 'author_id') } };
+    const start = (policy: object, filters: object) =>
+      faults(
+        { '/notes': crud({ filters }, { ...base, ...policy }) },
+        { resources: [resource(users, { unscoped: true, hidden: ['name'] })] },
+      );
+    expect(start({ hidden: ['number'] }, { number: ['eq'] })).toEqual([
+      expect.stringMatching(/^E016 .*the filter "number" is on a column that no caller sees/),
+    ]);
+    expect(start(author, { 'author.name': ['eq'] })).toEqual([expect.stringMatching(/^E016 .*the filter "author\.name"/)]);
+    expect(start(author, { 'author.nam': ['eq'] })).toEqual([expect.stringMatching(/^E012 /)]);
+  });
+
+  test('E013: a resource is unscoped, or says which rows', () => {
+    for (const policy of [base, { rows: () => true }])
+      expect(faults({ '/notes': crud({}, { ...policy, unscoped: true, hooks: { create: () => undefined } }) })).toEqual([
+        expect.stringMatching(/^E013 .*is unscoped and has (owner|rows)\. .*remove one of them/),
+      ]);
+  });
+
+  test('E013: a database that the app does not have stops the start', async () => {
+    const start = testApp({
+      docs: false,
+      mount: { '/v1': { '/people': crudOfPeople({ using: 'othr' }) } },
+      database: 'sqlite',
+    });
+    await expect(start).rejects.toThrow(/E013 .*in the database "othr", which the app does not have/);
+  });
+
+  test('E017: a relation leads to no other database', () => {
+    const found = faults(
+      { '/notes': crud({ idempotency: false }, { ...base, using: 'other', relations: { author: one(() => users, 'author_id') } }) },
+      { database: { default: 'sqlite::memory:', other: 'sqlite::memory:' } },
+    );
+    expect(found).toEqual([
+      expect.stringMatching(/^E017 .*the relation "author" leads to "users", whose rows are in the database "default"/),
+    ]);
+  });
+
+  test('E015: every operation that makes rows needs its required columns, not create alone', () => {
+    const policy = { ...base, input: ['title', 'open_id'] };
+    for (const options of [{ bulk: { create: true } }, { import: { formats: ['csv'] } }])
+      expect(faults({ '/notes': crud({ ...options, operations: { create: false } }, policy) })).toEqual([
+        expect.stringMatching(/^E015 .*nothing sets the required column "body"/),
+      ]);
+    expect(faults({ '/notes': crud({ bulk: { destroy: true }, operations: { create: false } }, policy) })).toEqual([]);
+  });
+
+  test('E012: facts of an operation that is not offered would be ignored', () => {
+    expect(faults({ '/notes': crud({ operations: { stats: { summary: 'x' } } }) })).toEqual([
+      expect.stringMatching(/^E012 NoteController: operations has facts of "stats", which the controller does not offer/),
+    ]);
+    expect(faults({ '/notes': crud({ operations: { stats: false } }) })).toEqual([]);
+    expect(faults({ '/notes': crud({ meta: true, operations: { meta: { summary: 'x' } } }) })).toEqual([]);
+  });
+
+  test('E012: a relation of a column that does not exist is a fault below a parent, too', () => {
+    const relations = { author: one(() => users, 'autor_id') };
+    expect(faults({ '/users/:autor_id/notes': crud({ parent: { relation: 'author' } }, { ...base, relations }) })).toEqual([
+      expect.stringMatching(/^E012 .*names no column "autor_id" of "notes"/),
+    ]);
+  });
+
   test('E013: tenant columns are there, required and not taken from clients', () => {
     const start = (tenant: string) => faults({ '/notes': crud({}, { ...base, tenant }) }, { tenant: () => 'a' });
     expect(start('org')).toEqual([expect.stringMatching(/^E013 .*tenant names no column "org"/)]);
@@ -575,6 +644,10 @@ describe('start-up checks of resources', () => {
       expect(await warnings({ '/notes': crud({}, { ...base, relations: { author: one(() => users, 'author_id') }, computed }) })).toEqual([
         expect.stringMatching(/^W006 .*"label" requires "author\.nam"/),
       ]);
+      const deeper = { label: { ...computed.label, requires: ['author.name.first'] } };
+      expect(
+        await warnings({ '/notes': crud({}, { ...base, relations: { author: one(() => users, 'author_id') }, computed: deeper }) }),
+      ).toEqual([expect.stringMatching(/^W006 .*"label" requires "author\.name\.first"/)]);
     });
 
     test('W007: a to-many relation without a limit, and one whose column no index serves', async () => {
