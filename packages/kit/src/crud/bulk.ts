@@ -10,6 +10,7 @@ import { BulkWriter, type BulkResult, type KeyedItem } from './bulk-write.ts';
 import { callerOf, type CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ReadItem } from './item-reader.ts';
+import { noteItems } from './http-crud-request.ts';
 import { limits } from './limits.ts';
 import { unitFor } from './list.ts';
 import type { Context } from './list-access.ts';
@@ -138,6 +139,7 @@ export class BulkOperations {
     const access = this.#access;
     const body = context.body as BulkBody;
     const request = await access.request(context, action);
+    noteItems(request, body.items.length);
     const { shape } = await access.singleShape(context, request, body.items.length);
     const db = access.policy.database(request);
     await access.parentRows(context, request, db, true);

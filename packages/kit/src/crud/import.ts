@@ -17,6 +17,7 @@ import { isSame } from './change.ts';
 import { type CrudRequest, forAction, type Visibility } from './crud-request.ts';
 import { type FileFormat, mediaTypes } from './export.ts';
 import { CellFault, cellValue } from './import-row.ts';
+import { noteItems } from './http-crud-request.ts';
 import { limits } from './limits.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import type { ListDeclaration } from './list-query.ts';
@@ -194,6 +195,7 @@ export class RowImport {
     const keys = isUpsert ? reader.keys(items, this.#by) : undefined;
     if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
     reader.finish();
+    noteItems(request, items.length);
     await this.#checkReferences(db, request, items);
     const write = () => this.#write(db, request, items, keys, fixed, isDryRun);
     // Of two upserts of a new value at once one makes the row. The other could not see it yet: now it can, and changes it.

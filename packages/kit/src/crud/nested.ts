@@ -1,6 +1,7 @@
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { type FieldError, hasCode } from '../errors/kit-error.ts';
+import { noteItems } from './http-crud-request.ts';
 import { BulkWriter, type KeyedItem } from './bulk-write.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
@@ -76,6 +77,7 @@ class NestedWriter {
     const fresh = items.filter(({ key }) => key === undefined);
     if (isNew && known.length > 0) throw this.#unknown(known.map(({ at }) => at));
     const keyed = known.map((item) => this.#keyed(item));
+    noteItems(this.#request, items.length);
     if (!isNew && this.#plan.missing === 'delete') await this.#removeOthers(keyed);
     if (keyed.length > 0) await this.#update(keyed);
     if (fresh.length > 0) await this.#bulk.create(this.#tx, this.#request, fresh, this.#options, done);
@@ -116,6 +118,7 @@ class NestedWriter {
     const kept = new Set(keyed.map(({ key }) => stored(key.value)));
     const others = found.filter((row) => !kept.has(stored(row[target.key.name])));
     if (others.length === 0) return;
+    noteItems(this.#request, others.length);
     const items = others.map((row) => ({
       key: { column: target.key, value: row[target.key.name] },
       values: {},

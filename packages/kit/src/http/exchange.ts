@@ -50,6 +50,8 @@ export class Exchange implements AuthRequest, PermissionContext {
   /** Statements so far and the time they took. Counted while some middleware of the route has `onQuery`. */
   queryCount = 0;
   queryMs = 0;
+  /** Rows that the caller sent to be written one by one: a statement for each of them is no mistake. See nPlusOne(). */
+  itemCount = 0;
   /** The open transaction of an atomic route. */
   tx: Db | undefined;
   /** Whether that transaction is for the handler alone: what fails in the handler rolls all of it back. */

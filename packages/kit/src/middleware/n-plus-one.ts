@@ -13,12 +13,17 @@ export interface NPlusOneOptions {
 
 const rules: OptionRules<NPlusOneOptions> = { mode: oneOf('warn', 'throw', 'off'), threshold: wholeNumber(2) };
 
-/** Finds a statement that one request runs again and again, such as one per row of a list, and says where and what to do about it. */
+/**
+ * Finds a statement that one request runs again and again, such as one per row of a list, and says where and what to do about it. Generic CRUD
+ * writes the rows of bulk operations, imports and nested writes one by one where each has values of its own: one statement for each row that
+ * was sent is not counted.
+ */
 export function nPlusOne(options: NPlusOneOptions = {}): Middleware {
   const { mode = 'warn', threshold = 5 } = readOptions('nPlusOne()', options, rules);
   const name = 'n_plus_one';
   if (mode === 'off') return { name, appliesTo: () => false };
   const counts = new WeakMap<Exchange, Map<string, number>>();
+  const reported = new WeakMap<Exchange, Set<string>>();
   return {
     name,
     onQuery(exchange, query) {
@@ -26,7 +31,12 @@ export function nPlusOne(options: NPlusOneOptions = {}): Middleware {
       counts.set(exchange, texts);
       const count = (texts.get(query.sql) ?? 0) + 1;
       texts.set(query.sql, count);
-      if (count === threshold) report(exchange, query, threshold, mode);
+      if (count < threshold + exchange.itemCount) return;
+      const known = reported.get(exchange) ?? new Set<string>();
+      reported.set(exchange, known);
+      if (known.has(query.sql)) return;
+      known.add(query.sql);
+      report(exchange, query, count, mode);
     },
   };
 }
