@@ -23,6 +23,12 @@ class ListController extends Controller {
     count: 0,
     next: '?q=a>; rel="x"\r\nset-cookie: a=b',
   }));
+  found = route.get('/found', { permission: allowAny, response: page(z.object({ id: z.int() })) }, () => ({
+    items: [],
+    count: 0,
+    next: '?q=blåbær pai%20&page=2',
+    previous: '?q=\ud800',
+  }));
   one = route.get('/one', { permission: allowAny, response: z.object({ next: z.string() }) }, () => ({ next: '?x' }));
 }
 
@@ -51,4 +57,9 @@ test('what is not known or not there is not sent', async () => {
 test('an address that would break the header is left out, and the answer is sent', async () => {
   const response = await app.inject('/v1/lists/hostile');
   expect([response.statusCode, response.headers['link'], response.headers['set-cookie']]).toEqual([200, undefined, undefined]);
+});
+
+test('text in an address that a header cannot carry is encoded', async () => {
+  const { statusCode, headers } = await app.inject('/v1/lists/found');
+  expect([statusCode, headers['link']]).toEqual([200, '<?q=bl%C3%A5b%C3%A6r%20pai%20&page=2>; rel="next"']);
 });

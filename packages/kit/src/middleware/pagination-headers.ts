@@ -36,10 +36,13 @@ function describePage(reply: FastifyReply, { count, next, previous }: Page<unkno
   reply.header('link', [...(existing === undefined ? [] : [existing].flat().map(String)), ...links].join(', '));
 }
 
-/** Characters that would end the address, or that no header can have. */
-const UNSENDABLE = /[<>\s]|[^\x20-\x7e]/;
+/** Characters that would end the address or the header. */
+// oxlint-disable-next-line no-control-regex -- those are meant
+const UNSENDABLE = /[<>\u0000-\u001f\u007f]/;
+/** What an address has only encoded: handlers put a search text into it as the caller sent it. */
+const UNENCODED = /[^\x21-\x7e]+/g;
 
 function linkTo(address: string | null | undefined, relation: string): string | undefined {
-  if (typeof address !== 'string' || address === '' || UNSENDABLE.test(address)) return undefined;
-  return `<${address}>; rel="${relation}"`;
+  if (typeof address !== 'string' || address === '' || UNSENDABLE.test(address) || !address.isWellFormed()) return undefined;
+  return `<${address.replaceAll(UNENCODED, encodeURIComponent)}>; rel="${relation}"`;
 }
