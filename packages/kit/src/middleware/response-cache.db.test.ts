@@ -23,6 +23,7 @@ import { route } from '../http/route.ts';
 import { allowAny, isAuthenticated } from '../permissions/built-ins.ts';
 import { Permission } from '../permissions/permission.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { testApp } from '../testing/test-app.ts';
 import { responseCache, responseVersions } from './index.ts';
 
 class OrderController extends CrudController(orderResource, {
@@ -369,6 +370,43 @@ describeDatabases('response cache', (database) => {
     expect((await other.call('ann', 'PATCH', url, { item: 'There' })).status).toBe(200);
     await vi.waitFor(async () => expect((await read('ann', url)).body.item).toBe('There'), 20_000);
     await other.close();
+  });
+});
+
+describeDatabases('responseCache() and users with values that JSON does not have', (database) => {
+  test('a caller whose set of roles, map or bigint changed has another key', async () => {
+    let user: object = {};
+    const authenticator: Authenticator = {
+      name: 'always',
+      securityScheme: { type: 'http', scheme: 'always' },
+      authenticate: () => ({
+        user: { id: '1', username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false, ...user },
+        scheme: 'always',
+        scopes: null,
+      }),
+    };
+    let made = 0;
+    class RoleController extends Controller {
+      count = route.get('/', { permission: isAuthenticated, response: z.object({ n: z.int() }) }, () => ({ n: (made += 1) }));
+    }
+    await using app = await testApp({
+      database: database.db,
+      authenticators: [authenticator],
+      mount: { '/v1': { '/roles': RoleController } },
+      middleware: [responseCache({ routes: () => true })],
+    });
+    const count = async (given: object) => {
+      user = given;
+      return (await app.inject('/v1/roles')).json<{ n: number }>().n;
+    };
+    // On PostgreSQL nothing is kept before writes are heard of.
+    await vi.waitFor(async () => expect(await count({})).toBe(await count({})), 20_000);
+    const first = await count({ points: 1n });
+    expect([await count({ points: 1n }), await count({ points: 2n })]).toEqual([first, first + 1]);
+    const reader = await count({ roles: new Set(['reader']) });
+    expect([await count({ roles: new Set(['reader']) }), await count({ roles: new Set(['owner']) })]).toEqual([reader, reader + 1]);
+    const mapped = await count({ teams: new Map([['a', 1]]) });
+    expect([await count({ teams: new Map([['a', 1]]) }), await count({ teams: new Map([['a', 2]]) })]).toEqual([mapped, mapped + 1]);
   });
 });
 

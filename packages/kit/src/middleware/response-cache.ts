@@ -168,7 +168,15 @@ function keyOf({ route, url, headers, principal, authenticator, request }: Excha
     declared.map((name) => headers[name.toLowerCase()]),
     request.body === undefined ? null : canonicalJson(request.body),
   ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+  return createHash('sha256').update(JSON.stringify(parts, whole)).digest('base64');
+}
+
+/** Users are the application's own objects: what JSON cannot say, or would leave out, is part of the key too. */
+function whole(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return { bigint: String(value) };
+  if (value instanceof Set) return { set: [...value] };
+  if (value instanceof Map) return { map: [...value] };
+  return value;
 }
 
 /** Headers that are part of the key, or change the response only after it was kept. */
