@@ -1,6 +1,7 @@
 import type { App } from '../app/module.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
+import { cursorsOf } from '../app/cursors.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { dbErrors } from '../db/errors.ts';
 import type { Model } from '../db/model.ts';
@@ -157,6 +158,8 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
         const message = `${this.constructor.name}: its rows are in the database "${policy.using}", which the app does not have.`;
         return [{ id: 'E013', message, hint: `The app has ${known.join(', ')}.${didYouMean(policy.using, known)}` }];
       }
+      // Read here, so that the first list needs no more statements than the others. A database without tables has none yet.
+      await cursorsOf(app).catch(() => undefined);
       if (list.search?.check === undefined) return [];
       const found = await list.search.check({ model: policy.model, db });
       return found.map(({ id, message, hint }) => ({ id, message: `${this.constructor.name}: ${message}`, hint }));

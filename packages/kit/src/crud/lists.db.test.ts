@@ -564,3 +564,12 @@ describeDatabases('lists', (database) => {
     return texts;
   };
 });
+
+describeDatabases('the first list of an application', (database) => {
+  test('29: needs one statement, as every other', async () => {
+    await using shop = await startShop({ database: database.db });
+    await shop.call('ann', 'POST', 'orders', { item: 'Lamp', quantity: 1, total: '5.00' });
+    const { count, result } = await countQueries(() => shop.call('ann', 'GET', 'orders?expand=customer&status=open&ordering=-total'));
+    expect([result.status, result.body.items.length, count]).toEqual([200, 1, 1]);
+  });
+});
