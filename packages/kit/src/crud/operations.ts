@@ -439,7 +439,8 @@ export class Operations {
   parentValue(context: Context): unknown {
     const { edge, param } = this.parent as { readonly edge: Edge; readonly param: string };
     const settings = edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings;
-    const read = readParameter(settings, (context.params as Record<string, string>)[param] as string);
+    // As it was sent: a route of the controller's own may declare other parameters.
+    const read = readParameter(settings, (context.request.params as Record<string, string>)[param] ?? '');
     if (read.fault !== undefined) throw coreErrors.not_found();
     return read.value;
   }
@@ -814,14 +815,16 @@ export class Operations {
   // — for routes of the controller's own —
 
   async find(context: Context, key: string): Promise<Item> {
-    const row = await this.findAs(await this.request(context, 'retrieve'), key);
+    const request = await this.request(context, 'retrieve');
+    const ofParent = await this.parentRows(context, request, this.policy.database(request), false);
+    const row = await this.findAs(request, key, 'live', ofParent);
     if (exchangeOf(context.request).verdict === 'unknown') await context.authorize(row);
     return row;
   }
 
-  async findAs(request: CrudRequest, key: string, rows: RowState = 'live'): Promise<Item> {
+  async findAs(request: CrudRequest, key: string, rows: RowState = 'live', also: readonly CompiledWhere[] = NO_CONDITIONS): Promise<Item> {
     const { column, value } = this.rowKey(key);
-    const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1, rows);
+    const [row] = await this.rowsOf(request, { [column.name]: value } as Where, 1, rows, also);
     if (row === undefined) throw coreErrors.not_found();
     return row;
   }
@@ -831,13 +834,19 @@ export class Operations {
   }
 
   /** Whole rows, as code has them, among those the caller sees. */
-  async rowsOf(request: CrudRequest, where: Where | undefined, limit: number, rows: RowState = 'live'): Promise<Item[]> {
+  async rowsOf(
+    request: CrudRequest,
+    where: Where | undefined,
+    limit: number,
+    rows: RowState = 'live',
+    also: readonly CompiledWhere[] = NO_CONDITIONS,
+  ): Promise<Item[]> {
     const unit = wholeUnit(this.policy);
     await this.policy.loadScopes(request, where);
     const db = this.policy.database(request);
     // One row is asked for by its key.
     const whole = limit > 1 && rows === 'live' ? await narrowWhole(db, request, this.policy) : [];
-    const conditions = [...whole, ...(where === undefined ? [] : [this.policy.compile(request, where)])];
+    const conditions = [...whole, ...also, ...(where === undefined ? [] : [this.policy.compile(request, where)])];
     return selectRows(db, request, { unit, where: conditions, limit, rows, isFreeForm: true, forCode: true });
   }
 

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { createTable, migration, model, t, versioned } from '../db/index.ts';
+import { route } from '../http/route.ts';
+import { jsonSchema } from '../http/json-schema.ts';
+import { isAuthenticated } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { CrudController, many, one, resource } from './index.ts';
+
+/** Projects have tasks, whose keys are numbers that clients give; steps refer to tasks. */
+const projects = model('projects', { id: t.uuidv7().pk(), name: t.text(40) });
+const taskColumns = {
+  id: t.int().pk(),
+  project_id: t.ref('projects'),
+  name: t.text(40),
+  code: t.text(40).nullable().unique(),
+  status: t.enum(['open', 'done']).dbDefault('open'),
+  ...versioned(),
+};
+const tasks = model('tasks', { ...taskColumns, project_id: t.ref(() => projects) });
+const stepColumns = { id: t.uuidv7().pk(), task_id: t.ref<number>('tasks', { type: t.int() }) };
+const steps = model('steps', stepColumns);
+
+const projectResource = resource(projects, {
+  unscoped: true,
+  relations: { tasks: many(() => tasks, 'project_id', { limit: 100 }) },
+  nested: { tasks: { input: ['id', 'name'] } },
+});
+const taskResource = resource(tasks, {
+  unscoped: true,
+  version: 'version',
+  relations: { project: one(() => projects, 'project_id') },
+  state: 'status',
+  transitions: { finish: { from: ['open'], to: 'done' } },
+});
+const Name = jsonSchema<{ name: string }>({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] });
+const bulk = { create: true, update: true, destroy: true } as const;
+class Projects extends CrudController(projectResource, { permission: isAuthenticated, expand: ['tasks'] }) {}
+class Tasks extends CrudController(taskResource, { permission: isAuthenticated, bulk }) {}
+class Strict extends CrudController(taskResource, { permission: isAuthenticated, etag: 'required' }) {}
+class Below extends CrudController(taskResource, { permission: isAuthenticated, parent: { relation: 'project' } }) {
+  label = route.get('/:id/label', { params: this.keyParams, permission: isAuthenticated, response: Name }, async (context) => ({
+    name: (await this.find(context, context.params.id)).name,
+  }));
+}
+class Steps extends CrudController(resource(steps, { unscoped: true }), { permission: isAuthenticated }) {}
+const tables = [createTable('projects', projects.columns), createTable('tasks', taskColumns), createTable('steps', stepColumns)];
+const module = { name: 'work', models: [projects, tasks, steps], migrations: [migration('0001_initial', tables)] };
+
+describeDatabases('tasks of projects', (database) => {
+  let shop: ShopApp;
+  let project: string;
+  let last = 0;
+  beforeAll(async () => {
+    const mount = {
+      '/v1': { '/projects': Projects, '/tasks': Tasks, '/strict': Strict, '/projects/:project_id/tasks': Below, '/steps': Steps },
+    };
+    shop = await startShop({ database: database.db, mount, modules: [module] });
+    project = (await post('projects', { name: 'one' })).body.id;
+  });
+  afterAll(() => shop.close());
+  const post = (path: string, body?: object, headers?: Record<string, string>) => shop.call('ann', 'POST', path, body, headers);
+  const make = async (more: object = {}): Promise<number> => {
+    last += 1;
+    return (await post('tasks', { id: last, project_id: project, name: `task ${last}`, ...more })).body.id;
+  };
+
+  test("below another parent a row is 404: its transitions, and routes of the controller's own that look for it", async () => {
+    const id = await make();
+    const other = (await post('projects', { name: 'other' })).body.id as string;
+    const unknown = '01890000-0000-7000-8000-000000000000';
+    for (const path of ['', '/transitions', '/label']) {
+      const statuses = [];
+      for (const parent of [project, other, unknown, 'malformed'])
+        statuses.push((await shop.call('ann', 'GET', `projects/${parent}/tasks/${id}${path}`)).status);
+      expect([path, statuses]).toEqual([path, [200, 404, 404, 404]]);
+    }
+  });
+});
