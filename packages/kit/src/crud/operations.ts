@@ -658,8 +658,8 @@ export class Operations {
 
   readonly destroy = async (context: Context): Promise<void> => {
     const request = await this.request(context, 'destroy');
-    this.#requirePrecondition(context);
     const { shape } = await this.singleShape(context, request);
+    this.#requirePrecondition(context);
     const options = await this.#keyedOptions(context, shape, request);
     await this.writer.destroy(this.policy.database(request), request, this.#key(context), options);
   };
@@ -679,8 +679,8 @@ export class Operations {
   transition(name: string): (context: Context) => Promise<Item> {
     return async (context) => {
       const request = await this.request(context, name);
-      this.#requirePrecondition(context);
       const { shape } = await this.singleShape(context, request);
+      this.#requirePrecondition(context);
       const db = this.policy.database(request);
       const options = await this.#keyedOptions(context, shape, request);
       const transitionsOf = async (row: Item) => (await this.#offeredTransitions(context, request, row)).map((each) => each.name);

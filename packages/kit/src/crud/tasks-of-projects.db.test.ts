@@ -76,4 +76,14 @@ describeDatabases('tasks of projects', (database) => {
       expect([path, statuses]).toEqual([path, [200, 404, 404, 404]]);
     }
   });
+
+  test('a parameter that a transition or deletion refuses is 422, also without the tag that is required; then 428, then 404', async () => {
+    const id = await make();
+    expect((await post(`strict/${id}/finish?fields=nope`)).status).toBe(422);
+    expect((await post(`strict/${id}/finish`)).status).toBe(428);
+    expect((await post('strict/2147483647/finish')).status).toBe(428);
+    expect((await post('strict/2147483647/finish', undefined, { 'if-match': '*' })).status).toBe(404);
+    expect((await post('strict/malformed/finish')).status).toBe(404);
+    expect((await shop.call('ann', 'DELETE', 'strict/malformed')).status).toBe(404);
+  });
 });
