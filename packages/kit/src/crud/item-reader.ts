@@ -8,6 +8,7 @@ import type { FieldError } from '../errors/kit-error.ts';
 import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unknown-fields.ts';
 import { fieldError } from '../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
+import { readParameter } from './parameter-value.ts';
 import { type Policy, withoutKey } from './policy.ts';
 import { withAddress } from './with-address.ts';
 import { markWritable } from './rule-marks.ts';
@@ -103,10 +104,14 @@ export class ItemReader {
   }
 }
 
-/** Every place of a key that is there more than once, however it is written. */
+/** Every place of a key that is there more than once, however it is written: `7` and `07` are one. */
 export function repeatedKeys(lookup: ModelColumn, keys: readonly (string | undefined)[]): number[] {
-  const isUuid = resolveReference(lookup.settings).kind === 'uuid';
-  const texts = keys.map((key) => (isUuid ? key?.toLowerCase() : key));
+  const settings = resolveReference(lookup.settings);
+  const texts = keys.map((key) => {
+    const read = key === undefined ? undefined : readParameter(settings, key);
+    // What is no key at all names nothing, twice or not, and is reported as that.
+    return read === undefined || read.fault !== undefined ? key : String(lookup.encode(read.value));
+  });
   const counts = new Map<string, number>();
   for (const text of texts) if (text !== undefined) counts.set(text, (counts.get(text) ?? 0) + 1);
   return texts.flatMap((text, index) => (text !== undefined && (counts.get(text) as number) > 1 ? [index] : []));

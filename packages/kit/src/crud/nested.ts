@@ -1,3 +1,4 @@
+import { resolveReference } from '../db/column.ts';
 import type { Db } from '../db/db.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { type FieldError, hasCode } from '../errors/kit-error.ts';
@@ -7,6 +8,7 @@ import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
+import { readParameter } from './parameter-value.ts';
 import { every, type Edge, type Policy } from './policy.ts';
 import type { PendingChange } from './record-changes.ts';
 import type { RowKey } from './row-statements.ts';
@@ -134,13 +136,9 @@ class NestedWriter {
 
   #keyOf({ key, at }: ReadItem): RowKey {
     const { key: column } = this.#plan.edge.target;
-    try {
-      const value = column.settings.kind === 'int' ? Number(key) : column.settings.kind === 'bigint' ? BigInt(key as string) : key;
-      column.encode(value);
-      return { column, value };
-    } catch {
-      throw this.#unknown([at]);
-    }
+    const read = readParameter(resolveReference(column.settings), key ?? '');
+    if (read.fault !== undefined) throw this.#unknown([at]);
+    return { column, value: read.value };
   }
 
   #unknown(places: readonly FieldError['location'][]): Error {

@@ -86,4 +86,26 @@ describeDatabases('tasks of projects', (database) => {
     expect((await post('strict/malformed/finish')).status).toBe(404);
     expect((await shop.call('ann', 'DELETE', 'strict/malformed')).status).toBe(404);
   });
+
+  test('70: a row that is named twice is a duplicate however its number is written, in bulk and in nested writes', async () => {
+    const id = await make();
+    const items = [
+      { id, name: 'a' },
+      { id: `0${id}`, name: 'b' },
+    ];
+    const places = (answer: { status: number; body: { errors: { code: string; location: unknown }[] } }) => [
+      answer.status,
+      answer.body.errors.map(({ code, location }) => [code, location]),
+    ];
+    const twice = (...path: string[]) => [0, 1].map((index) => ['duplicate', ['body', ...path, index, 'id']]);
+    expect(places(await post('tasks/bulk-update', { items }))).toEqual([422, twice('items')]);
+    expect((await post('tasks/bulk-delete', { ids: [id, `0${id}`] })).status).toBe(422);
+    expect(places(await shop.call('ann', 'PATCH', `projects/${project}`, { tasks: items }))).toEqual([422, twice('tasks')]);
+    for (const key of [`${id}.0`, `0x${id.toString(16)}`, ` ${id}`, '', '1e0'])
+      expect([key, places(await shop.call('ann', 'PATCH', `projects/${project}`, { tasks: [{ id: key, name: 'x' }] }))]).toEqual([
+        key,
+        [422, [['unknown_reference', ['body', 'tasks', 0, 'id']]]],
+      ]);
+    expect((await shop.call('ann', 'GET', `tasks/${id}`)).body).toMatchObject({ name: `task ${id}`, version: 1 });
+  });
 });
