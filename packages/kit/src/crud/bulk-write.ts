@@ -58,7 +58,7 @@ export class BulkWriter {
     try {
       return await db.transaction((tx) => writer.rows.insertUnread(tx, all));
     } catch (error) {
-      throw constraintViolation(error) === undefined ? error : await this.#culprit(db, items, all, error);
+      throw await this.#culprit(db, items, error, this.#insertOf(items, all));
     }
   }
 
@@ -100,16 +100,25 @@ export class BulkWriter {
         return present(tx, rows);
       });
     } catch (error) {
-      throw constraintViolation(error) === undefined ? error : await this.#culprit(db, items, all, error);
+      throw await this.#culprit(db, items, error, this.#insertOf(items, all));
     }
   }
 
+  #insertOf(items: readonly BulkItem[], all: readonly Item[]): (tx: Db, index: number) => Promise<unknown> {
+    return async (tx, index) => this.#writer.rows.insert(tx, all[index] as Item, undefined, items[index]?.values);
+  }
+
   /** The database does not say which row of a statement broke a rule: they are tried one by one, and undone. */
-  async #culprit(db: Db, items: readonly BulkItem[], all: readonly Item[], error: unknown): Promise<unknown> {
+  async #culprit(
+    db: Db,
+    items: readonly BulkItem[],
+    error: unknown,
+    attempt: (tx: Db, index: number) => Promise<unknown>,
+  ): Promise<unknown> {
+    if (constraintViolation(error) === undefined) return error;
     return db
       .transaction(async (tx) => {
-        for (const [index, { at, values }] of items.entries())
-          await atItem(at, async () => this.#writer.rows.insert(tx, all[index] as Item, undefined, values));
+        for (const [index, { at }] of items.entries()) await atItem(at, () => attempt(tx, index));
         throw error;
       })
       .catch((found: unknown) => found);
@@ -153,12 +162,8 @@ export class BulkWriter {
     const { key } = writer.policy;
     const keyOf = (row: Item) => String(row[key.name]);
     const all = writer.updateValues(request, values, options);
-    const updated = await writer.rows.updateMany(
-      tx,
-      key,
-      before.map((row) => row[key.name]),
-      all,
-    );
+    const keys = before.map((row) => row[key.name]);
+    const updated = await atItem(['body', 'changes'], () => writer.rows.updateMany(tx, key, keys, all));
     const byKey = new Map(updated.map((row) => [keyOf(row), row]));
     const after = before.map((row) => byKey.get(keyOf(row)) as Item);
     const context = writer.context(tx, request);
@@ -184,7 +189,8 @@ export class BulkWriter {
     const { policy } = writer;
     const options: WriteOptions = { ...given, sent: [] };
     const scope = await policy.writeScope(request);
-    await writer.run(db, options, async (tx, changes) => {
+    let failure: unknown;
+    const removing = writer.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, items, options);
       if (policy.softDelete !== undefined || policy.options.hooks?.destroy !== undefined) {
         for (const [index, { at }] of items.entries()) {
@@ -193,15 +199,19 @@ export class BulkWriter {
         }
         return;
       }
-      await writer.rows.deleteMany(
-        tx,
-        before.map((row) => row[policy.key.name]),
-      );
+      const keys = before.map((row) => row[policy.key.name]);
+      await writer.rows.deleteMany(tx, keys).catch((error: unknown) => {
+        throw (failure = error);
+      });
       const context = writer.context(tx, request);
       for (const row of before) {
         await writer.tellAccess(tx, request, 'destroy', row, null);
         await writer.changed(changes, context, request, { operation: 'destroy', via: options.via, before: row, after: null });
       }
+    });
+    await removing.catch(async (error: unknown) => {
+      if (error !== failure) throw error;
+      throw await this.#culprit(db, items, error, (tx, index) => writer.rows.delete(tx, scope, (items[index] as KeyedItem).key, {}));
     });
   }
 

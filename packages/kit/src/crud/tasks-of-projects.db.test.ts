@@ -108,4 +108,21 @@ describeDatabases('tasks of projects', (database) => {
       ]);
     expect((await shop.call('ann', 'GET', `tasks/${id}`)).body).toMatchObject({ name: `task ${id}`, version: 1 });
   });
+
+  test('faults that the database finds in a bulk change or deletion have their place, and nothing is written', async () => {
+    await make({ code: 'taken' });
+    const [first, second] = [await make(), await make()];
+    const taken = await post('tasks/bulk-update', { ids: [first, second], changes: { code: 'taken' } });
+    expect([taken.status, taken.body.errors]).toMatchObject([409, [{ location: ['body', 'changes', 'code'], code: 'not_unique' }]]);
+    await post('steps', { task_id: second });
+    for (const headers of [undefined, { 'idempotency-key': 'bulk-delete-of-a-referenced-task' }]) {
+      const refused = await post('tasks/bulk-delete', { ids: [first, second] }, headers);
+      expect([refused.status, refused.body.code, refused.body.errors]).toMatchObject([
+        409,
+        'still_referenced',
+        [{ location: ['body', 'ids', 1], code: 'still_referenced' }],
+      ]);
+    }
+    for (const id of [first, second]) expect((await shop.call('ann', 'GET', `tasks/${id}`)).body).toMatchObject({ code: null, version: 1 });
+  });
 });
