@@ -66,7 +66,15 @@ export interface SentStatement {
   readonly answered?: (error: unknown, count: number) => void;
   /** The error that the commit fails with when the statement failed; the database's own unless given. */
   readonly failureOf?: (error: unknown) => unknown;
+  /**
+   * Given where the statement does not depend on those before it in its transaction: on PostgreSQL it may be joined with them. It is an INSERT, or
+   * `with <name> as (…)`, a new line and a SELECT of one integer column.
+   */
+  readonly joined?: JoinedRows;
 }
+
+/** How many rows a statement selects; `any` where that varies. */
+export type JoinedRows = 0 | 1 | 'any';
 
 /** What an INSERT should write, and the parameters of the statement that checks it. */
 export interface ExpectedRow {

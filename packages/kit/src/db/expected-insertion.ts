@@ -30,7 +30,7 @@ export class ExpectedInsertion {
       explained(error);
       return error;
     };
-    return sendAtOnce(tx, text, this.#expected.parameters, { failureOf });
+    return sendAtOnce(tx, text, this.#expected.parameters, { failureOf, joined: 1 });
   }
 
   /** The table does not keep what it is given: its rows are asked for from now on. */

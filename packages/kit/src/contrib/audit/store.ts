@@ -46,13 +46,15 @@ const COLUMNS = listed([...CONTENT, 'seq', 'previous_hash', 'hash']);
 /** Rows per statement: SQLite takes 32,766 parameters at most, and every number of rows is a statement text of its own. */
 const ROWS_MAX = 500;
 
+const JOINED = { joined: 0 } as const;
+
 /**
  * Writes entries to the inbox, with one statement per 500. Their answer is not waited for: the entry goes out with the next statement or with the
  * commit, and when it cannot be written they fail.
  */
 export function addToInbox(tx: Db, contents: readonly EntryContent[]): Maybe<void> {
   const some = contents.length > ROWS_MAX ? contents.slice(0, ROWS_MAX) : contents;
-  const sent = sendAtOnce(tx, insertText(some.length), some.flatMap(inboxValues));
+  const sent = sendAtOnce(tx, insertText(some.length), some.flatMap(inboxValues), JOINED);
   return some === contents ? sent : andThen(sent, () => addToInbox(tx, contents.slice(ROWS_MAX)));
 }
 

@@ -19,6 +19,7 @@ import { isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { expectedInsertText, expectedRow, isRefutation } from './expected-row.ts';
 import { PostgresListener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
+import { StatementJoiner } from './join-statements.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
 
@@ -77,7 +78,7 @@ export class PostgresEngine implements Engine {
     this.#pool.on('release', (error, client) => {
       if (!error) this.#removeStaleStatements(client);
     });
-    this.#settings = { names: this.#names };
+    this.#settings = { names: this.#names, joiner: new StatementJoiner() };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
     this.#listener = new PostgresListener(url, options.log);
   }

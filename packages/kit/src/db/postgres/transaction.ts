@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
+import type { EngineTransaction, JoinedRows, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
@@ -11,12 +11,16 @@ const ABORTED = '25P02';
 
 const BEGIN = 'begin';
 
+/** Classes of errors that are about one statement: its values, the rules of its table, its text, what a trigger raised. */
+const OF_ONE_STATEMENT = /^(0A|22|23|42|44|P0)...$/;
+
 /** Statements that wait to be sent together: more of them are not worth the memory. */
 const UNSENT_MAX = 50;
 
 /** A statement that was sent without waiting for its answer, and who is told about it. */
 interface Sent {
   readonly statement: DriverStatement;
+  readonly joined: JoinedRows | undefined;
   readonly settle: (error: unknown, count: number) => void;
 }
 
@@ -66,7 +70,7 @@ export class PostgresTransaction implements EngineTransaction {
     }
   }
 
-  send(text: string, parameters: readonly unknown[], { answered, failureOf }: SentStatement = {}): void {
+  send(text: string, parameters: readonly unknown[], { answered, failureOf, joined }: SentStatement = {}): void {
     this.#refuseWhenOver();
     const statement = driverStatement(this.#settings, text, parameters);
     const settle = (error: unknown, count: number): void => {
@@ -76,7 +80,7 @@ export class PostgresTransaction implements EngineTransaction {
     };
     this.#unanswered += 1;
     if (!this.#isOpen) {
-      this.#unsent.push({ statement, settle });
+      this.#unsent.push({ statement, joined, settle });
       // Only an ordinary transaction needs no BEGIN; several statements in one text cannot be part of a batch.
       const canWait = this.#begun === undefined && this.#begin === BEGIN && isPrepared(statement) && this.#unsent.length <= UNSENT_MAX;
       if (!canWait) this.#sendWaiting();
@@ -220,10 +224,38 @@ export class PostgresTransaction implements EngineTransaction {
     }
   }
 
-  /** The whole transaction in one round trip. The Sync behind its statements commits them. */
+  /** The whole transaction in one round trip, as one statement where they can be joined. */
   async #commitUnsent(): Promise<void> {
     this.#isEnding = true;
     const sent = this.#unsent;
+    const joined = this.#joined(sent);
+    if (joined === undefined) return this.#commitBatch(sent);
+    const settle = (error: unknown, total: number): void => {
+      if (error !== undefined) return sent[0]?.settle(error, 0);
+      for (const each of sent) each.settle(undefined, each.joined === 'any' ? total - joined.rows : (each.joined ?? 0));
+    };
+    // Which part failed, and so with what, is known when they are sent one by one. Nothing was saved.
+    const isOfOne = (error: unknown): boolean => OF_ONE_STATEMENT.test(String((error as { code?: unknown } | null)?.code));
+    return this.#commitBatch([{ statement: joined.statement, joined: undefined, settle }], (error) => (isOfOne(error) ? sent : undefined));
+  }
+
+  #joined(sent: readonly Sent[]): { readonly statement: DriverStatement; readonly rows: number } | undefined {
+    const { names, joiner } = this.#settings;
+    // A connection that plans every statement anew would plan a larger one.
+    if (names === undefined || sent.length < 2 || !sent.every(isJoinable)) return undefined;
+    const joined = joiner.join(sent.map(({ statement: { text }, joined: rows }) => ({ text, rows })));
+    if (joined === undefined) return undefined;
+    const { text, rows } = joined;
+    const [
+      {
+        statement: { types },
+      },
+    ] = sent as [Sent];
+    return { statement: { name: names.nameOf(text), text, values: sent.flatMap(({ statement: { values } }) => values), types }, rows };
+  }
+
+  /** The Sync behind the statements commits them. `insteadOf`: what is sent instead where they failed with this error. */
+  async #commitBatch(sent: readonly Sent[], insteadOf?: (error: unknown) => readonly Sent[] | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const batch = new BatchQuery(
       sent.map(({ statement }) => statement),
@@ -234,6 +266,8 @@ export class PostgresTransaction implements EngineTransaction {
     try {
       await promise;
     } catch (error) {
+      const others = isConnectionFailure(error) ? undefined : insteadOf?.(error);
+      if (others !== undefined) return this.#commitBatch(others);
       sent[batch.place]?.settle(error, 0);
       if (!isConnectionFailure(error)) {
         this.#end();
@@ -276,4 +310,8 @@ export class PostgresTransaction implements EngineTransaction {
     if (this.#isEnding || this.#ended)
       throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }
+}
+
+function isJoinable(sent: Sent): sent is Sent & { readonly joined: JoinedRows } {
+  return sent.joined !== undefined;
 }

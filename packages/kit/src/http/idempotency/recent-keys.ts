@@ -3,7 +3,7 @@ const SLOTS = 65_536;
 
 /**
  * Which keys this process used lately, so that only those are looked up before a request runs. It is a hint, and may be wrong both ways: a key that
- * it forgot is noticed when its record is stored, and one that it takes for another is looked up in vain.
+ * it forgot is noticed when its record is stored, and one that it takes for another is looked up without need.
  */
 export class RecentKeys {
   #marks: Int32Array | undefined;

@@ -188,7 +188,7 @@ export function storeAnswer(db: Db, request: KeyedRequest, answer: KeptAnswer): 
 }
 
 /** A statement that fails when it changed no row, so that PostgreSQL turns the commit that follows it into a rollback. */
-const orFail = (text: string): string => `with changed as (${text} returning 1) select 1 / count(*) as one from changed`;
+const orFail = (text: string): string => `with changed as (${text} returning 1)\nselect 1 / count(*) as one from changed`;
 const COMPLETE_OR_FAIL = orFail(COMPLETE);
 const STORE_OR_FAIL = orFail(STORE_ABANDONED.postgres);
 const DIVISION_BY_ZERO = '22012';
@@ -196,7 +196,7 @@ const DIVISION_BY_ZERO = '22012';
 /** Goes out with the commit on PostgreSQL, and makes it fail with `lost` when it changes no row. */
 function sendOrFail(tx: Db, text: string, values: unknown[], lost: () => Error): Maybe<void> {
   const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
-  return sendAtOnce(tx, text, values, { failureOf });
+  return sendAtOnce(tx, text, values, { failureOf, joined: 1 });
 }
 
 /**

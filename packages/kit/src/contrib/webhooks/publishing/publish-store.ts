@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/db.ts';
 import type { Dialect } from '../../../db/dialect.ts';
-import { executeAtOnce, preparesStatements, sendStatement } from '../../../db/handle.ts';
+import { executeAtOnce, preparesStatements, sendAtOnce } from '../../../db/handle.ts';
 import { andThen, type Maybe } from '../../../db/maybe.ts';
 import { timestampText } from '../../../db/timestamp.ts';
 import type { Audience } from './audience.ts';
@@ -196,11 +196,11 @@ export function* writeEvent(tx: SqlExecutor, event: NewEvent, patterns: readonly
  * Like `writeEvent` on PostgreSQL, for an event without an idempotency key, in a transaction of the toolkit: the statement goes out with the next one
  * or with the commit, which fail when it fails. `reached` is told, before the commit is over, whether there are deliveries.
  */
-export function sendEvent(tx: Db, event: NewEvent, patterns: readonly string[], reached: (isReached: boolean) => void): Promise<void> {
-  const [text, parameters] = preparesStatements(tx)
-    ? [PUBLISH_PREPARED[event.audience.kind].sent, preparedParameters(event, patterns)]
-    : [PUBLISH_SENT, publishParameters(event, patterns)];
-  return sendStatement(tx, text, parameters, { answered: (_error, count) => reached(count > 0) });
+export function sendEvent(tx: Db, event: NewEvent, patterns: readonly string[], reached: (isReached: boolean) => void): Maybe<void> {
+  const answered = (_error: unknown, count: number): void => reached(count > 0);
+  return preparesStatements(tx)
+    ? sendAtOnce(tx, PUBLISH_PREPARED[event.audience.kind].sent, preparedParameters(event, patterns), { answered, joined: 'any' })
+    : sendAtOnce(tx, PUBLISH_SENT, publishParameters(event, patterns), { answered });
 }
 
 function preparedParameters(event: NewEvent, patterns: readonly string[]): SqlParameter[] {

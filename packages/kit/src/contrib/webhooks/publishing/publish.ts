@@ -88,14 +88,16 @@ export function publishAtOnce(tx: Db, events: readonly Omit<EventToPublish, 'ide
   return tx.dialect === 'postgres' ? sendWithCommit(tx, event) : storeAtOnce(tx, event);
 }
 
-async function sendWithCommit(tx: Db, event: NewEvent): Promise<void> {
+function sendWithCommit(tx: Db, event: NewEvent): Maybe<void> {
   let hasDeliveries = false;
-  await writeTraced([event], ([traced]) =>
+  const sent = writeTraced([event], ([traced]) =>
     sendEvent(tx, traced as NewEvent, candidatePatterns(event.type), (isReached) => (hasDeliveries = isReached)),
   );
-  tx.afterCommit(() => {
-    if (hasDeliveries) wakeWorkers(tx.database, WAKE_CHANNEL);
-  });
+  return andThen(sent, () =>
+    tx.afterCommit(() => {
+      if (hasDeliveries) wakeWorkers(tx.database, WAKE_CHANNEL);
+    }),
+  );
 }
 
 function storeAtOnce(tx: Db, event: NewEvent): Maybe<void> {
