@@ -241,7 +241,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   #joined(sent: readonly Sent[]): { readonly statement: DriverStatement; readonly rows: number } | undefined {
     const { names, joiner } = this.#settings;
-    // A connection that plans every statement anew would plan a larger one.
+    // Behind a pooler every statement is planned each time, and this one takes longer.
     if (names === undefined || sent.length < 2 || !sent.every(isJoinable)) return undefined;
     const joined = joiner.join(sent.map(({ statement: { text }, joined: rows }) => ({ text, rows })));
     if (joined === undefined) return undefined;
