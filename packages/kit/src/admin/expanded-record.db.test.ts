@@ -15,7 +15,6 @@ const orderColumns = {
   reference: t.text(20),
   total: t.int(),
   cost: t.int().dbDefault(0),
-  agent_id: t.uuid().nullable(),
 };
 const lineColumns = {
   id: t.uuidv7().pk(),
@@ -24,11 +23,11 @@ const lineColumns = {
   margin: t.int().dbDefault(0),
   is_draft: t.bool().dbDefault(false),
 };
-const commentColumns = { id: t.uuidv7().pk(), body: t.text(80), author_id: t.uuid() };
+const commentColumns = { id: t.uuidv7().pk(), body: t.text(80), author_id: t.uuid().readOnly() };
 
 const customers = model('customers', customerColumns);
 const agents = model('agents', { id: t.uuidv7().pk(), name: t.text(80) });
-const orders = model('orders', { ...orderColumns, customer_id: t.ref(() => customers) });
+const orders = model('orders', { ...orderColumns, agent_id: t.ref(() => agents).nullable(), customer_id: t.ref(() => customers) });
 const lines = model('order_lines', { ...lineColumns, order_id: t.ref(() => orders) });
 const comments = model('order_comments', { ...commentColumns, order_id: t.ref(() => orders) });
 
@@ -65,7 +64,7 @@ const shop: Module = {
     migration('0001_initial', [
       createTable('customers', customerColumns),
       createTable('agents', agents.columns),
-      createTable('orders', { ...orderColumns, customer_id: t.ref('customers') }),
+      createTable('orders', { ...orderColumns, agent_id: t.ref('agents').nullable(), customer_id: t.ref('customers') }),
       createTable('order_lines', { ...lineColumns, order_id: t.ref('orders') }),
       createTable('order_comments', { ...commentColumns, order_id: t.ref('orders') }),
     ]),

@@ -91,7 +91,9 @@ class Application implements App {
     const isPlanned = !this.#plan.faults.some(isError);
     const { registry, faults: conflicts } = isPlanned ? collectRegistry(this.#plan.modules, this) : { registry: emptyRegistry, faults: [] };
     this.registry = registry;
-    const found = [...this.#plan.faults, ...conflicts, ...this.controllers.flatMap((controller) => controller.faults?.(this) ?? [])];
+    // A value that is no resource is a fault of the plan.
+    const declared = [...this.controllers, ...this.resources.filter(isMembers)];
+    const found = [...this.#plan.faults, ...conflicts, ...declared.flatMap((each) => each.faults?.(this) ?? [])];
     const faults = found.filter(isError);
     if (faults.length > 0) throw new StartUpError(faults);
     this.warnings = found;
@@ -269,8 +271,8 @@ class Application implements App {
   async #runChecks(): Promise<void> {
     const checks = this.#plan.modules.flatMap((module) => module.checks ?? []);
     const ofModules = checks.map(async (check) => check.run(this));
-    const ofControllers = this.controllers.map(async (controller) => controller.databaseFaults?.(this) ?? []);
-    const faults = (await Promise.all([...ofModules, ...ofControllers])).flat();
+    const ofDeclarations = [...this.controllers, ...this.resources].map(async (each) => each.databaseFaults?.(this) ?? []);
+    const faults = (await Promise.all([...ofModules, ...ofDeclarations])).flat();
     for (const { id, message, hint } of faults.filter((fault) => !isError(fault)))
       this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
     const fatal = faults.filter(isError);

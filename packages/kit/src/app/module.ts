@@ -94,6 +94,10 @@ export interface ResourceDeclaration {
   readonly isResource: true;
   readonly name: string;
   readonly model: Model;
+  /** Faults of the declaration. Called when everything is mounted and no database is open. */
+  faults?(app: App): readonly Fault[];
+  /** Faults of what the declaration needs in the databases, which are open now. */
+  databaseFaults?(app: App): Promise<readonly Fault[]>;
 }
 
 /** What a controller may bring besides routes. The app calls these; a subclass that adds one calls `super`'s too. */

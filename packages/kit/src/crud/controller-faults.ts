@@ -14,21 +14,12 @@ import { surelyAdmitsAnonymous } from '../permissions/admits-anonymous.ts';
 import type { Permission } from '../permissions/permission.ts';
 import { statsFaults } from './stats.ts';
 import { unindexedColumns } from './unindexed.ts';
-import { createFaults, inputNames, policyFaults } from './policy-faults.ts';
-
-const REPORTED = new WeakSet<object>();
+import { createFaults, inputNames, resourceFaults } from './policy-faults.ts';
 
 /** What is wrong with a mounted controller and its resource, all at once. */
 export function controllerFaults(name: string, controller: object, operations: Operations, app: App): Fault[] {
   const faults = new ControllerFaults(name, operations, app);
-  const { policies } = operations;
-  const shared: Fault[] = [];
-  if (!REPORTED.has(policies)) {
-    REPORTED.add(policies);
-    shared.push(...policies.faults);
-    for (const policy of policies.all()) shared.push(...policyFaults(policy, app));
-  }
-  return [...shared, ...faults.all(controller)];
+  return [...resourceFaults(app), ...faults.all(controller)];
 }
 
 class ControllerFaults {

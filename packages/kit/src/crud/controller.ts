@@ -2,7 +2,6 @@ import type { App } from '../app/module.ts';
 import type { User } from '../auth/principal.ts';
 import type { Db } from '../db/db.ts';
 import { cursorsOf } from '../app/cursors.ts';
-import { didYouMean } from '../options/did-you-mean.ts';
 import { dbErrors } from '../db/errors.ts';
 import type { Model } from '../db/model.ts';
 import type { Columns } from '../db/rows.ts';
@@ -28,10 +27,12 @@ import { importParameters, ImportSchema } from './import.ts';
 import { MetaSchema } from './meta.ts';
 import { statsParameters, statsSchema } from './stats.ts';
 import { controllerFaults } from './controller-faults.ts';
+import { resource } from './declare-resource.ts';
+import { unknownDatabase } from './policy-faults.ts';
 import { Operations } from './operations.ts';
 import { splitOptions } from './option-rules.ts';
 import type { Name, Relations } from './relation.ts';
-import { type AnyResource, isResource, type RelatedOf, resource, type Resource, type ResourceOptions } from './resource.ts';
+import { type AnyResource, isResource, type RelatedOf, type Resource, type ResourceOptions } from './resource.ts';
 import {
   bodySchemas,
   exportQuery,
@@ -153,11 +154,7 @@ function crudClass(declared: AnyResource, options: AnyCrudOptions): unknown {
     async databaseFaults(app: App): Promise<readonly Fault[]> {
       const { policy, list } = this.#operations;
       const db = app.databases[policy.using];
-      if (db === undefined) {
-        const known = Object.keys(app.databases);
-        const message = `${this.constructor.name}: its rows are in the database "${policy.using}", which the app does not have.`;
-        return [{ id: 'E013', message, hint: `The app has ${known.join(', ')}.${didYouMean(policy.using, known)}` }];
-      }
+      if (db === undefined) return [unknownDatabase(this.constructor.name, policy.using, app)];
       // Read here, so that the first list needs no more statements than the others. A database without tables has none yet.
       await cursorsOf(app).catch(() => undefined);
       if (list.search?.check === undefined) return [];

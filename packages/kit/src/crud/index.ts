@@ -13,15 +13,7 @@ export type { ImportOptions, ImportResult } from './import.ts';
 export type { ListPage } from './list.ts';
 export type { CountMode, PageOptions } from './page-options.ts';
 export { many, one, type ManyOptions, type Relation, type Relations, type ToMany, type ToOne } from './relation.ts';
-export {
-  resource,
-  type Change,
-  type ChangeEvent,
-  type Resource,
-  type ResourceOptions,
-  type Transition,
-  type Via,
-  type WriteContext,
-} from './resource.ts';
+export type { Change, ChangeEvent, Resource, ResourceOptions, Transition, Via, WriteContext } from './resource.ts';
+export { resource } from './declare-resource.ts';
 export { fullText, type FullTextOptions, type SearchBackend, type SearchContext } from './search.ts';
 export type { AccessContext, AccessNarrowing, AccessPage, AccessWrite, RowAccess } from './row-access.ts';

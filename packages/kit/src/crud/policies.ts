@@ -9,7 +9,7 @@ interface ResourceController {
   readonly crudResource: AnyResource;
 }
 
-function hasResource(controller: object): controller is ResourceController {
+export function hasResource(controller: object): controller is ResourceController {
   return isResource((controller as Partial<ResourceController>).crudResource);
 }
 

@@ -3,15 +3,43 @@ import type { ModelColumn } from '../db/model-statements.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { Fault } from '../options/fault.ts';
 import { limits } from './limits.ts';
+import { hasResource, policiesOf } from './policies.ts';
 import { type Policy, uniqueColumn } from './policy.ts';
+import type { AnyResource } from './resource.ts';
 import { pastOperations } from './record-changes.ts';
 import { isIndexed } from './unindexed.ts';
 import { orderTerm } from './ordering.ts';
 import type { Where } from '../db/where/where.ts';
 import type { FieldRule } from './field-rule.ts';
 
+const REPORTED = new WeakSet<object>();
+
+/** What is wrong with the resources of an app, all at once; nothing when it was asked before. They need no controller to be reached. */
+export function resourceFaults(app: App): Fault[] {
+  const policies = policiesOf(app);
+  if (REPORTED.has(policies)) return [];
+  REPORTED.add(policies);
+  return [...policies.faults, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
+}
+
+/** A resource whose database the app does not have; where a controller has it, that one reports it. */
+export function databaseFaults(resource: AnyResource, app: App): Fault[] {
+  if (app.controllers.some((controller) => hasResource(controller) && controller.crudResource === resource)) return [];
+  const { using } = policiesOf(app).of(resource);
+  return app.databases[using] === undefined ? [unknownDatabase(`resource(${resource.model.name})`, using, app)] : [];
+}
+
+export function unknownDatabase(place: string, using: string, app: App): Fault {
+  const known = Object.keys(app.databases);
+  return {
+    id: 'E013',
+    message: `${place}: its rows are in the database "${using}", which the app does not have.`,
+    hint: `The app has ${known.join(', ')}.${didYouMean(using, known)}`,
+  };
+}
+
 /** What is wrong with a resource: with what it says, and with what it leaves out. */
-export function policyFaults(policy: Policy, app: App): Fault[] {
+function policyFaults(policy: Policy, app: App): Fault[] {
   const faults: Fault[] = [];
   const { options, statements, model } = policy;
   const place = `resource(${model.name})`;

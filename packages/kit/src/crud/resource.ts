@@ -1,3 +1,4 @@
+import type { App } from '../app/module.ts';
 import type { Principal, User } from '../auth/principal.ts';
 import type { Clock } from '../db/clock.ts';
 import type { Db } from '../db/db.ts';
@@ -6,17 +7,14 @@ import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../db
 import type { Where } from '../db/where/where.ts';
 import type { ServiceScope } from '../di/container.ts';
 import type { OutputOf, Schema } from '../http/schema.ts';
+import type { Fault } from '../options/fault.ts';
 import type { Permission } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { FieldRule } from './field-rule.ts';
 import type { Maybe } from '../db/maybe.ts';
-import { singular } from './names.ts';
-import { checkOptions, resourceRules } from './option-rules.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
-import { requireArguments } from '../options/read-options.ts';
-import { aModel } from '../options/value-rule.ts';
 
 type Flat<X> = { [K in keyof X]: X[K] } & {};
 type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
@@ -204,6 +202,10 @@ export interface Resource<
   readonly model: Model<C>;
   readonly options: AnyResourceOptions;
   readonly relations: R;
+  /** What is wrong with the resources of an app, this one's among them: once per app. */
+  faults?(app: App): readonly Fault[];
+  /** What it needs of the databases, which are open now. */
+  databaseFaults?(app: App): Promise<readonly Fault[]>;
   /** In types only: the columns a policy sets, those a client may send, the transitions. */
   readonly types?: { readonly policy: P; readonly input: I; readonly transitions: T };
 }
@@ -211,30 +213,6 @@ export interface Resource<
 /** A resource whatever its types are. */
 // oxlint-disable-next-line typescript/no-explicit-any -- see AnyResourceOptions
 export type AnyResource = Resource<any, any, any, any, any>;
-
-/** Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here. */
-export function resource<
-  C extends Columns,
-  // oxlint-disable-next-line typescript/no-empty-object-type -- no relations
-  const R extends Relations = {},
-  const O extends Name<C> = never,
-  const N extends Name<C> = never,
-  const V extends Name<C> = never,
-  const I extends Name<C> = Name<C>,
-  const S extends Name<C> = never,
-  const T extends string = never,
-  const W extends Where<C, RelatedOf<R>> | boolean = boolean,
->(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W>): Resource<C, R, O | N | V, I, T> {
-  requireArguments('resource()', { model }, { model: aModel });
-  checkOptions(`resource(${model.name})`, options, resourceRules);
-  return Object.freeze({
-    isResource: true,
-    name: options.name ?? singular(model.name),
-    model,
-    options: options,
-    relations: options.relations ?? ({} as R),
-  });
-}
 
 export function isResource(value: unknown): value is AnyResource {
   return typeof value === 'object' && value !== null && (value as Partial<AnyResource>).isResource === true;

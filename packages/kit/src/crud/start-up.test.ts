@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { createApp } from '../app/create-app.ts';
 import { checkDescriptions } from '../app/checks.ts';
 import { StartUpError } from '../app/start-up-error.ts';
-import type { Mountable } from '../http/controller.ts';
+import { Controller, type Mountable } from '../http/controller.ts';
 import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
 import { allowAny, isAuthenticated, isOwner, isReadOnly, isStaff, Permission } from '../permissions/index.ts';
 import { jsonSchema } from '../http/json-schema.ts';
@@ -352,6 +352,49 @@ describe('start-up checks of resources', () => {
       database: 'sqlite',
     });
     await expect(start).rejects.toThrow(/E013 .*in the database "othr", which the app does not have/);
+  });
+
+  describe('a resource that no controller uses is checked as well', () => {
+    const open = resource(notes, {});
+    const open2 = resource(links, {});
+    class Ping extends Controller {
+      ping = route.get('/', { permission: allowAny }, () => undefined);
+    }
+
+    test.each<[string, Record<string, unknown>, object]>([
+      ['given to the app', {}, { resources: [people, open, open2] }],
+      ['brought by modules', {}, { modules: [{ name: 'mine', resources: [open, open2] }], resources: [people] }],
+      ['beside controllers without resources', { '/ping': Ping }, { resources: [people, open, open2] }],
+      ['beside the controller of another', { '/people': crudOfPeople({}) }, { resources: [open, open2] }],
+    ])('%s: every fault at once, and each once', (_how, mount, options) => {
+      expect(faults(mount, options)).toEqual([
+        expect.stringMatching(/^E013 resource\(notes\): does not say which rows a caller sees\./),
+        expect.stringMatching(/^E013 resource\(links\): does not say which rows a caller sees\./),
+      ]);
+    });
+
+    test('its faults come with those of the app', () => {
+      expect(faults({}, { resources: [people, open], unknown: 1 })).toEqual([
+        expect.stringMatching(/^E001 .*"unknown"/),
+        expect.stringMatching(/^E013 resource\(notes\)/),
+      ]);
+    });
+
+    test('two resources of a model', () => {
+      expect(faults({}, { resources: [people, resource(users, { unscoped: true })] })).toEqual([
+        expect.stringMatching(/^E017 The model "users" has two resources/),
+      ]);
+    });
+
+    test('a database that the app does not have', async () => {
+      const start = testApp({
+        docs: false,
+        mount: {},
+        resources: [resource(users, { unscoped: true, using: 'othr' })],
+        database: 'sqlite',
+      });
+      await expect(start).rejects.toThrow(/E013 .*resource\(users\): its rows are in the database "othr", which the app does not have/);
+    });
   });
 
   test('E017: a relation leads to no other database', () => {
