@@ -29,6 +29,7 @@ import { statsParameters, statsSchema } from './stats.ts';
 import { controllerFaults } from './controller-faults.ts';
 import { resource } from './declare-resource.ts';
 import { unknownDatabase } from './policy-faults.ts';
+import { isTransitionName } from './transition-rule.ts';
 import { Operations } from './operations.ts';
 import { splitOptions } from './option-rules.ts';
 import type { Name, Relations } from './relation.ts';
@@ -352,6 +353,7 @@ class RouteBuilder {
     yield* this.#descriptionRoutes(parentParams, notModified);
     const transitions = Object.entries(operations.transitionRules);
     for (const [name, { permission, input, summary }] of transitions) {
+      if (!isTransitionName(name)) continue;
       const facts = {
         ...changing,
         raises: [...notFound, crudErrors.invalid_transition, ...guarded, ...expanding],

@@ -7,6 +7,9 @@ import { hasResource, policiesOf } from './policies.ts';
 import { type Policy, uniqueColumn } from './policy.ts';
 import type { AnyResource } from './resource.ts';
 import { pastOperations } from './record-changes.ts';
+import { surelyDeniesEveryone } from '../permissions/admits-anonymous.ts';
+import { transitionRulesOf } from './possible-transitions.ts';
+import { isTransitionName } from './transition-rule.ts';
 import { isIndexed } from './unindexed.ts';
 import { orderTerm } from './ordering.ts';
 import type { Where } from '../db/where/where.ts';
@@ -272,10 +275,9 @@ export function inputNames(policy: Policy): string[] {
   return statements.columns.filter((column) => policy.accepts(column) && !kept.has(column.name)).map(({ name }) => name);
 }
 
-function stateFaults({ options, statements }: Policy, place: string): Fault[] {
-  const transitions = Object.entries(
-    (options.transitions ?? {}) as Readonly<Record<string, { readonly from: readonly unknown[]; readonly to: unknown }>>,
-  );
+function stateFaults(policy: Policy, place: string): Fault[] {
+  const { options, statements } = policy;
+  const transitions = Object.entries(transitionRulesOf(policy));
   const state = options.state as string | undefined;
   if (state === undefined)
     return transitions.length === 0
@@ -295,8 +297,12 @@ function stateFaults({ options, statements }: Policy, place: string): Fault[] {
     return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
   const faults: Fault[] = [];
   const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
-  for (const [name, { from, to }] of transitions) {
+  for (const [name, { from, to, permission }] of transitions) {
+    if (!isTransitionName(name))
+      add(`${JSON.stringify(name)} has a name that cannot be part of an address.`, 'Use letters, digits, "-" and "_": "close".');
     if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
+    if (permission !== undefined && surelyDeniesEveryone(permission, 'POST'))
+      add(`"${name}" can never run: its permission admits nobody.`, 'Say who may, or remove the transition.');
     if (pastOperations.has(name))
       add(`"${name}" is recorded and announced under the name of another change.`, 'Give it another name: a verb, such as "close".');
     for (const each of [...from, to])
