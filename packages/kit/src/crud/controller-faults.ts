@@ -52,7 +52,7 @@ class ControllerFaults {
     this.#import();
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
-      this.#faults.push(...createFaults(this.#operations.policy, this.#operations.parent?.edge.column));
+      this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#operations.parent?.edge.column));
     return this.#faults;
   }
 

@@ -1,6 +1,5 @@
 import type { Model } from '../db/model.ts';
 import type { ControllerBase } from '../http/controller.ts';
-import type { Fault } from '../options/fault.ts';
 import { Policy } from './policy.ts';
 import { isResource, type AnyResource } from './resource.ts';
 
@@ -16,7 +15,8 @@ export function hasResource(controller: object): controller is ResourceControlle
 /** Every policy of an app: one per model, from mounted controllers, modules and `createApp({ resources })`. */
 export class Policies {
   readonly #byModel = new Map<Model, Policy>();
-  readonly faults: Fault[] = [];
+  /** Models that more than one resource declares. */
+  readonly repeated: Model[] = [];
 
   constructor(resources: readonly AnyResource[]) {
     for (const resource of new Set(resources)) {
@@ -30,13 +30,7 @@ export class Policies {
             () => this.#byModel.values(),
           ),
         );
-      else {
-        this.faults.push({
-          id: 'E017',
-          message: `The model "${model.name}" has two resources.`,
-          hint: 'Which rows a caller sees is said once: declare resource() once, and give it to every controller.',
-        });
-      }
+      else this.repeated.push(model);
     }
   }
 

@@ -22,14 +22,31 @@ export function resourceFaults(app: App): Fault[] {
   const policies = policiesOf(app);
   if (REPORTED.has(policies)) return [];
   REPORTED.add(policies);
-  return [...policies.faults, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
+  const repeated = policies.repeated.map((model) => ({
+    id: 'E017',
+    message: `The model "${model.name}"${usersOf(app, (resource) => resource.model === model)} has two resources.`,
+    hint: 'Which rows a caller sees is said once: declare resource() once, and give it to every controller.',
+  }));
+  return [...repeated, ...[...policies.all()].flatMap((policy) => policyFaults(policy, app))];
+}
+
+/** `resource(notes) of NoteController`: where a fault is, with the classes that use the resource. */
+function placeOf(resource: AnyResource, app: App): string {
+  return `resource(${resource.model.name})${usersOf(app, (each) => each === resource)}`;
+}
+
+/** ` of NoteController`, or nothing. */
+function usersOf(app: App, isMeant: (resource: AnyResource) => boolean): string {
+  const users = app.controllers.filter((controller) => hasResource(controller) && isMeant(controller.crudResource));
+  const names = new Set(users.map(({ constructor }) => constructor.name));
+  return names.size === 0 ? '' : ` of ${[...names].join(', ')}`;
 }
 
 /** A resource whose database the app does not have; where a controller has it, that one reports it. */
 export function databaseFaults(resource: AnyResource, app: App): Fault[] {
   if (app.controllers.some((controller) => hasResource(controller) && controller.crudResource === resource)) return [];
   const { using } = policiesOf(app).of(resource);
-  return app.databases[using] === undefined ? [unknownDatabase(`resource(${resource.model.name})`, using, app)] : [];
+  return app.databases[using] === undefined ? [unknownDatabase(placeOf(resource, app), using, app)] : [];
 }
 
 export function unknownDatabase(place: string, using: string, app: App): Fault {
@@ -45,7 +62,7 @@ export function unknownDatabase(place: string, using: string, app: App): Fault {
 function policyFaults(policy: Policy, app: App): Fault[] {
   const faults: Fault[] = [];
   const { options, statements, model } = policy;
-  const place = `resource(${model.name})`;
+  const place = placeOf(policy.resource, app);
   const columns = [...statements.byName.keys()];
   const add = (id: string, message: string, hint?: string) => void faults.push({ id, message: `${place}: ${message}`, hint });
   const unknown = (option: string, name: string, known: readonly string[] = columns) =>
@@ -211,9 +228,13 @@ function policyFaults(policy: Policy, app: App): Fault[] {
       );
   }
   if (options.access !== undefined)
-    faults.push(
-      ...(options.access.faults?.({ model, owner: policy.owner?.column, tenant: options.tenant as string | undefined, app }) ?? []),
-    );
+    for (const { id, message, hint } of options.access.faults?.({
+      model,
+      owner: policy.owner?.column,
+      tenant: options.tenant as string | undefined,
+      app,
+    }) ?? [])
+      add(id, message, hint);
   faults.push(
     ...conditionFaults(policy, place),
     ...stateFaults(policy, place),
@@ -313,8 +334,12 @@ function stateFaults(policy: Policy, place: string): Fault[] {
 }
 
 /** A required column that is never set would fail at the first create. `parent`: the column that the address sets. */
-export function createFaults(policy: Policy, parent: string | undefined, input: readonly string[] = inputNames(policy)): Fault[] {
-  const place = `resource(${policy.model.name})`;
+export function createFaults(
+  policy: Policy,
+  place: string,
+  parent: string | undefined,
+  input: readonly string[] = inputNames(policy),
+): Fault[] {
   const { options, statements, owner } = policy;
   if (options.hooks?.create !== undefined) return [];
   const filled = new Set([...input, options.tenant, owner?.column, options.state].filter((name) => name !== undefined));
@@ -434,7 +459,7 @@ function nestedFaults(policy: Policy, place: string): Fault[] {
         `deletes what is missing among ${nested.max ?? limits.nested}, and the relation shows ${edge.limit}.`,
         'Callers must not delete what they could not read: raise the limit of many(…), or lower max.',
       );
-    for (const fault of createFaults(target, edge.column, nested.input)) faults.push(fault);
+    faults.push(...createFaults(target, `resource(${target.model.name}) nested in ${place}`, edge.column, nested.input));
   }
   return faults;
 }

@@ -441,6 +441,51 @@ describe('start-up checks of resources', () => {
     });
   });
 
+  describe('faults of a resource name it and the classes that use it', () => {
+    test('made in place, or given to several', () => {
+      expect(faults({ '/notes': crud({}, { hooks: { create: () => undefined } }) })).toEqual([
+        expect.stringMatching(/^E013 resource\(notes\) of NoteController: does not say which rows/),
+      ]);
+      const open = resource(notes, { hooks: { create: (_context, next) => next({} as never) } });
+      class A extends CrudController(open, { permission }) {}
+      class B extends CrudController(open, { permission }) {}
+      expect(faults({ '/a': A, '/b': B, '/c': A })).toEqual([
+        expect.stringMatching(/^E013 resource\(notes\) of A, B: does not say which rows/),
+      ]);
+    });
+
+    test('a column that nothing sets, of the rows and of nested ones', () => {
+      const pages = model('pages', { id: t.uuidv7().pk(), note_id: t.ref(() => notes), text: t.text(10), number: t.int() });
+      const nesting = {
+        ...base,
+        input: ['title', 'open_id'],
+        relations: { pages: many(() => pages, 'note_id', { limit: 100 }) },
+        nested: { pages: { input: ['text'] } },
+      };
+      expect(faults({ '/notes': crud({}, nesting) }, { resources: [people, resource(pages, { unscoped: true })] })).toEqual([
+        expect.stringMatching(
+          /^E015 resource\(pages\) nested in resource\(notes\) of NoteController: nothing sets the required column "number"/,
+        ),
+        expect.stringMatching(/^E015 resource\(notes\) of NoteController: nothing sets the required column "body"/),
+      ]);
+    });
+
+    test('two resources of a model, and faults of what gives access', () => {
+      expect(faults({ '/a': crudOfPeople({}) })).toEqual([
+        expect.stringMatching(/^E017 The model "users" of PeopleController has two resources\./),
+      ]);
+      const access = {
+        name: 'shares()',
+        actionOf: () => null,
+        condition: () => true,
+        faults: () => [{ id: 'E024', message: 'shares(): no.' }],
+      };
+      expect(faults({ '/notes': crud({}, { access, hooks: { create: () => undefined } }) })).toEqual([
+        expect.stringMatching(/^E024 resource\(notes\) of NoteController: shares\(\): no\./),
+      ]);
+    });
+  });
+
   test('E017: a relation leads to no other database', () => {
     const found = faults(
       { '/notes': crud({ idempotency: false }, { ...base, using: 'other', relations: { author: one(() => users, 'author_id') } }) },
@@ -554,7 +599,7 @@ describe('start-up checks of resources', () => {
   test('E017: a model has one resource per app', () => {
     class One extends CrudController(notes, { permission, owner: 'owner_id' }) {}
     class Two extends CrudController(notes, { permission, owner: 'owner_id' }) {}
-    expect(faults({ '/one': One, '/two': Two })).toEqual([expect.stringMatching(/^E017 The model "notes" has two resources/)]);
+    expect(faults({ '/one': One, '/two': Two })).toEqual([expect.stringMatching(/^E017 The model "notes" of One, Two has two resources/)]);
   });
 
   test('E020: soft deletion needs its columns, a cascade that has them too, and unique values that become free', () => {
