@@ -220,10 +220,11 @@ function sumTooLarge(names: readonly string[]): Error {
 
 const asIs = (value: unknown) => value as Comparable;
 
-/** A wire value in a form that compares as the column does. Means have more digits than their column. */
-function valueOf({ kind }: ColumnSettings): (value: unknown) => Comparable {
+/** A wire value in a form that compares as the column does. Means have more digits than their column; those of bigints are numbers. */
+export function valueOf({ kind }: Pick<ColumnSettings, 'kind'>): (value: unknown) => Comparable {
   if (kind === 'decimal' || kind === 'bigint')
     return (value) => {
+      if (typeof value === 'number') return value;
       const [whole = '', fraction = ''] = String(value).split('.');
       return BigInt(`${whole}${fraction.padEnd(30, '0')}`);
     };
