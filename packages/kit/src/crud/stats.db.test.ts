@@ -81,6 +81,9 @@ class ExtremeController extends CrudController(numberResource, {
   },
 }) {}
 
+const eleven = Object.fromEntries(Array.from({ length: 11 }, (_, index) => [`m${index + 1}`, sum('small')]));
+class ManyController extends CrudController(numberResource, { permission: isAuthenticated, stats: { metrics: eleven } }) {}
+
 const rows = [
   {
     id: 1,
@@ -147,6 +150,7 @@ describeDatabases('stats', (database) => {
           '/orders': OrderController,
           '/numbers': NumberController,
           '/extremes': ExtremeController,
+          '/many': ManyController,
           '/customers': CustomerController,
           '/items': ItemController,
         },
@@ -323,6 +327,16 @@ describeDatabases('stats', (database) => {
       'nope=1',
     ])
       expect([query, (await stats('ann', `numbers/stats?${query}`)).status]).toEqual([query, 422]);
+  });
+
+  test('with more than 10 metrics declared a caller chooses: none are left out silently', async () => {
+    const names = Object.keys(eleven);
+    const everything = await stats('ann', 'many/stats?ordering=-m11');
+    const message = `At most 10 names, and 11 are offered: choose. Known: ${names.join(', ')}.`;
+    expect([everything.status, everything.body.errors]).toEqual([422, [{ location: ['query', 'metrics'], code: 'too_many', message }]]);
+    expect((await stats('ann', `many/stats?metrics=${names.join()}`)).status).toBe(422);
+    const chosen = await stats('ann', `many/stats?metrics=${names.slice(1).join()}&ordering=-m11`);
+    expect([chosen.status, Object.keys(chosen.items[0] ?? {})]).toEqual([200, names.slice(1)]);
   });
 
   test('81: /meta of two roles differs in fields, writability, filters, operations and transitions; its second request is 304, without a statement', async () => {

@@ -147,7 +147,8 @@ export class Stats {
     const groups = chosen('group_by', given.groupBy, [...known.keys()], limits.statsGroups, faults).map((name) => known.get(name) as Group);
     const metricNames = offered.map(([name]) => name);
     const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, limits.statsMetrics, faults);
-    const metrics = offered.filter(([name]) => wanted.includes(name)).slice(0, limits.statsMetrics);
+    if (wanted.length > limits.statsMetrics) faults.push(tooManyOffered(metricNames));
+    const metrics = offered.filter(([name]) => wanted.includes(name));
     const inAnswer = [...groups.map(({ name }) => name), ...metrics.map(([name]) => name)];
     const ordering = split(given.ordering ?? []).map((text) => ({ name: text.replace(/^-/, ''), descending: text.startsWith('-') }));
     for (const { name } of ordering) if (!inAnswer.includes(name)) faults.push(unknownName('ordering', name, inAnswer));
@@ -171,6 +172,12 @@ function groupNames(policy: Policy, columns: readonly string[]): Map<string, Gro
     }
   }
   return groups;
+}
+
+/** Everything is computed unless metrics are named; where that is too much, the caller has to choose. */
+function tooManyOffered(names: readonly string[]): FieldError {
+  const message = `At most ${limits.statsMetrics} names, and ${names.length} are offered: choose. Known: ${names.join(', ')}.`;
+  return { location: ['query', 'metrics'], code: 'too_many', message };
 }
 
 function chosen(
@@ -279,13 +286,19 @@ export function statsParameters(policy: Policy, { by = [], metrics }: StatsOptio
   });
   return {
     ...(groups.length === 0 ? {} : { group_by: list(groups, limits.statsGroups, 'One row per group; one row of everything without it.') }),
-    metrics: list(names, limits.statsMetrics, 'What to compute; everything unless given.'),
+    metrics: list(names, limits.statsMetrics, metricsDescription(names)),
     ordering: list(
       [...groups, ...names].flatMap((name) => [name, `-${name}`]),
       limits.orderingColumns,
       'By groups unless given; a leading minus means descending.',
     ),
   };
+}
+
+function metricsDescription({ length }: readonly string[]): string {
+  return length > limits.statsMetrics
+    ? `What to compute, at most ${limits.statsMetrics} names. To be given by callers to whom more than that are offered.`
+    : 'What to compute; everything unless given.';
 }
 
 export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions): Schema {
