@@ -12,7 +12,7 @@ import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
 import { blankSeparated, type SearchBackend } from './search.ts';
-import { ShapeMaker } from './shape.ts';
+import { nearestOrKnown, ShapeMaker } from './shape.ts';
 import { WhereBody } from './where-body.ts';
 
 /** What of a declaration a list is read by. */
@@ -80,6 +80,8 @@ export class ListQueryReader {
   readonly #request: CrudRequest;
   readonly #visibilityOf: (policy: Policy) => Visibility;
   readonly #faults: FieldError[] = [];
+  /** Parameters that are refused as such: what is in them is not looked at. */
+  readonly #refused = new Set<string>();
   readonly #offersDeleted: boolean;
 
   /** `offersDeleted`: whether this caller may ask for deleted rows. */
@@ -171,9 +173,9 @@ export class ListQueryReader {
     const isPending = conditions.some((condition) => condition instanceof Promise);
     return isPending
       ? Promise.all(conditions.map(async (condition) => condition)).then((settled) =>
-          this.#listRequest(given, isOffered, settled, bound, isRepeatable),
+          this.#listRequest(this.#offered(given), isOffered, settled, bound, isRepeatable),
         )
-      : this.#listRequest(given, isOffered, conditions as (Where | undefined)[], bound, isRepeatable);
+      : this.#listRequest(this.#offered(given), isOffered, conditions as (Where | undefined)[], bound, isRepeatable);
   }
 
   #listRequest(
@@ -219,9 +221,14 @@ export class ListQueryReader {
     const { isSparse, expand } = this.#list;
     const known = [...(isSparse ? ['fields'] : []), ...(expand.size > 0 ? ['expand'] : [])];
     for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
-    const shape = this.#shape(given);
+    const shape = this.#shape(this.#offered(given));
     this.#finish(shape);
     return shape;
+  }
+
+  #offered(given: QueryValues): QueryValues {
+    if (this.#refused.size === 0) return given;
+    return Object.fromEntries(Object.entries(given).filter(([name]) => !this.#refused.has(name)));
   }
 
   #shape(given: QueryValues, isToOneOnly = false): ShapeParameters {
@@ -243,7 +250,7 @@ export class ListQueryReader {
         this.#refuse(
           ['query', 'expand'],
           'unknown_field',
-          `Cannot be expanded: ${JSON.stringify(path.slice(0, 100))}.${didYouMean(path, usable) || ` Known: ${usable.join(', ')}.`}`,
+          `Cannot be expanded: ${JSON.stringify(path.slice(0, 100))}. ${nearestOrKnown(path, usable)}`,
         );
     }
     return paths;
@@ -325,6 +332,7 @@ export class ListQueryReader {
   }
 
   #refuseName(name: string, known: readonly string[]): void {
+    this.#refused.add(name);
     const [base, operator] = splitName(name);
     const { filters } = this.#list;
     const declared = filters.columns.get(base.replace('__', '.')) ?? filters.columns.get(base);

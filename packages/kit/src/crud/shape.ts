@@ -155,8 +155,13 @@ function isWanted(fields: PathTree | undefined, name: string): boolean {
 }
 
 export function unknownName(parameter: string, name: string, known: readonly string[]): FieldError {
-  const hint = didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`;
-  return { location: ['query', parameter], code: 'unknown_field', message: `Unknown: ${JSON.stringify(name.slice(0, 100))}. ${hint}` };
+  const message = `Unknown: ${JSON.stringify(name.slice(0, 100))}. ${nearestOrKnown(name, known)}`;
+  return { location: ['query', parameter], code: 'unknown_field', message };
+}
+
+/** What a caller may give instead of a name that is unknown. */
+export function nearestOrKnown(name: string, known: readonly string[]): string {
+  return didYouMean(name, known).trim() || (known.length === 0 ? 'There is nothing to choose from here.' : `Known: ${known.join(', ')}.`);
 }
 
 /** The computed fields the caller sees: those whose every required column it sees, of this row and of related ones, on some row at least. */

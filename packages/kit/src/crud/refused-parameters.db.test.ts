@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { createTable, migration, model, t } from '../db/index.ts';
+import { insert } from '../db/repository.ts';
+import { isAuthenticated } from '../permissions/index.ts';
+import { describeDatabases } from '../testing/databases.ts';
+import { count, CrudController, many, resource } from './index.ts';
+
+const shelves = model('shelves', { id: t.uuidv7().pk(), name: t.text(20) });
+const books = model('books', { id: t.uuidv7().pk(), shelf_id: t.ref(() => shelves) });
+const tables = migration('0001_initial', [
+  createTable('shelves', shelves.columns),
+  createTable('books', { id: t.uuidv7().pk(), shelf_id: t.ref('shelves') }),
+]);
+const common = { permission: isAuthenticated, export: ['csv'], stats: { metrics: { n: count() } } } as const;
+const bookResource = resource(books, { unscoped: true });
+const shelfResource = resource(shelves, { unscoped: true, relations: { books: many(() => books, 'shelf_id', { limit: 5 }) } });
+class ShelfController extends CrudController(shelfResource, { ...common, expand: ['books'] }) {}
+class BookController extends CrudController(bookResource, { ...common, sparse: false, bulk: { create: true } }) {}
+
+describeDatabases('a parameter that is refused', (database) => {
+  let app: ShopApp;
+  let id: string;
+
+  beforeAll(async () => {
+    app = await startShop({
+      database: database.db,
+      mount: { '/v1': { '/shelves': ShelfController, '/books': BookController } },
+      modules: [{ name: 'library', models: [shelves, books], migrations: [tables] }],
+    });
+    ({ id } = await insert(database.db, shelves, { name: 'a' }));
+    ({ id } = await insert(database.db, books, { shelf_id: id }));
+  });
+  afterAll(() => app.close());
+
+  const refused = async (url: string, method = 'GET', body?: object) => {
+    const answer = await app.call('ann', method, url, body);
+    expect([url, answer.status]).toEqual([url, 422]);
+    return (answer.body as { errors: { location: string[]; code: string; message: string }[] }).errors;
+  };
+
+  test.each(['', '/:id', '/export', '/stats'])('as unknown is one fault, whatever is in it: books%s', async (path) => {
+    for (const query of ['expand=x', 'expand=', 'expand=a.b.c.d', 'fields=x', 'fields='])
+      expect([query, await refused(`books${path.replace(':id', id)}?${query}`)]).toEqual([
+        query,
+        [{ location: ['query', query.split('=')[0]], code: 'unknown_field', message: 'Unknown parameter.' }],
+      ]);
+  });
+
+  test.each(['limit=0', 'limit=x', 'cursor=a&cursor=b', 'offset=-1'])('because there are no pages is one fault: %s', async (query) => {
+    for (const path of ['books/export', 'shelves/export', 'books/stats'])
+      expect([path, await refused(`${path}?${query}`)]).toEqual([
+        path,
+        [{ location: ['query', query.split('=')[0]], code: 'unknown_field', message: 'Unknown parameter.' }],
+      ]);
+  });
+
+  test('of a write is one fault', async () => {
+    const unknown = [{ location: ['query', 'expand'], code: 'unknown_field', message: 'Unknown parameter.' }];
+    expect(await refused('books?expand=x', 'POST', { shelf_id: id })).toEqual(unknown);
+    expect(await refused('books/bulk?expand=x', 'POST', { items: [{ shelf_id: id }] })).toEqual(unknown);
+    expect(await refused(`books/${id}?expand=x`, 'PATCH', {})).toEqual(unknown);
+  });
+
+  test('each has its fault', async () => {
+    const found = await refused('books/export?limit=0&expand=x&fields=x&nope=1&format=x');
+    expect(found.map(({ location }) => location[1]).toSorted((a = '', b = '') => a.localeCompare(b))).toEqual([
+      'expand',
+      'fields',
+      'format',
+      'limit',
+      'nope',
+    ]);
+  });
+
+  test('where nothing can be chosen says so, and names nothing', async () => {
+    // Only relations to one can be exported.
+    expect(await refused('shelves/export?expand=books')).toEqual([
+      {
+        location: ['query', 'expand'],
+        code: 'unknown_field',
+        message: 'Cannot be expanded: "books". There is nothing to choose from here.',
+      },
+    ]);
+    expect(await refused('books/stats?group_by=x')).toEqual([
+      { location: ['query', 'group_by'], code: 'unknown_field', message: 'Unknown: "x". There is nothing to choose from here.' },
+    ]);
+  });
+});
