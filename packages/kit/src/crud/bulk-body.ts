@@ -57,7 +57,7 @@ export function bulkUpdateBody(options: BulkBodyOptions): BodySchema {
     if (issues.length > 0 || 'issues' in keys || result.issues !== undefined) return { issues };
     const sent = Object.keys(body['changes'] as object);
     const values = result.value as Item;
-    const items = keys.items.map(({ key, at }) => ({ key, at, values, sent }));
+    const items = keys.items.map(({ key, at }) => ({ key, at, values, sent, valuesAt: ['body', 'changes'] }));
     return { value: { items, isSame: true } };
   });
 }

@@ -16,6 +16,8 @@ export interface BulkItem {
   readonly values: Item;
   readonly sent: readonly string[];
   readonly at: FieldError['location'];
+  /** Where the values were, when several rows share them; at the row unless given. */
+  readonly valuesAt?: FieldError['location'];
 }
 
 export interface KeyedItem extends BulkItem {
@@ -141,7 +143,7 @@ export class BulkWriter {
       policy,
       request,
       isSame ? [items[0]?.values ?? {}] : items.map(({ values }) => values),
-      isSame ? [['body', 'changes']] : items.map(({ at }) => at),
+      items.map(({ at, valuesAt = at }) => valuesAt),
     );
     return writer.run(db, options, async (tx, changes) => {
       const before = await this.#locked(tx, scope, items, options);
@@ -150,20 +152,20 @@ export class BulkWriter {
       await checkReferences(tx, checks);
       const isOneStatement = isSame && policy.options.hooks?.update === undefined && Object.keys(items[0]?.values ?? {}).length > 0;
       const after = isOneStatement
-        ? await this.#updateAll({ db: tx, request, scope, options, changes }, items[0]?.values as Item, before)
+        ? await this.#updateAll({ db: tx, request, scope, options, changes }, items[0] as KeyedItem, before)
         : await this.#updateEach({ db: tx, request, scope, options, changes }, items, before);
       return present(tx, after);
     });
   }
 
-  async #updateAll(write: RecordedWrite, values: Item, before: readonly Item[]): Promise<Item[]> {
+  async #updateAll(write: RecordedWrite, { values, at, valuesAt = at }: KeyedItem, before: readonly Item[]): Promise<Item[]> {
     const { db: tx, request, scope, options, changes } = write;
     const writer = this.#writer;
     const { key } = writer.policy;
     const keyOf = (row: Item) => String(row[key.name]);
     const all = writer.updateValues(request, values, options);
     const keys = before.map((row) => row[key.name]);
-    const updated = await atItem(['body', 'changes'], () => writer.rows.updateMany(tx, key, keys, all));
+    const updated = await atItem(valuesAt, () => writer.rows.updateMany(tx, key, keys, all));
     const byKey = new Map(updated.map((row) => [keyOf(row), row]));
     const after = before.map((row) => byKey.get(keyOf(row)) as Item);
     const context = writer.context(tx, request);
@@ -176,10 +178,10 @@ export class BulkWriter {
 
   async #updateEach(write: RecordedWrite, items: readonly KeyedItem[], before: readonly Item[]): Promise<Item[]> {
     const after: Item[] = [];
-    for (const [index, { at, values }] of items.entries()) {
+    for (const [index, { at, values, valuesAt }] of items.entries()) {
       const row = before[index] as Item;
       const hasValues = Object.keys(values).length > 0;
-      after.push(hasValues ? await atItem(at, () => this.#writer.change(write, this.#keyOf(row), row, values)) : row);
+      after.push(hasValues ? await atItem(at, () => this.#writer.change(write, this.#keyOf(row), row, values), valuesAt) : row);
     }
     return after;
   }
@@ -216,7 +218,7 @@ export class BulkWriter {
   }
 
   /** Each item in a savepoint of its own; what is wrong with one stays with it. A fault of the server fails all. */
-  async partial<T extends { readonly at: FieldError['location'] }>(
+  async partial<T extends Pick<BulkItem, 'at' | 'valuesAt'>>(
     db: Db,
     items: readonly T[],
     work: (tx: Db, item: T, changes: PendingChange[]) => Promise<{ readonly status: number; readonly data?: Item }>,
@@ -233,7 +235,7 @@ export class BulkWriter {
           recorded.push(...changes);
           results.push({ index, ...done });
         } catch (error) {
-          const fault = itemError(error, item.at);
+          const fault = itemError(error, item.at, item.valuesAt);
           if (fault === undefined || fault.status >= 500) throw error;
           results.push(failed(index, fault));
         }

@@ -20,6 +20,8 @@ export interface ReadItem {
   /** Names of the members the client sent. */
   readonly sent: readonly string[];
   readonly at: FieldError['location'];
+  /** Where the values were, when several rows share them; at the row unless given. */
+  readonly valuesAt?: FieldError['location'];
   /** The value of the lookup column, as text; absent on create. */
   readonly key?: string;
   readonly version?: number;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { createTable, migration, model, t, versioned } from '../db/index.ts';
+import { coreErrors } from '../errors/core-errors.ts';
 import { route } from '../http/route.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { isAuthenticated } from '../permissions/index.ts';
@@ -44,6 +45,7 @@ class Below extends CrudController(taskResource, { permission: isAuthenticated, 
   }));
 }
 class Steps extends CrudController(resource(steps, { unscoped: true }), { permission: isAuthenticated }) {}
+class Partly extends CrudController(taskResource, { permission: isAuthenticated, bulk: { ...bulk, mode: 'partial' } }) {}
 const tables = [createTable('projects', projects.columns), createTable('tasks', taskColumns), createTable('steps', stepColumns)];
 const module = { name: 'work', models: [projects, tasks, steps], migrations: [migration('0001_initial', tables)] };
 
@@ -53,7 +55,14 @@ describeDatabases('tasks of projects', (database) => {
   let last = 0;
   beforeAll(async () => {
     const mount = {
-      '/v1': { '/projects': Projects, '/tasks': Tasks, '/strict': Strict, '/projects/:project_id/tasks': Below, '/steps': Steps },
+      '/v1': {
+        '/projects': Projects,
+        '/tasks': Tasks,
+        '/partly': Partly,
+        '/strict': Strict,
+        '/projects/:project_id/tasks': Below,
+        '/steps': Steps,
+      },
     };
     shop = await startShop({ database: database.db, mount, modules: [module] });
     project = (await post('projects', { name: 'one' })).body.id;
@@ -124,5 +133,51 @@ describeDatabases('tasks of projects', (database) => {
       ]);
     }
     for (const id of [first, second]) expect((await shop.call('ann', 'GET', `tasks/${id}`)).body).toMatchObject({ code: null, version: 1 });
+  });
+
+  test('a taken value that several rows share is at its place in changes, in partial mode, too', async () => {
+    await make({ code: 'held' });
+    const [first, second] = [await make(), await make()];
+    const answer = await post('partly/bulk-update', { ids: [first, 999_999, second], changes: { code: 'held' } });
+    const held = { status: 409, code: 'conflict', errors: [{ location: ['body', 'changes', 'code'], code: 'not_unique' }] };
+    expect([answer.status, answer.body.results]).toMatchObject([
+      207,
+      [held, { status: 404, errors: [{ location: ['body', 'ids', 1], code: 'not_found' }] }, held],
+    ]);
+    const each = await post('partly/bulk-update', { items: [{ id: first, code: 'held' }] });
+    expect(each.body.results).toMatchObject([{ errors: [{ location: ['body', 'items', 0, 'code'] }] }]);
+    const reference = await post('partly/bulk-update', { ids: [first], changes: { project_id: '01890000-0000-7000-8000-000000000000' } });
+    expect(reference.body.results).toMatchObject([{ status: 422, errors: [{ code: 'unknown_reference' }] }]);
+    expect(reference.body.results[0].errors[0].location.slice(0, 2)).toEqual(['body', 'changes']);
+  });
+});
+
+describeDatabases('tasks with a hook', (database) => {
+  let shop: ShopApp;
+  const hooked = resource(tasks, {
+    unscoped: true,
+    hooks: {
+      update: async ({ input, before }, next) => {
+        if (before.name === 'locked') throw coreErrors.conflict({ detail: 'It is locked.' });
+        return next(input);
+      },
+    },
+  });
+  class Hooked extends CrudController(hooked, { permission: isAuthenticated, bulk }) {}
+  beforeAll(async () => {
+    shop = await startShop({ database: database.db, mount: { '/v1': { '/projects': Projects, '/tasks': Hooked } }, modules: [module] });
+  });
+  afterAll(() => shop.close());
+
+  test('a taken value of { ids, changes } is at its place in changes; what a hook refuses is at the row', async () => {
+    const post = (path: string, body: object) => shop.call('ann', 'POST', path, body);
+    const project_id = (await post('projects', { name: 'one' })).body.id;
+    for (const [id, name] of ['held', 'free', 'locked'].entries()) await post('tasks', { id, project_id, name, code: name });
+    const taken = await post('tasks/bulk-update', { ids: [1], changes: { code: 'held' } });
+    expect([taken.status, taken.body.errors]).toMatchObject([409, [{ location: ['body', 'changes', 'code'], code: 'not_unique' }]]);
+    const each = await post('tasks/bulk-update', { items: [{ id: 1, code: 'held' }] });
+    expect([each.status, each.body.errors]).toMatchObject([409, [{ location: ['body', 'items', 0, 'code'], code: 'not_unique' }]]);
+    const locked = await post('tasks/bulk-update', { ids: [1, 2], changes: { code: null } });
+    expect([locked.status, locked.body.errors]).toMatchObject([409, [{ location: ['body', 'ids', 1], code: 'conflict' }]]);
   });
 });
