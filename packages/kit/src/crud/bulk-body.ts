@@ -1,8 +1,10 @@
+import { resolveReference } from '../db/column.ts';
 import { patchSchema } from '../db/model-schema.ts';
 import type { Columns } from '../db/rows.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../http/schema.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { pascal } from './names.ts';
+import { keyText } from './parameter-value.ts';
 import { markWritable } from './rule-marks.ts';
 import type { Item } from './select-unit.ts';
 
@@ -102,11 +104,12 @@ function readKeys(
 ): { readonly items: (ReadItem & { readonly key: string })[] } | { readonly issues: SchemaIssue[] } {
   const fault = countFault(options, given, member);
   if (fault !== undefined) return { issues: [fault] };
-  const keys = given as readonly unknown[];
-  const wrong = keys.flatMap((key, index) => (typeof key === 'string' || typeof key === 'number' ? [] : [index]));
+  const settings = resolveReference(options.lookup.settings);
+  const keys = (given as readonly unknown[]).map((key) => keyText(settings, key));
+  const wrong = keys.flatMap((key, index) => (key === undefined ? [index] : []));
   if (wrong.length > 0)
     return { issues: wrong.map((index) => ({ message: 'must be the key of a row', code: 'invalid_type', path: [member, index] })) };
-  const texts = keys.map(String);
+  const texts = keys as readonly string[];
   const repeated = repeatedKeys(options.lookup, texts);
   if (repeated.length > 0) return { issues: repeated.map((index) => duplicate([member, index])) };
   return { items: texts.map((key, index) => ({ key, values: {}, sent: [], at: ['body', member, index] })) };

@@ -8,7 +8,7 @@ import type { FieldError } from '../errors/kit-error.ts';
 import { compileUnknownFields, type UnknownFieldCheck } from '../http/json/unknown-fields.ts';
 import { fieldError } from '../http/read-input.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema } from '../http/schema.ts';
-import { readParameter } from './parameter-value.ts';
+import { keyText, readKey } from './parameter-value.ts';
 import { type Policy, withoutKey } from './policy.ts';
 import { withAddress } from './with-address.ts';
 import { markWritable } from './rule-marks.ts';
@@ -93,7 +93,8 @@ export class ItemReader {
     const { [lookup.name]: key, ...rest } = members;
     for (const each of Object.keys(members)) if (!(each in rest)) delete members[each];
     const taken: { key?: string; version?: number } = {};
-    if (typeof key === 'string' || typeof key === 'number') taken.key = String(key);
+    const text = keyText(resolveReference(lookup.settings), key);
+    if (text !== undefined) taken.key = text;
     else if (key === undefined) faults.push({ location: [...at, lookup.name], code: 'required', message: 'Required.' });
     else faults.push({ location: [...at, lookup.name], code: 'invalid_type', message: 'must be the key of a row' });
     if (name !== undefined && members[name] !== undefined) {
@@ -106,11 +107,11 @@ export class ItemReader {
   }
 }
 
-/** Every place of a key that is there more than once, however it is written: `7` and `07` are one. */
+/** Every place of a key that is there more than once, however it is written: `7` and `"7"` are one. */
 export function repeatedKeys(lookup: ModelColumn, keys: readonly (string | undefined)[]): number[] {
   const settings = resolveReference(lookup.settings);
   const texts = keys.map((key) => {
-    const read = key === undefined ? undefined : readParameter(settings, key);
+    const read = key === undefined ? undefined : readKey(settings, key);
     // What is no key at all names nothing, twice or not, and is reported as that.
     return read === undefined || read.fault !== undefined ? key : String(lookup.encode(read.value));
   });

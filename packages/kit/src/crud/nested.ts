@@ -8,7 +8,7 @@ import type { CrudRequest } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from './limits.ts';
-import { readParameter } from './parameter-value.ts';
+import { readKey } from './parameter-value.ts';
 import { every, type Edge, type Policy } from './policy.ts';
 import type { PendingChange } from './record-changes.ts';
 import type { RowKey } from './row-statements.ts';
@@ -136,7 +136,7 @@ class NestedWriter {
 
   #keyOf({ key, at }: ReadItem): RowKey {
     const { key: column } = this.#plan.edge.target;
-    const read = readParameter(resolveReference(column.settings), key ?? '');
+    const read = readKey(resolveReference(column.settings), key ?? '');
     if (read.fault !== undefined) throw this.#unknown([at]);
     return { column, value: read.value };
   }

@@ -39,7 +39,7 @@ import { type ListPage, type ListResult, narrowWhole, readList, unitFor } from '
 import { type ListPlan, ListPlans } from './list-plan.ts';
 import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from './list-query.ts';
 import { pageOptions } from './page-options.ts';
-import { readParameter } from './parameter-value.ts';
+import { readKey } from './parameter-value.ts';
 import { policiesOf, type Policies } from './policies.ts';
 import { type Edge, EVERYTHING, isKey, type Policy, type RowState, type ShownColumn } from './policy.ts';
 import { type PossibleTransition, possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
@@ -440,7 +440,7 @@ export class Operations {
     const { edge, param } = this.parent as { readonly edge: Edge; readonly param: string };
     const settings = edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings;
     // As it was sent: a route of the controller's own may declare other parameters.
-    const read = readParameter(settings, (context.request.params as Record<string, string>)[param] ?? '');
+    const read = readKey(settings, (context.request.params as Record<string, string>)[param] ?? '');
     if (read.fault !== undefined) throw coreErrors.not_found();
     return read.value;
   }
@@ -802,7 +802,7 @@ export class Operations {
   rowKey(text: string): RowKey {
     const column = this.lookup;
     const settings = this.policy.shown.get(column.name)?.settings ?? column.settings;
-    const read = readParameter(settings, text);
+    const read = readKey(settings, text);
     if (read.fault !== undefined) throw coreErrors.not_found();
     return { column, value: read.value };
   }

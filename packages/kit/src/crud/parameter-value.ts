@@ -15,6 +15,20 @@ export function readParameter(settings: ColumnSettings, text: string): ReadValue
   return checked(settings, read.value);
 }
 
+/** Reads the text of a key, in an address or a body. One row has one address: `01` and `1.0` are not the key 1. */
+export function readKey(settings: ColumnSettings, text: string): ReadValue {
+  const isWhole = settings.kind === 'int' || settings.kind === 'bigint';
+  return isWhole && !/^(?:0|-?[1-9]\d*)$/.test(text) ? { fault: 'must be a whole number' } : readParameter(settings, text);
+}
+
+/** A key of a body as the text of an address; undefined when it cannot be one. Keys that are numbers may be JSON numbers. */
+export function keyText({ kind }: ColumnSettings, json: unknown): string | undefined {
+  if (typeof json === 'string') return json;
+  if (typeof json !== 'number' || !['int', 'bigint', 'float'].includes(kind)) return undefined;
+  // Beyond 2^53 JSON numbers are rounded: it would be the key of another row.
+  return Number.isInteger(json) && !Number.isSafeInteger(json) ? undefined : String(json);
+}
+
 /** Reads a JSON value of a query body as a value of the column. */
 export function readJsonValue(settings: ColumnSettings, json: unknown): ReadValue {
   switch (settings.kind) {

@@ -10,7 +10,7 @@ import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson }
 import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
-import { readParameter } from './parameter-value.ts';
+import { readKey } from './parameter-value.ts';
 import { type Edge, isKey, type Policy, type ShownColumn, withoutKey } from './policy.ts';
 import { markVisible, markWritable, requiredColumns } from './rule-marks.ts';
 
@@ -210,16 +210,11 @@ export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>
   const validate = (value: unknown) => {
     for (const [name, settings] of names) {
       const text = (value as Record<string, string>)[name] as string;
-      if (!isCanonical(settings, text) || readParameter(settings, text).fault !== undefined) throw coreErrors.not_found();
+      if (readKey(settings, text).fault !== undefined) throw coreErrors.not_found();
     }
     return { value: value as Record<string, string> };
   };
   return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
-}
-
-/** One row has one address: `01` and `1.0` are not the key 1. */
-function isCanonical({ kind }: ShownColumn['settings'], text: string): boolean {
-  return (kind !== 'int' && kind !== 'bigint') || /^(?:0|-?[1-9]\d*)$/.test(text);
 }
 
 function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySchema {

@@ -44,7 +44,7 @@ class Below extends CrudController(taskResource, { permission: isAuthenticated, 
     name: (await this.find(context, context.params.id)).name,
   }));
 }
-class Steps extends CrudController(resource(steps, { unscoped: true }), { permission: isAuthenticated }) {}
+class Steps extends CrudController(resource(steps, { unscoped: true }), { permission: isAuthenticated, bulk }) {}
 class Partly extends CrudController(taskResource, { permission: isAuthenticated, bulk: { ...bulk, mode: 'partial' } }) {}
 const tables = [createTable('projects', projects.columns), createTable('tasks', taskColumns), createTable('steps', stepColumns)];
 const module = { name: 'work', models: [projects, tasks, steps], migrations: [migration('0001_initial', tables)] };
@@ -100,7 +100,7 @@ describeDatabases('tasks of projects', (database) => {
     const id = await make();
     const items = [
       { id, name: 'a' },
-      { id: `0${id}`, name: 'b' },
+      { id: `${id}`, name: 'b' },
     ];
     const places = (answer: { status: number; body: { errors: { code: string; location: unknown }[] } }) => [
       answer.status,
@@ -108,9 +108,9 @@ describeDatabases('tasks of projects', (database) => {
     ];
     const twice = (...path: string[]) => [0, 1].map((index) => ['duplicate', ['body', ...path, index, 'id']]);
     expect(places(await post('tasks/bulk-update', { items }))).toEqual([422, twice('items')]);
-    expect((await post('tasks/bulk-delete', { ids: [id, `0${id}`] })).status).toBe(422);
+    expect((await post('tasks/bulk-delete', { ids: [id, `${id}`] })).status).toBe(422);
     expect(places(await shop.call('ann', 'PATCH', `projects/${project}`, { tasks: items }))).toEqual([422, twice('tasks')]);
-    for (const key of [`${id}.0`, `0x${id.toString(16)}`, ` ${id}`, '', '1e0'])
+    for (const key of [`0${id}`, `${id}.0`, `0x${id.toString(16)}`, ` ${id}`, '', '1e0'])
       expect([key, places(await shop.call('ann', 'PATCH', `projects/${project}`, { tasks: [{ id: key, name: 'x' }] }))]).toEqual([
         key,
         [422, [['unknown_reference', ['body', 'tasks', 0, 'id']]]],
@@ -133,6 +133,36 @@ describeDatabases('tasks of projects', (database) => {
       ]);
     }
     for (const id of [first, second]) expect((await shop.call('ann', 'GET', `tasks/${id}`)).body).toMatchObject({ code: null, version: 1 });
+  });
+
+  test('a key in a bulk body is written as in an address, or as a JSON number: anything else names no row', async () => {
+    const id = await make();
+    const [atItems, atIds] = [
+      ['body', 'items', 0],
+      ['body', 'ids', 0],
+    ];
+    for (const key of [`0${id}`, `+${id}`, `${id}.0`, `${id}e0`, `%20${id}`, '-0'])
+      expect([key, (await shop.call('ann', 'GET', `tasks/${key}`)).status]).toEqual([key, 404]);
+    for (const key of [`0${id}`, `+${id}`, `${id}.0`, `${id}e0`, ` ${id}`, '', '-0', id + 0.5, 2 ** 40]) {
+      for (const [path, body, location] of [
+        ['tasks/bulk-update', { items: [{ id: key, name: 'x' }] }, atItems],
+        ['tasks/bulk-update', { ids: [key], changes: { name: 'x' } }, atIds],
+        ['tasks/bulk-delete', { ids: [key] }, atIds],
+      ] as const) {
+        const refused = await post(path, body);
+        expect([key, path, refused.status, refused.body.errors]).toMatchObject([key, path, 404, [{ location, code: 'not_found' }]]);
+        const { status, results } = (await post(path.replace('tasks', 'partly'), body)).body;
+        expect([key, status, results]).toMatchObject([key, undefined, [{ status: 404 }]]);
+      }
+    }
+    for (const key of [id, `${id}`]) expect((await post('tasks/bulk-update', { ids: [key], changes: { name: 'y' } })).status).toBe(200);
+    for (const key of [2 ** 53, true, null, [id]])
+      expect((await post('tasks/bulk-delete', { ids: [key] })).body.errors).toMatchObject([{ location: atIds, code: 'invalid_type' }]);
+    // The keys of steps are text.
+    const step = await post('steps', { task_id: id });
+    for (const key of [7, step.body.id.length])
+      expect((await post('steps/bulk-delete', { ids: [key] })).body.errors).toMatchObject([{ location: atIds, code: 'invalid_type' }]);
+    expect((await post('steps/bulk-delete', { ids: [step.body.id] })).status).toBe(204);
   });
 
   test('a taken value that several rows share is at its place in changes, in partial mode, too', async () => {
