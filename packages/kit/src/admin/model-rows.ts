@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { boundOrder, newestRows, searchRows } from '../app/admin/search-rows.ts';
 import { limits } from '../crud/limits.ts';
-import { blankSeparated, type SearchBackend } from '../crud/search.ts';
+import { blankSeparated, type SearchBackend, searchedWords } from '../crud/search.ts';
 import { quoteName } from '../db/names.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import type { SchemaResult } from '../http/schema.ts';
@@ -97,7 +97,7 @@ async function addSearch(
   const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
   if (backend !== null && backend.columns.every((name) => isShown(view, name))) {
     if (isKey) return where.uuid(`t.${quoteName(keyName)}`, text);
-    const words = blankSeparated(text).slice(0, limits.searchWords).join(' ');
+    const words = searchedWords(backend, text).slice(0, limits.searchWords).join(' ');
     const condition = await view.search(backend, words, db.dialect, where.parameters);
     return condition === true ? undefined : where.add(condition === false ? '1 = 0' : `(${condition})`);
   }

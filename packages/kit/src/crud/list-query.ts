@@ -11,7 +11,7 @@ import { limits } from './limits.ts';
 import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
-import { blankSeparated, type SearchBackend } from './search.ts';
+import { blankSeparated, type SearchBackend, searchedWords } from './search.ts';
 import { nearestOrKnown, ShapeMaker } from './shape.ts';
 import { WhereBody } from './where-body.ts';
 
@@ -283,9 +283,9 @@ export class ListQueryReader {
     if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
     if (isLongerThan(given, limits.searchLength)) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
     if (!isStorableText(given)) return this.#refuse(location, 'invalid', 'Text must not contain U+0000 or half of a surrogate pair.');
-    const words = blankSeparated(given);
-    if (words.length > limits.searchWords) return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
-    if (words.length === 0) return undefined;
+    if (searchedWords(search, given).length > limits.searchWords)
+      return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
+    if (blankSeparated(given).length === 0) return undefined;
     const { dialect } = policy.database(this.#request);
     return search.where(given, { caller: callerOf(this.#request), model: policy.model, dialect });
   }

@@ -100,6 +100,7 @@ export const controllerRules: Rules = {
       where: required(aFunction),
       faults: aFunction,
       check: aFunction,
+      words: aFunction,
     }),
   ),
   ordering: objectOf({ by: required(names), default: names }),

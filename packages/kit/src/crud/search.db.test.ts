@@ -249,6 +249,25 @@ describeDatabases('search backends', (database) => {
     ]);
   });
 
+  test('words are counted as they are searched for: by blanks where parts of a word are found, else by everything that separates them', async () => {
+    const statuses = async (search: string) => {
+      const found = [];
+      for (const path of ['pages', 'words', 'pages/stats', 'pages/export'])
+        found.push((await shop.call('ann', 'GET', `${path}?search=${encodeURIComponent(search)}`)).status);
+      return [...found, (await shop.call('ann', 'QUERY', 'pages', { search })).status];
+    };
+    const words = (count: number, separator: string) => Array.from({ length: count }, (_, index) => `w${index}`).join(separator);
+    for (const separator of ['-', '.', ' - ', '/', '\u2014', '\t']) {
+      expect([separator, await statuses(words(10, separator))]).toEqual([separator, [200, 200, 200, 200, 200]]);
+      expect([separator, await statuses(words(11, separator))]).toEqual([separator, [422, 422, 422, 422, 422]]);
+    }
+    const refused = await shop.call('ann', 'GET', `pages?search=${'a-'.repeat(100)}`);
+    expect(refused.body.errors).toEqual([{ location: ['query', 'search'], code: 'too_many', message: 'At most 10 words.' }]);
+    // A backend that does not say what its words are gets a text without blanks as one.
+    expect((await shop.call('ann', 'GET', `engine?search=${words(11, '-')}`)).status).toBe(200);
+    expect((await shop.call('ann', 'GET', `engine?search=${words(11, '+')}`)).status).toBe(422);
+  });
+
   test('punctuation alone finds nothing, blanks alone are no search', async () => {
     expect(await titles('ann', '!!! ???')).toEqual([]);
     expect((await titles('ann', '   ')).length).toBeGreaterThan(2);

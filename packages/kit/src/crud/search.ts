@@ -27,6 +27,8 @@ export interface SearchBackend<N extends string = string> {
   readonly columns: readonly N[];
   /** What the parameter is, for the OpenAPI document. */
   readonly description?: string;
+  /** The words of a text as it searches for them, for the limit of 10; what is between blanks unless given. */
+  words?(text: string): readonly string[];
   /** The condition for a text of 1 to 200 characters and at most 10 words. A text that nothing can match is `{ or: [] }`. */
   where(text: string, context: SearchContext): Maybe<Where>;
   /** What is wrong with the declaration, before a database is open. */
@@ -47,6 +49,11 @@ export function containsSearch(columns: readonly string[]): SearchBackend {
         .filter((column) => Object.hasOwn(model.table.columns, column) && model.table.columns[column]?.kind !== 'text')
         .map((column) => ({ id: 'E012', message: `search looks into "${column}", which is not text.` })),
   };
+}
+
+/** What of a text is searched for. */
+export function searchedWords(backend: SearchBackend, text: string): readonly string[] {
+  return backend.words?.(text) ?? blankSeparated(text);
 }
 
 export function blankSeparated(text: string): string[] {
@@ -76,6 +83,7 @@ export function fullText<const N extends string>(options: FullTextOptions<N>): S
     name: config === 'simple' ? 'full text' : `full text (${config})`,
     columns: [...columns],
     description: `Words that ${columns.join(' or ')} must have, all of them, whatever their case and accents.${prefix ? ' A word also finds longer ones that start with it.' : ''}`,
+    words: (text) => fullTextWords(text).map(({ written }) => written),
     where(text, { model, dialect }) {
       const words = fullTextWords(text);
       const definition = definitionOf(model);
