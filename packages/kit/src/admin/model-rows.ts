@@ -5,7 +5,7 @@ import { isUuid } from '../db/uuid.ts';
 import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import { boundOrder, newestRows, searchRows } from '../app/admin/search-rows.ts';
-import { limits } from '../crud/limits.ts';
+import { usualLimits } from '../crud/limits.ts';
 import { blankSeparated, type SearchBackend, searchedWords } from '../crud/search.ts';
 import { quoteName } from '../db/names.ts';
 import { coreErrors } from '../errors/core-errors.ts';
@@ -97,7 +97,7 @@ async function addSearch(
   const isKey = keyKind === 'uuid' && isUuid(text.toLowerCase());
   if (backend !== null && backend.columns.every((name) => isShown(view, name))) {
     if (isKey) return where.uuid(`t.${quoteName(keyName)}`, text);
-    const words = searchedWords(backend, text).slice(0, limits.searchWords).join(' ');
+    const words = searchedWords(backend, text).slice(0, usualLimits.searchWords).join(' ');
     const condition = await view.search(backend, words, db.dialect, where.parameters);
     return condition === true ? undefined : where.add(condition === false ? '1 = 0' : `(${condition})`);
   }
@@ -105,7 +105,7 @@ async function addSearch(
   const unique = columns.filter((name) => model.columns[name]?.settings.unique === true);
   const equals = [...(isKey ? [keyName] : []), ...unique].map((column) => ({ column, values: [text] }));
   // As in the API: every word, in whichever column.
-  const words = blankSeparated(text).slice(0, limits.searchWords);
+  const words = blankSeparated(text).slice(0, usualLimits.searchWords);
   return searchRows(db, where, { table: model.name, alias: 't', key: keyName, columns, equals, words, whole }, text);
 }
 

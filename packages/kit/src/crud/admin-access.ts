@@ -3,7 +3,7 @@ import type { Db } from '../db/db.ts';
 import type { Model } from '../db/model.ts';
 import type { Where } from '../db/where/where.ts';
 import { asCaller, expandingOperationsOf, operationsOf, type ProgramCaller } from './crud-of.ts';
-import { limits } from './limits.ts';
+import { limits, usualLimits } from './limits.ts';
 import { narrowWhole, unitFor } from './list.ts';
 import type { AsCaller, Operations } from './operations.ts';
 import { policiesOf } from './policies.ts';
@@ -275,7 +275,7 @@ function relationsInSite(policy: Policy, { tenant }: CrudRequest): Edge[] {
         return column === undefined || admin.tenant === 'all' || tenant !== null;
       },
     )
-    .slice(0, limits.expandPaths);
+    .slice(0, usualLimits.expandPaths);
 }
 
 const NOTHING_SENT: AdminWrite = Object.freeze({ sent: [] });

@@ -39,6 +39,7 @@ class ControllerFaults {
     this.#filters();
     this.#columns();
     this.#ordering();
+    this.#cursors();
     this.#expand();
     this.#names(controller);
     this.#lists();
@@ -216,8 +217,36 @@ class ControllerFaults {
     }
   }
 
+  /** Every ordering that a client may ask for has a cursor that is not too long. */
+  #cursors(): void {
+    const {
+      policy,
+      options,
+      list,
+      limits: { orderingColumns },
+    } = this.#operations;
+    if (list.page.style !== 'cursor') return;
+    const by = options.ordering?.by ?? [];
+    const lengths = by.flatMap((column) => {
+      const definition = policy.statements.byName.get(column)?.definition;
+      return definition?.kind === 'text' ? Math.min(definition.max ?? 0, limits.orderingText) : [];
+    });
+    const longest = lengths.toSorted((a, b) => b - a).slice(0, orderingColumns);
+    const length = longest.reduce((sum, each) => sum + each, 0);
+    if (length > limits.orderingTexts)
+      this.#add(
+        'E012',
+        `limits.orderingColumns is ${orderingColumns}, and so many texts of ordering.by have up to ${length} characters together.`,
+        `They travel in the cursor: ${limits.orderingTexts} or less, or page: { style: 'offset' }.`,
+      );
+  }
+
   #expand(): void {
-    const { policy, options } = this.#operations;
+    const {
+      policy,
+      options,
+      limits: { expandDepth },
+    } = this.#operations;
     for (const path of options.expand ?? []) {
       let at: typeof policy | undefined = policy;
       const steps = path.split('.');
@@ -228,7 +257,7 @@ class ControllerFaults {
           this.#add('E012', `expand names no relation "${path}".`, didYouMean(step, known).trim() || undefined);
         at = next;
       }
-      if (steps.length > limits.expandDepth) this.#add('E012', `expand has "${path}", deeper than ${limits.expandDepth} relations.`);
+      if (steps.length > expandDepth) this.#add('E012', `expand has "${path}", deeper than ${expandDepth} relations.`);
     }
   }
 

@@ -494,8 +494,8 @@ class RouteBuilder {
     if (stats !== undefined && operations.stats !== undefined) {
       const facts = {
         ...parentParams,
-        query: lazyQuery(() => statsQuery(operations.list, statsParameters(operations.policy, stats))),
-        response: lazySchema(() => statsSchema(operations.policy, stats)),
+        query: lazyQuery(() => statsQuery(operations.list, statsParameters(operations.policy, stats, operations.limits))),
+        response: lazySchema(() => statsSchema(operations.policy, stats, operations.limits)),
         raises: [crudErrors.too_many_groups],
       };
       yield* this.#route('stats', 'GET', '/stats', 'read', facts, operations.stats.handle);

@@ -13,6 +13,7 @@ import type { ExportOptions, FileFormat } from './export.ts';
 import type { BulkOptions } from './bulk.ts';
 import type { ImportOptions } from './import.ts';
 import type { CustomFilter } from './filter.ts';
+import type { LimitOptions } from './limits.ts';
 import type { ListPage } from './list.ts';
 import type { PageOptions } from './page-options.ts';
 import type { StatsOptions } from './stats.ts';
@@ -92,6 +93,8 @@ export interface CrudOptions<C extends Columns, R extends Relations, U extends U
   readonly sparse?: false;
   readonly expand?: readonly (Extract<keyof R, string> | `${Extract<keyof R, string>}.${string}`)[];
   readonly page?: Partial<PageOptions>;
+  /** How much one request may ask for: `{ filters: 60, listValues: 500 }`. What is not said keeps its default. */
+  readonly limits?: LimitOptions;
   /** `required`: changes without `If-Match` are refused (428). `false`: no tags. `optional` unless given. */
   readonly etag?: 'required' | 'optional' | false;
   /** QUERY with a filter tree in the body, and its alias `POST /query`; true when filters exist. */

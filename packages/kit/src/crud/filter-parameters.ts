@@ -8,7 +8,6 @@ import { compileCoercions } from '../http/json/coerce.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { Visibility } from './crud-request.ts';
 import { isCustomFilter, type CustomFilter } from './filter.ts';
-import { limits } from './limits.ts';
 import { readJsonValue, readParameter, type ReadValue } from './parameter-value.ts';
 import type { Policy, ShownColumn } from './policy.ts';
 import { markVisible } from './rule-marks.ts';
@@ -101,6 +100,7 @@ export function columnCondition({ relation, shown }: FilteredColumn, operator: W
 export function readColumnFilter(
   { name, column, operator }: Extract<FilterParameter, { kind: 'column' }>,
   given: string | readonly string[],
+  valuesMax: number,
   faults: FieldError[],
 ): Where | undefined {
   const refuse = (code: string, message: string): undefined => {
@@ -111,7 +111,7 @@ export function readColumnFilter(
   if (operator === 'in' || operator === 'nin') {
     const texts = (typeof given === 'string' ? [given] : given).flatMap((text) => (settings.kind === 'text' ? [text] : splitList(text)));
     if (texts.length === 0) return refuse('required', 'Give at least one value.');
-    if (texts.length > limits.listValues) return refuse('too_many', `At most ${limits.listValues} values.`);
+    if (texts.length > valuesMax) return refuse('too_many', `At most ${valuesMax} values.`);
     const values: unknown[] = [];
     for (const text of texts) {
       const read = readParameter(settings, text);
@@ -130,11 +130,12 @@ export function readJsonFilter(
   column: FilteredColumn,
   operator: WhereOperator,
   given: unknown,
+  valuesMax: number,
 ): { readonly where: Where } | { readonly fault: string } {
   const { settings } = column;
   if (operator === 'in' || operator === 'nin') {
     if (!Array.isArray(given) || given.length === 0) return { fault: 'must be a list with at least one value' };
-    if (given.length > limits.listValues) return { fault: `must have at most ${limits.listValues} values` };
+    if (given.length > valuesMax) return { fault: `must have at most ${valuesMax} values` };
     const values: unknown[] = [];
     for (const each of given) {
       const read = readJsonValue(settings, each);
@@ -207,7 +208,7 @@ const coercions = new WeakMap<CustomFilter, (given: string | string[]) => unknow
 const unchanged = (given: string | string[]): unknown => given;
 
 /** How the parameter is documented. */
-export function filterJsonSchema(parameter: FilterParameter): JsonSchema {
+export function filterJsonSchema(parameter: FilterParameter, valuesMax: number): JsonSchema {
   if (parameter.kind === 'custom') {
     const schema = jsonSchemaOf(parameter.filter.schema, 'input');
     const description = parameter.filter.description ?? schema['description'] ?? 'A condition of its own.';
@@ -226,7 +227,7 @@ export function filterJsonSchema(parameter: FilterParameter): JsonSchema {
           type: 'array',
           items: own,
           minItems: 1,
-          maxItems: limits.listValues,
+          maxItems: valuesMax,
           ...(column.settings.kind === 'text' ? {} : { 'x-style': 'comma' }),
         },
         operator === 'in' ? 'is one of these.' : 'is none of these.',
@@ -254,11 +255,11 @@ export function filterValueJson(settings: ColumnSettings): JsonSchema {
 }
 
 /** What an operator takes in a tree of conditions. */
-export function operandJson(value: JsonSchema, operator: WhereOperator): JsonSchema {
+export function operandJson(value: JsonSchema, operator: WhereOperator, valuesMax: number): JsonSchema {
   switch (operator) {
     case 'in':
     case 'nin':
-      return { type: 'array', items: value, minItems: 1, maxItems: limits.listValues };
+      return { type: 'array', items: value, minItems: 1, maxItems: valuesMax };
     case 'isnull':
       return { type: 'boolean' };
     case 'contains':

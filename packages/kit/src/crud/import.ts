@@ -42,7 +42,7 @@ export interface ImportOptions<N extends string = string> {
 /** What rows of a file are made of, and how they are written. */
 export interface ImportTarget {
   readonly policy: Policy;
-  readonly list: Pick<ListDeclaration, 'expand'>;
+  readonly list: Pick<ListDeclaration, 'expand' | 'limits'>;
   /** Columns that are taken from a file. */
   readonly input: readonly string[];
   /** What a row must be; the schema of a create with `input` unless given. */
@@ -221,7 +221,7 @@ export class RowImport {
       await checkReferences(db, checks);
     } catch (error) {
       if (!isKitError(error) || error.errors === undefined) throw error;
-      throw coreErrors.validation_error({ errors: error.errors.slice(0, limits.importFaults) });
+      throw coreErrors.validation_error({ errors: error.errors.slice(0, this.#access.list.limits.importFaults) });
     }
   }
 
@@ -321,6 +321,7 @@ class RowReader {
   readonly #request: CrudRequest;
   readonly #visibility: Visibility;
   readonly #rowsMax: number;
+  readonly #faultsMax: number;
   readonly #depthMax: number;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
@@ -342,6 +343,7 @@ class RowReader {
     this.#request = request;
     this.#visibility = visibility;
     this.#rowsMax = rowsMax;
+    this.#faultsMax = access.list.limits.importFaults;
     this.#depthMax = jsonDepthMax;
     this.#input = new Set(access.input);
     this.#known = known;
@@ -380,7 +382,7 @@ class RowReader {
             detail: `The file has more than ${this.#rowsMax} rows.`,
             extensions: { rows_max: this.#rowsMax },
           });
-        if (this.#faults.length >= limits.importFaults) break;
+        if (this.#faults.length >= this.#faultsMax) break;
         const given = this.#given(row, isCsv);
         if (given !== undefined) {
           const result = schema.validate(given) as RowResult | Promise<RowResult>;
@@ -389,7 +391,7 @@ class RowReader {
         }
         if (count % BATCH_ROWS === 0) await yieldLoop();
       }
-      if (this.#faults.length >= limits.importFaults) break;
+      if (this.#faults.length >= this.#faultsMax) break;
     }
     return items;
   }
@@ -508,7 +510,7 @@ class RowReader {
   }
 
   #refuse(location: readonly (string | number)[], code: string, message: string): void {
-    if (this.#faults.length < limits.importFaults) this.#faults.push({ location, code, message });
+    if (this.#faults.length < this.#faultsMax) this.#faults.push({ location, code, message });
   }
 
   finish(): void {

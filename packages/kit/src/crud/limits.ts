@@ -1,11 +1,43 @@
-/** The bounds of contract and documentation (docs/reference/crud.md); reaching one is a 4xx that names it. */
-export const limits = Object.freeze({
-  page: 50,
-  pageMax: 1_000,
+/** Bounds of what one request may ask of a controller. Each is a whole number of 1 or more; asking for more is a 4xx that names it. */
+export interface LimitOptions {
+  /** Rows that `offset` may skip; 10,000 unless given. */
+  readonly offset?: number;
+  /** Filters in one request; 30 unless given. */
+  readonly filters?: number;
+  /** Values of one `in` or `nin`; 100 unless given. */
+  readonly listValues?: number;
+  /** Levels of the tree in the body of QUERY; 5 unless given. */
+  readonly whereDepth?: number;
+  /** Conditions in the body of QUERY; 50 unless given. */
+  readonly whereLeaves?: number;
+  /** Characters of `search`; 200 unless given. */
+  readonly searchLength?: number;
+  /** Words of `search`; 10 unless given. */
+  readonly searchWords?: number;
+  /** Columns of `ordering`; 3 unless given. */
+  readonly orderingColumns?: number;
+  /** Relations in one path of `expand`; 3 unless given. */
+  readonly expandDepth?: number;
+  /** Paths of `expand`; 10 unless given. */
+  readonly expandPaths?: number;
+  /** Rows that one request may read for its expansions, page × limits per parent; 10,000 unless given. */
+  readonly expandRows?: number;
+  /** Names of `group_by` of stats; 3 unless given. */
+  readonly statsGroups?: number;
+  /** Metrics of one request for stats; 10 unless given. */
+  readonly statsMetrics?: number;
+  /** Rows of stats; 1,000 unless given. */
+  readonly statsRows?: number;
+  /** Faults that a refused import lists; 50 unless given. */
+  readonly importFaults?: number;
+}
+
+export type ControllerLimits = Readonly<Required<LimitOptions>>;
+
+/** What holds for a controller that says nothing. */
+export const usualLimits: ControllerLimits = Object.freeze({
   offset: 10_000,
-  /** Filters in one request. */
   filters: 30,
-  /** Values of `in` and `nin`. */
   listValues: 100,
   whereDepth: 5,
   whereLeaves: 50,
@@ -14,15 +46,26 @@ export const limits = Object.freeze({
   orderingColumns: 3,
   expandDepth: 3,
   expandPaths: 10,
-  /** Rows that one request may read for its expansions: page × limits per parent. */
   expandRows: 10_000,
-  countUpTo: 1_000,
-  importBytes: 10 * 1024 * 1024,
-  importRows: 10_000,
-  importFaults: 50,
   statsGroups: 3,
   statsMetrics: 10,
   statsRows: 1_000,
+  importFaults: 50,
+});
+
+export function limitsOf(given: LimitOptions | undefined): ControllerLimits {
+  if (given === undefined) return usualLimits;
+  const said = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.freeze({ ...usualLimits, ...(Object.fromEntries(said) as LimitOptions) });
+}
+
+/** The other bounds of contract and documentation (docs/reference/crud.md): fixed, or defaults of options of their own. */
+export const limits = Object.freeze({
+  page: 50,
+  pageMax: 1_000,
+  countUpTo: 1_000,
+  importBytes: 10 * 1024 * 1024,
+  importRows: 10_000,
   exportRows: 1_000_000,
   exportIdleMs: 60_000,
   exportDurationMs: 15 * 60_000,
@@ -38,4 +81,8 @@ export const limits = Object.freeze({
   cascadeRows: 10_000,
   /** Characters of a text column in an ordering: it travels in the cursor. */
   orderingText: 200,
+  /** Characters of all text columns of one ordering: with a key they are a cursor of 5,000 characters at most. */
+  orderingTexts: 600,
+  /** Values of all lists of one request. SQLite takes 32,766 in a statement; lists are filled up to a power of two, wide decimals take three. */
+  allListValues: 5_000,
 });

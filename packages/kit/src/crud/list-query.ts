@@ -7,7 +7,7 @@ import type { QueryValues } from '../http/query-string.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import { callerOf, type CrudRequest, type Visibility } from './crud-request.ts';
 import { coerceParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
-import { limits } from './limits.ts';
+import { type ControllerLimits, limits } from './limits.ts';
 import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Policy } from './policy.ts';
@@ -32,6 +32,7 @@ export interface ListDeclaration {
   readonly queryMethod: boolean;
   /** Whether callers who may restore rows may list the deleted ones. */
   readonly hasDeleted: boolean;
+  readonly limits: ControllerLimits;
 }
 
 /** A list as a caller asked for it, checked. */
@@ -135,7 +136,7 @@ export class ListQueryReader {
   #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): ListRequest | Promise<ListRequest> {
     const conditions: (Where | undefined | Promise<Where | undefined>)[] = [];
     const bound: [string, unknown][] = [];
-    const { filters } = this.#list;
+    const { filters, limits: bounds } = this.#list;
     const others = namesBesideFilters(this.#list);
     let filterCount = 0;
     let isRepeatable = given['search'] === undefined;
@@ -144,14 +145,14 @@ export class ListQueryReader {
       const parameter = filters.parameters.get(name);
       if (parameter !== undefined && filters.isUsable(parameter, this.#visibilityOf)) {
         filterCount += 1;
-        if (filterCount === limits.filters + 1)
-          this.#refuse(['query', name], 'too_many', `At most ${limits.filters} filters in one request.`);
-        if (filterCount > limits.filters) continue;
+        if (filterCount === bounds.filters + 1)
+          this.#refuse(['query', name], 'too_many', `At most ${bounds.filters} filters in one request.`);
+        if (filterCount > bounds.filters) continue;
         bound.push([name, value]);
         if (parameter.kind === 'custom') isRepeatable = false;
         conditions.push(
           parameter.kind === 'column'
-            ? readColumnFilter(parameter, value, this.#faults)
+            ? readColumnFilter(parameter, value, bounds.listValues, this.#faults)
             : readCustomFilter(
                 parameter.filter,
                 coerceParameter(parameter.filter, value),
@@ -190,6 +191,7 @@ export class ListQueryReader {
     const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
     const isDeleted = this.#deleted(given['deleted']);
+    this.#refuseManyValues(where, ['query']);
     this.#finish(shape);
     if (isDeleted) bound.push(['deleted', 'only']);
     bound.sort(([a], [b]) => (a < b ? -1 : 1));
@@ -201,16 +203,17 @@ export class ListQueryReader {
   async readQuery(given: QueryValues, body: Readonly<Record<string, unknown>>): Promise<ListRequest> {
     const known = pagingNames(this.#list);
     for (const name of Object.keys(given)) if (!known.includes(name)) this.#refuseName(name, known);
-    const { filters } = this.#list;
+    const { filters, limits: bounds } = this.#list;
     const where: Where[] = [];
     if (body['where'] !== undefined)
-      where.push(await new WhereBody(filters, this.#visibilityOf, () => callerOf(this.#request), this.#faults).read(body['where']));
+      where.push(await new WhereBody(filters, bounds, this.#visibilityOf, () => callerOf(this.#request), this.#faults).read(body['where']));
     const search = await this.#search(body['search'] as string | undefined, ['body', 'search']);
     if (search !== undefined) where.push(search);
     const ordering = this.#ordering(body['ordering'] as string[] | undefined, ['body', 'ordering']);
     const shape = this.#shape({ fields: body['fields'], expand: body['expand'] } as QueryValues);
     const inBody = body['limit'] as number | undefined;
     const page = this.#page(inBody === undefined || given['limit'] !== undefined ? given : { ...given, limit: String(inBody) });
+    this.#refuseManyValues(where, ['body', 'where']);
     this.#finish(shape);
     const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
     return { where, ordering, ...shape, ...page, binding, isDeleted: false, isRepeatable: false };
@@ -240,12 +243,12 @@ export class ListQueryReader {
 
   #expand(given: string | string[] | undefined, isToOneOnly: boolean): readonly string[] {
     if (given === undefined) return [];
-    const { expand } = this.#list;
+    const { expand, limits: bounds } = this.#list;
     const paths = this.#paths('expand', given);
     const usable = [...expand].filter((path) => this.#isExpandable(path, isToOneOnly));
     for (const path of paths) {
       // Too deep a list is refused as such where the cost is counted.
-      if (path.split('.').length > limits.expandDepth || paths.length > limits.expandPaths) continue;
+      if (path.split('.').length > bounds.expandDepth || paths.length > bounds.expandPaths) continue;
       if (!usable.includes(path))
         this.#refuse(
           ['query', 'expand'],
@@ -278,13 +281,13 @@ export class ListQueryReader {
   }
 
   #search(given: string | string[] | undefined, location: readonly (string | number)[]): Where | undefined | Promise<Where> {
-    const { search, policy } = this.#list;
+    const { search, policy, limits: bounds } = this.#list;
     if (given === undefined || search === undefined) return undefined;
     if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
-    if (isLongerThan(given, limits.searchLength)) return this.#refuse(location, 'too_long', `At most ${limits.searchLength} characters.`);
+    if (isLongerThan(given, bounds.searchLength)) return this.#refuse(location, 'too_long', `At most ${bounds.searchLength} characters.`);
     if (!isStorableText(given)) return this.#refuse(location, 'invalid', 'Text must not contain U+0000 or half of a surrogate pair.');
-    if (searchedWords(search, given).length > limits.searchWords)
-      return this.#refuse(location, 'too_many', `At most ${limits.searchWords} words.`);
+    if (searchedWords(search, given).length > bounds.searchWords)
+      return this.#refuse(location, 'too_many', `At most ${bounds.searchWords} words.`);
     if (blankSeparated(given).length === 0) return undefined;
     const { dialect } = policy.database(this.#request);
     return search.where(given, { caller: callerOf(this.#request), model: policy.model, dialect });
@@ -300,16 +303,19 @@ export class ListQueryReader {
       .flat()
       .flatMap((text) => text.split(','))
       .filter((name) => name !== '');
-    return readOrdering(policy, ordering, this.#visibilityOf(policy), names, location, this.#faults);
+    return readOrdering(this.#list, this.#visibilityOf(policy), names, location, this.#faults);
   }
 
   #page(given: QueryValues): Pick<ListRequest, 'limit' | 'offset' | 'cursor'> {
-    const { style, default: size, max } = this.#list.page;
+    const {
+      limits: bounds,
+      page: { style, default: size, max },
+    } = this.#list;
     const limit = this.#number(given['limit'], 'limit', 1, max, size);
     if (style === 'offset')
       return {
         limit,
-        offset: this.#number(given['offset'], 'offset', 0, limits.offset, 0, ' Use a filter, or a list with cursors, to go further.'),
+        offset: this.#number(given['offset'], 'offset', 0, bounds.offset, 0, ' Use a filter, or a list with cursors, to go further.'),
         cursor: undefined,
       };
     const cursor = given['cursor'];
@@ -329,6 +335,14 @@ export class ListQueryReader {
     if (value >= min && value <= max) return value;
     this.#refuse(['query', name], 'invalid', `Give a whole number between ${min} and ${max}.${hint}`);
     return otherwise;
+  }
+
+  /** Lists within their limit can be too many together, where the limits of the controller allow it. */
+  #refuseManyValues(where: readonly Where[], location: readonly string[]): void {
+    const { listValues, filters, whereLeaves } = this.#list.limits;
+    if (listValues * Math.max(filters, whereLeaves) <= limits.allListValues) return;
+    if (countListValues(where) > limits.allListValues)
+      this.#refuse(location, 'too_many', `At most ${limits.allListValues} values in all lists together.`);
   }
 
   #refuseName(name: string, known: readonly string[]): void {
@@ -367,6 +381,16 @@ export class ListQueryReader {
     }
     throw coreErrors.validation_error({ errors: this.#faults });
   }
+}
+
+/** Values of every `in` and `nin` of conditions. */
+function countListValues(where: unknown): number {
+  if (typeof where !== 'object' || where === null) return 0;
+  if (Array.isArray(where)) return where.reduce<number>((sum, each) => sum + countListValues(each), 0);
+  let count = 0;
+  for (const [name, value] of Object.entries(where))
+    count += (name === 'in' || name === 'nin') && Array.isArray(value) ? value.length : countListValues(value);
+  return count;
 }
 
 const namesOf = new WeakMap<ListDeclaration, ReadonlySet<string>>();

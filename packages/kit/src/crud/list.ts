@@ -47,6 +47,8 @@ export interface ListContext {
   readonly cursor: string | undefined;
   /** The query string of the request, without the question mark. */
   readonly queryString: string;
+  /** The greatest offset that a link may have. */
+  readonly offsetMax: number;
   /** Conditions of the address: the parent. */
   readonly fixed: readonly CompiledWhere[];
 }
@@ -193,7 +195,7 @@ function byOffset(
           page: {
             items,
             count: count.number,
-            next: hasMore && offset + limit <= limits.offset ? link(offset + limit) : null,
+            next: hasMore && offset + limit <= context.offsetMax ? link(offset + limit) : null,
             previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
           },
           first: `?${others.join('&')}`,

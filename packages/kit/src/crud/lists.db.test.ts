@@ -3,6 +3,7 @@ import { people, shop as shopModule, startShop, type Person, type ShopApp } from
 import { countQueries, observeQueries } from '../db/query-observer.ts';
 import { insertMany, update } from '../db/repository.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { usualLimits } from './limits.ts';
 import { refuseCostlyExpand, type Shape } from './shape.ts';
 import { customers, orderItems, orders, products } from '../../test/crud/shop.ts';
 
@@ -495,8 +496,8 @@ describeDatabases('lists', (database) => {
         expect([status, body.code]).toEqual([422, 'expand_too_costly']);
       }
       const hundredEach = { edges: [{ edge: { kind: 'many', limit: 100 }, shape: { edges: [] } }] } as unknown as Shape;
-      expect(() => refuseCostlyExpand(['items'], hundredEach, 100)).not.toThrow();
-      expect(() => refuseCostlyExpand(['items'], hundredEach, 101)).toThrow(
+      expect(() => refuseCostlyExpand(['items'], hundredEach, 100, usualLimits)).not.toThrow();
+      expect(() => refuseCostlyExpand(['items'], hundredEach, 101, usualLimits)).toThrow(
         expect.objectContaining({ code: 'expand_too_costly', status: 422 }),
       );
       const unknown = await get('?expand=custmer', 'ann');

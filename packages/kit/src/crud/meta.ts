@@ -6,7 +6,7 @@ import type { PermissionContext } from '../permissions/permission.ts';
 import type { ColumnSettings } from '../db/column.ts';
 import type { CrudRequest } from './crud-request.ts';
 import { filterJsonSchema } from './filter-parameters.ts';
-import { limits } from './limits.ts';
+import type { ControllerLimits } from './limits.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { pascal } from './names.ts';
@@ -49,7 +49,9 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     input: offered.has('create') || offered.has('update') ? plainSchema(create, `${pascal(policy.name)}Input`) : null,
     patch: offered.has('partialUpdate') ? plainSchema(patch, `${pascal(policy.name)}Patch`) : null,
     output: outputSchema(access, shown, computed),
-    filters: Object.fromEntries([...list.filters.usable(visibilityOf)].map((each) => [each.name, withoutMarks(filterJsonSchema(each))])),
+    filters: Object.fromEntries(
+      [...list.filters.usable(visibilityOf)].map((each) => [each.name, withoutMarks(filterJsonSchema(each, list.limits.listValues))]),
+    ),
     ordering: { by: orderable, default: usual },
     search: list.search === undefined ? null : { columns: list.search.columns },
     fields: list.isSparse ? [...shown, ...computed] : null,
@@ -61,13 +63,7 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     limits: {
       page: list.page.default,
       page_max: list.page.max,
-      filters: limits.filters,
-      list_values: limits.listValues,
-      search_length: limits.searchLength,
-      search_words: limits.searchWords,
-      ordering_columns: limits.orderingColumns,
-      expand_paths: limits.expandPaths,
-      expand_depth: limits.expandDepth,
+      ...snakeLimits(list.limits),
     },
     ui: {
       columns: Object.fromEntries(
@@ -77,6 +73,12 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
       ),
     },
   };
+}
+
+/** As the other members of the answer are written: `list_values`. */
+function snakeLimits(limits: ControllerLimits): Record<string, number> {
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(limits).map(([name, value]) => [snake(name), value]));
 }
 
 /** Operations whose permission does not refuse the caller. One that needs the row counts as offered. */

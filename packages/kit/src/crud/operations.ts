@@ -31,7 +31,7 @@ import { bodyTag, tagOf, type TagSource } from './etag.ts';
 import { FilterParameters } from './filter-parameters.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from './item-reader.ts';
-import { limits } from './limits.ts';
+import { type ControllerLimits, limits, limitsOf } from './limits.ts';
 import { andThen, type Maybe } from '../db/maybe.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, requiredByPut, writeNested } from './nested.ts';
 import { NestedBody } from './nested-body.ts';
@@ -71,6 +71,7 @@ type CrudReply = FastifyReply & { [answerFacts]?: AnswerFacts };
 export class Operations {
   readonly resource: AnyResource;
   readonly options: AnyCrudOptions;
+  readonly limits: ControllerLimits;
   #policy: Policy | undefined;
   #policies: Policies | undefined;
   #list: ListDeclaration | undefined;
@@ -97,6 +98,7 @@ export class Operations {
   constructor(resource: AnyResource, options: AnyCrudOptions) {
     this.resource = resource;
     this.options = options;
+    this.limits = limitsOf(options.limits);
     this.exporter = options.export === undefined ? undefined : new Exporter(this, options.export);
     this.importer = options.import === undefined ? undefined : new Importer(this, options.import);
     this.stats = options.stats === undefined ? undefined : new Stats(this, options.stats);
@@ -124,6 +126,7 @@ export class Operations {
       expand: new Set(expand.flatMap(prefixes)),
       queryMethod: queryMethod ?? Object.keys(filters).length > 0,
       hasDeleted: this.options.restore === true && policy.softDelete !== undefined,
+      limits: this.limits,
     };
     this.#involved = [...involvedPolicies(policy, this.#list)];
     this.#isUniform = this.#involved.every(({ permissions }) => permissions.length === 0);
@@ -244,11 +247,11 @@ export class Operations {
 
   #knownShape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
     const { fields, expand } = parameters;
-    refuseCostlyExpand(expand, undefined, pageSize);
+    refuseCostlyExpand(expand, undefined, pageSize, this.limits);
     const shape = this.#shapes.getOrMake(`${this.#seen(visibilityOf)}|${fields?.join() ?? '*'}|${expand.join()}`, () =>
       this.#makeShape(visibilityOf, parameters),
     );
-    refuseCostlyExpand(expand, shape, pageSize);
+    refuseCostlyExpand(expand, shape, pageSize, this.limits);
     return shape;
   }
 
@@ -365,6 +368,7 @@ export class Operations {
             operation: `${this.policy.name}.${operation}`,
             cursor: cursor as string | undefined,
             queryString,
+            offsetMax: this.limits.offset,
             fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
           });
           return andThen(result, (read) => {

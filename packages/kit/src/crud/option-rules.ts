@@ -1,4 +1,4 @@
-import { implementationOf, InvalidOptions, objectOf, unknownNames, valueFaults } from '../options/read-options.ts';
+import { implementationOf, InvalidOptions, objectOf, type OptionRules, unknownNames, valueFaults } from '../options/read-options.ts';
 import {
   aFunction,
   anything,
@@ -19,6 +19,7 @@ import {
 } from '../options/value-rule.ts';
 import { Permission } from '../permissions/permission.ts';
 import { isCustomFilter } from './filter.ts';
+import { type LimitOptions, limits } from './limits.ts';
 import { isMetric } from './metric.ts';
 import type { SearchBackend } from './search.ts';
 
@@ -77,6 +78,24 @@ const aFilter = rule(
 const aFileFormat = oneOf('csv', 'jsonl');
 const fileFormats = listOf(aFileFormat, { min: 1 });
 const pageSize = wholeNumber(1, 10_000);
+/** Where a limit has a greatest value, a request that used more would be refused by something below: the database, the cursor or the parser. */
+const limitRules: OptionRules<LimitOptions> = {
+  offset: wholeNumber(1, 999_999_999),
+  filters: wholeNumber(1, 500),
+  listValues: wholeNumber(1, limits.allListValues),
+  whereDepth: wholeNumber(1, 12),
+  whereLeaves: wholeNumber(1, 500),
+  searchLength: wholeNumber(1, 10_000),
+  searchWords: wholeNumber(1, 100),
+  orderingColumns: wholeNumber(1, 10),
+  expandDepth: wholeNumber(1, 10),
+  expandPaths: wholeNumber(1, 200),
+  expandRows: wholeNumber(1),
+  statsGroups: wholeNumber(1, 100),
+  statsMetrics: wholeNumber(1, 100),
+  statsRows: wholeNumber(1, 1_000_000),
+  importFaults: wholeNumber(1),
+};
 
 export const controllerRules: Rules = {
   permission: required(aPermission),
@@ -116,6 +135,7 @@ export const controllerRules: Rules = {
       objectOf({ upTo: required(wholeNumber(1, 1_000_000)) }),
     ),
   }),
+  limits: objectOf(limitRules),
   etag: oneOf('required', 'optional', false),
   queryMethod: flag,
   export: either(

@@ -1,6 +1,6 @@
 import type { FieldError } from '../errors/kit-error.ts';
 import type { Visibility } from './crud-request.ts';
-import { limits } from './limits.ts';
+import type { ControllerLimits } from './limits.ts';
 import type { Policy } from './policy.ts';
 import { unknownName } from './shape.ts';
 
@@ -37,16 +37,22 @@ export function orderableColumns(policy: Policy, options: OrderingOptions | unde
   });
 }
 
+/** What of a list its ordering is read by. */
+interface OrderedList {
+  readonly policy: Policy;
+  readonly ordering: OrderingOptions | undefined;
+  readonly limits: ControllerLimits;
+}
+
 /** Reads `ordering=-total,created_at`. What the caller may not see it may not order by. */
 export function readOrdering(
-  policy: Policy,
-  options: OrderingOptions | undefined,
+  { policy, ordering, limits }: OrderedList,
   visibility: Visibility,
   given: readonly string[],
   location: readonly (string | number)[],
   faults: FieldError[],
 ): readonly OrderTerm[] {
-  const usable = orderableColumns(policy, options, visibility);
+  const usable = orderableColumns(policy, ordering, visibility);
   if (given.length === 0) {
     faults.push({ location, code: 'required', message: 'Give at least one column.' });
     return [];

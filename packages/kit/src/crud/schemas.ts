@@ -7,7 +7,6 @@ import { coreErrors } from '../errors/core-errors.ts';
 import { withAddress } from './with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
 import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson } from './filter-parameters.ts';
-import { limits } from './limits.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
 import { readKey } from './parameter-value.ts';
@@ -245,7 +244,7 @@ export function shapeQuery(list: ListDeclaration): RawQuerySchema {
   return rawQuery(shapeProperties(list));
 }
 
-function pageProperties({ page }: ListDeclaration): Record<string, JsonSchema> {
+function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonSchema> {
   return {
     limit: { type: 'integer', minimum: 1, maximum: page.max, default: page.default, description: 'Rows per page.' },
     ...(page.style === 'cursor'
@@ -296,9 +295,9 @@ export function leadsToOne(policy: Policy, path: string): boolean {
 }
 
 /** Which rows, and in which order. */
-function rowProperties({ filters, search, ordering }: ListDeclaration): Record<string, JsonSchema> {
+function rowProperties({ filters, search, ordering, limits }: ListDeclaration): Record<string, JsonSchema> {
   return {
-    ...filterProperties(filters),
+    ...filterProperties(filters, limits.listValues),
     ...(search !== undefined
       ? {
           search: {
@@ -322,8 +321,8 @@ function rowProperties({ filters, search, ordering }: ListDeclaration): Record<s
   };
 }
 
-function filterProperties(filters: FilterParameters): Record<string, JsonSchema> {
-  return Object.fromEntries([...filters.parameters].map(([name, parameter]) => [name, filterJsonSchema(parameter)]));
+function filterProperties(filters: FilterParameters, valuesMax: number): Record<string, JsonSchema> {
+  return Object.fromEntries([...filters.parameters].map(([name, parameter]) => [name, filterJsonSchema(parameter, valuesMax)]));
 }
 
 /** What QUERY takes in the query string: paging only. */
@@ -333,12 +332,12 @@ export function pageQuery(list: ListDeclaration): RawQuerySchema {
 
 /** The body of QUERY: a tree of the declared filters. */
 export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>> {
-  const { policy, filters, search, ordering } = list;
+  const { policy, filters, search, ordering, limits } = list;
   const name = pascal(policy.name);
   const leaves: Record<string, JsonSchema> = {};
   for (const [path, { operators, settings, relation, shown }] of filters.columns) {
     const value = filterValueJson(settings);
-    const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator)]));
+    const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator, limits.listValues)]));
     const leaf = markVisible(
       { anyOf: [value, { type: 'object', properties: byOperator, additionalProperties: false }, { type: 'null' }] },
       shown,

@@ -27,9 +27,9 @@ export interface SearchBackend<N extends string = string> {
   readonly columns: readonly N[];
   /** What the parameter is, for the OpenAPI document. */
   readonly description?: string;
-  /** The words of a text as it searches for them, for the limit of 10; what is between blanks unless given. */
+  /** The words of a text as it searches for them, for the limit of words; what is between blanks unless given. */
   words?(text: string): readonly string[];
-  /** The condition for a text of 1 to 200 characters and at most 10 words. A text that nothing can match is `{ or: [] }`. */
+  /** The condition for a text of 1 to 200 characters and at most 10 words, unless `limits` of the controller say otherwise. A text that nothing can match is `{ or: [] }`. */
   where(text: string, context: SearchContext): Maybe<Where>;
   /** What is wrong with the declaration, before a database is open. */
   faults?(declared: { readonly model: Model }): readonly Fault[];
@@ -69,6 +69,8 @@ export interface FullTextOptions<N extends string = string> {
   readonly prefix?: boolean;
 }
 
+const WORD_BYTES_MAX = 2_046;
+
 const rules: OptionRules<FullTextOptions> = { columns: required(listOf(filledText, { min: 1 })), config: filledText, prefix: flag };
 
 /**
@@ -88,6 +90,8 @@ export function fullText<const N extends string>(options: FullTextOptions<N>): S
       const words = fullTextWords(text);
       const definition = definitionOf(model);
       if (words.length === 0 || definition === undefined) return { or: [] };
+      // PostgreSQL keeps no longer words, and refuses a query that has one.
+      if (dialect === 'postgres' && words.some(({ plain }) => Buffer.byteLength(plain) > WORD_BYTES_MAX)) return { or: [] };
       const condition = fullTextCondition(model.table, definition, { words, prefix }, dialect);
       return whereSql(condition.text, [condition.value]);
     },

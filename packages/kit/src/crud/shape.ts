@@ -3,7 +3,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { Schema } from '../http/schema.ts';
 import type { Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
-import { limits } from './limits.ts';
+import type { ControllerLimits } from './limits.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
 import type { ComputedContext } from './resource.ts';
 
@@ -197,18 +197,21 @@ export function requiredPolicies(policy: Policy): Policy[] {
 }
 
 /** Refuses expansions that are too deep, too many, or would read too many rows for a page of this size. */
-export function refuseCostlyExpand(paths: readonly string[], shape: Shape | undefined, pageSize: number): void {
+export function refuseCostlyExpand(
+  paths: readonly string[],
+  shape: Shape | undefined,
+  pageSize: number,
+  { expandPaths, expandDepth, expandRows }: ControllerLimits,
+): void {
   const refuse = (detail: string, extensions: Readonly<Record<string, number>>) => {
     throw crudErrors.expand_too_costly({ detail, extensions });
   };
-  if (paths.length > limits.expandPaths)
-    refuse(`At most ${limits.expandPaths} paths can be expanded at once.`, { paths_max: limits.expandPaths });
-  if (paths.some((path) => path.split('.').length > limits.expandDepth))
-    refuse(`An expansion is at most ${limits.expandDepth} relations deep.`, { depth_max: limits.expandDepth });
+  if (paths.length > expandPaths) refuse(`At most ${expandPaths} paths can be expanded at once.`, { paths_max: expandPaths });
+  if (paths.some((path) => path.split('.').length > expandDepth))
+    refuse(`An expansion is at most ${expandDepth} relations deep.`, { depth_max: expandDepth });
   if (shape === undefined) return;
   const rows = expandedRows(shape, pageSize);
-  if (rows > limits.expandRows)
-    refuse(`The expansion may read ${rows} rows; the limit is ${limits.expandRows}.`, { rows, rows_max: limits.expandRows });
+  if (rows > expandRows) refuse(`The expansion may read ${rows} rows; the limit is ${expandRows}.`, { rows, rows_max: expandRows });
 }
 
 function expandedRows(shape: Shape, parents: number): number {

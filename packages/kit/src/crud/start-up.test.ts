@@ -60,6 +60,62 @@ const crudOfPeople = (options: object) => {
 };
 
 describe('start-up checks of resources', () => {
+  test.each<[object, RegExp]>([
+    [{ filter: 60 }, /unknown option "limits.filter". Did you mean "filters"\?/],
+    [{ page: 10 }, /unknown option "limits.page"/],
+    [{ exportRows: 10 }, /unknown option "limits.exportRows"/],
+    [{ filters: 0 }, /limits.filters is 0; use a whole number from 1 to 500/],
+    [{ filters: 1.5 }, /limits.filters is 1.5; use a whole number/],
+    [{ listValues: '500' }, /limits.listValues is "500"; use a whole number from 1 to 5000/],
+    [{ statsRows: -1 }, /limits.statsRows is -1/],
+    [{ expandRows: Number.NaN }, /limits.expandRows is NaN; use a whole number of 1 or more/],
+    [{ importFaults: Infinity }, /limits.importFaults is Infinity/],
+    [{ offset: null }, /limits.offset is null/],
+    [{ whereDepth: 13 }, /limits.whereDepth is 13; use a whole number from 1 to 12/],
+  ])('wrong limits are refused where they are written: %j', (limits, message) => {
+    expect(() => crud({ limits })).toThrow(message);
+  });
+
+  test('limits are an object, and one that is left undefined keeps its default', () => {
+    expect(() => crud({ limits: 5 })).toThrow(/limits is 5; use an object/);
+    expect(faults({ '/notes': crud({ limits: { filters: undefined } }) })).toEqual([]);
+  });
+
+  test('E012: an expansion that is deeper than the limit of its controller', () => {
+    const policy = { ...base, relations: { author: one(() => users, 'author_id') } };
+    const deep = crud({ expand: ['author.notes'], limits: { expandDepth: 1 } }, policy);
+    expect(faults({ '/notes': deep })).toContain('E012 NoteController: expand has "author.notes", deeper than 1 relations.');
+    const usual = crud({ expand: ['author.a.b.c'], limits: { expandDepth: 4 } }, policy);
+    expect(faults({ '/notes': usual }).filter((fault) => fault.includes('deeper'))).toEqual([]);
+  });
+
+  test('E012: more ordering columns than fit into a cursor', () => {
+    const long = model('long', {
+      id: t.uuidv7().pk(),
+      a: t.text(200).dbDefault(''),
+      b: t.text(200).dbDefault(''),
+      c: t.text(200).dbDefault(''),
+      d: t.text(200).dbDefault(''),
+      n: t.int().dbDefault(0),
+    });
+    const ordered = (by: readonly string[], orderingColumns: number, page: object = {}) => {
+      class LongController extends CrudController(long, {
+        permission,
+        unscoped: true,
+        ordering: { by: by as never[] },
+        limits: { orderingColumns },
+        page,
+      }) {}
+      return faults({ '/long': LongController }).filter((fault) => fault.startsWith('E'));
+    };
+    expect(ordered(['a', 'b', 'c', 'd'], 3)).toEqual([]);
+    expect(ordered(['a', 'b', 'c', 'n'], 4)).toEqual([]);
+    expect(ordered(['a', 'b', 'c', 'd'], 4, { style: 'offset' })).toEqual([]);
+    expect(ordered(['a', 'b', 'c', 'd', 'n'], 4)).toEqual([
+      expect.stringMatching(/^E012 .*limits.orderingColumns is 4, and so many texts of ordering.by have up to 800 characters together/),
+    ]);
+  });
+
   test('a good declaration starts', () => {
     expect(faults({ '/notes': crud({}) })).toEqual([]);
   });

@@ -11,7 +11,7 @@ import type { Fault } from '../options/fault.ts';
 import { didYouMean } from '../options/did-you-mean.ts';
 import type { CrudRequest, Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
-import { limits } from './limits.ts';
+import type { ControllerLimits } from './limits.ts';
 import { conditions, type ListPage, narrowWhole } from './list.ts';
 import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
@@ -71,7 +71,8 @@ export class Stats {
   };
 
   async #rows(request: CrudRequest, { groups, metrics, ordering }: StatsRequest, where: readonly CompiledWhere[]): Promise<Item[]> {
-    const { policy } = this.#access;
+    const { policy, list } = this.#access;
+    const { statsRows } = list.limits;
     const db = policy.database(request);
     const { compiled } = await policy.scope(request);
     const parameters: unknown[] = [];
@@ -86,13 +87,13 @@ export class Stats {
       ...plans.flatMap(({ columns }, index) => columns.map((sql, part) => `${sql} as ${quoteName(`m${index}.${part}`)}`)),
     ];
     const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
-    const text = `select ${selected.join(', ')} from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${limits.statsRows + 1}`;
+    const text = `select ${selected.join(', ')} from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${statsRows + 1}`;
     const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' }).catch((error: unknown) => {
       if (!isSumOverflow(error)) throw error;
       const floats = metrics.filter(([, { column }]) => column !== null && policy.shown.get(column)?.settings.kind === 'float');
       throw sumTooLarge(floats.map(([name]) => name));
     });
-    if (rows.length > limits.statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: limits.statsRows } });
+    if (rows.length > statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: statsRows } });
     const items = rows.map((row) => {
       const item: Item = {};
       for (const [index, { name }] of groups.entries()) item[name] = row[`g${index}`];
@@ -105,7 +106,7 @@ export class Stats {
     return items.sort(this.#comparison(groups, metrics, ordering));
   }
 
-  /** At most a thousand rows: ordered here, where both databases agree. NULLs are last. */
+  /** At most a thousand rows unless the controller says otherwise: ordered here, where both databases agree. NULLs are last. */
   #comparison(
     groups: StatsRequest['groups'],
     metrics: StatsRequest['metrics'],
@@ -137,23 +138,24 @@ export class Stats {
     given: Record<'groupBy' | 'metrics' | 'ordering', string | string[] | undefined>,
     faults: FieldError[],
   ): StatsRequest {
-    const { policy } = this.#access;
+    const { policy, list } = this.#access;
+    const { statsGroups, statsMetrics, orderingColumns } = list.limits;
     const sees = (name: string) => {
       const shown = policy.shown.get(name);
       return shown !== undefined && policy.sees(visibility, shown) === true;
     };
     const known = groupNames(policy, (this.#options.by ?? []).filter(sees));
     const offered = Object.entries(this.#options.metrics).filter(([, { column }]) => column === null || sees(column));
-    const groups = chosen('group_by', given.groupBy, [...known.keys()], limits.statsGroups, faults).map((name) => known.get(name) as Group);
+    const groups = chosen('group_by', given.groupBy, [...known.keys()], statsGroups, faults).map((name) => known.get(name) as Group);
     const metricNames = offered.map(([name]) => name);
-    const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, limits.statsMetrics, faults);
-    if (wanted.length > limits.statsMetrics) faults.push(tooManyOffered(metricNames));
+    const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, statsMetrics, faults);
+    if (wanted.length > statsMetrics) faults.push(tooManyOffered(metricNames, statsMetrics));
     const metrics = offered.filter(([name]) => wanted.includes(name));
     const inAnswer = [...groups.map(({ name }) => name), ...metrics.map(([name]) => name)];
     const ordering = split(given.ordering ?? []).map((text) => ({ name: text.replace(/^-/, ''), descending: text.startsWith('-') }));
     for (const { name } of ordering) if (!inAnswer.includes(name)) faults.push(unknownName('ordering', name, inAnswer));
-    if (ordering.length > limits.orderingColumns)
-      faults.push({ location: ['query', 'ordering'], code: 'too_many', message: `At most ${limits.orderingColumns} columns.` });
+    if (ordering.length > orderingColumns)
+      faults.push({ location: ['query', 'ordering'], code: 'too_many', message: `At most ${orderingColumns} columns.` });
     return { groups, metrics, ordering };
   }
 }
@@ -175,8 +177,8 @@ function groupNames(policy: Policy, columns: readonly string[]): Map<string, Gro
 }
 
 /** Everything is computed unless metrics are named; where that is too much, the caller has to choose. */
-function tooManyOffered(names: readonly string[]): FieldError {
-  const message = `At most ${limits.statsMetrics} names, and ${names.length} are offered: choose. Known: ${names.join(', ')}.`;
+function tooManyOffered(names: readonly string[], most: number): FieldError {
+  const message = `At most ${most} names, and ${names.length} are offered: choose. Known: ${names.join(', ')}.`;
   return { location: ['query', 'metrics'], code: 'too_many', message };
 }
 
@@ -269,7 +271,11 @@ export function statsFaults(place: string, policy: Policy, { by = [], metrics }:
 const GROUP_KINDS: readonly string[] = ['text', 'enum', 'bool', 'int', 'bigint', 'decimal', 'uuid', 'date', 'timestamp'];
 
 /** The parameters besides the filters. */
-export function statsParameters(policy: Policy, { by = [], metrics }: StatsOptions): Record<string, JsonSchema> {
+export function statsParameters(
+  policy: Policy,
+  { by = [], metrics }: StatsOptions,
+  { statsGroups, statsMetrics, orderingColumns }: ControllerLimits,
+): Record<string, JsonSchema> {
   const groups = [
     ...groupNames(
       policy,
@@ -285,23 +291,23 @@ export function statsParameters(policy: Policy, { by = [], metrics }: StatsOptio
     description,
   });
   return {
-    ...(groups.length === 0 ? {} : { group_by: list(groups, limits.statsGroups, 'One row per group; one row of everything without it.') }),
-    metrics: list(names, limits.statsMetrics, metricsDescription(names)),
+    ...(groups.length === 0 ? {} : { group_by: list(groups, statsGroups, 'One row per group; one row of everything without it.') }),
+    metrics: list(names, statsMetrics, metricsDescription(names, statsMetrics)),
     ordering: list(
       [...groups, ...names].flatMap((name) => [name, `-${name}`]),
-      limits.orderingColumns,
+      orderingColumns,
       'By groups unless given; a leading minus means descending.',
     ),
   };
 }
 
-function metricsDescription({ length }: readonly string[]): string {
-  return length > limits.statsMetrics
-    ? `What to compute, at most ${limits.statsMetrics} names. To be given by callers to whom more than that are offered.`
+function metricsDescription({ length }: readonly string[], most: number): string {
+  return length > most
+    ? `What to compute, at most ${most} names. To be given by callers to whom more than that are offered.`
     : 'What to compute; everything unless given.';
 }
 
-export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions): Schema {
+export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, { statsRows }: ControllerLimits): Schema {
   const name = `${pascal(policy.name)}Stats`;
   const groups = [
     ...groupNames(
@@ -318,7 +324,7 @@ export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions):
         properties: {
           items: {
             type: 'array',
-            maxItems: limits.statsRows,
+            maxItems: statsRows,
             items: {
               type: 'object',
               properties: Object.fromEntries([

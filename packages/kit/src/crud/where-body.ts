@@ -5,7 +5,7 @@ import { didYouMean } from '../options/did-you-mean.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { Visibility } from './crud-request.ts';
 import { type FilterParameters, type FilteredColumn, readCustomFilter, readJsonFilter } from './filter-parameters.ts';
-import { limits } from './limits.ts';
+import type { ControllerLimits } from './limits.ts';
 import type { Policy } from './policy.ts';
 
 /**
@@ -14,13 +14,21 @@ import type { Policy } from './policy.ts';
  */
 export class WhereBody {
   readonly #filters: FilterParameters;
+  readonly #limits: ControllerLimits;
   readonly #visibilityOf: (policy: Policy) => Visibility;
   readonly #caller: () => CrudCaller;
   readonly #faults: FieldError[];
   #leaves = 0;
 
-  constructor(filters: FilterParameters, visibilityOf: (policy: Policy) => Visibility, caller: () => CrudCaller, faults: FieldError[]) {
+  constructor(
+    filters: FilterParameters,
+    limits: ControllerLimits,
+    visibilityOf: (policy: Policy) => Visibility,
+    caller: () => CrudCaller,
+    faults: FieldError[],
+  ) {
     this.#filters = filters;
+    this.#limits = limits;
     this.#visibilityOf = visibilityOf;
     this.#caller = caller;
     this.#faults = faults;
@@ -39,7 +47,8 @@ export class WhereBody {
   }
 
   async #tree(tree: unknown, location: readonly (string | number)[], depth: number, relation: string | undefined): Promise<Where> {
-    if (depth > limits.whereDepth) return this.#refuse(location, 'too_deep', `At most ${limits.whereDepth} levels.`);
+    const { whereDepth } = this.#limits;
+    if (depth > whereDepth) return this.#refuse(location, 'too_deep', `At most ${whereDepth} levels.`);
     if (!isRecord(tree)) return this.#refuse(location, 'invalid', 'Give an object of conditions.');
     const parts: Where[] = [];
     for (const [name, value] of Object.entries(tree)) parts.push(await this.#member(name, value, [...location, name], depth, relation));
@@ -88,7 +97,7 @@ export class WhereBody {
     if (!this.#countLeaf(location)) return NOTHING;
     if (!(column.operators as readonly string[]).includes(operator))
       return this.#refuse(location, 'unknown_operator', `Not declared here. Known: ${column.operators.join(', ')}.`);
-    const read = readJsonFilter(column, operator as WhereOperator, value);
+    const read = readJsonFilter(column, operator as WhereOperator, value, this.#limits.listValues);
     if ('fault' in read) return this.#refuse(location, 'invalid', `It ${read.fault}.`);
     // The relation is already above this leaf.
     return column.relation === undefined
@@ -97,10 +106,10 @@ export class WhereBody {
   }
 
   #countLeaf(location: readonly (string | number)[]): boolean {
+    const { whereLeaves } = this.#limits;
     this.#leaves += 1;
-    if (this.#leaves === limits.whereLeaves + 1)
-      this.#faults.push({ location, code: 'too_many', message: `At most ${limits.whereLeaves} conditions.` });
-    return this.#leaves <= limits.whereLeaves;
+    if (this.#leaves === whereLeaves + 1) this.#faults.push({ location, code: 'too_many', message: `At most ${whereLeaves} conditions.` });
+    return this.#leaves <= whereLeaves;
   }
 
   #refuse(location: readonly (string | number)[], code: string, message: string): Where {
