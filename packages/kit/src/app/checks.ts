@@ -108,7 +108,7 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     title: 'Names collide',
     explanation:
       'A transition, relation, filter or field takes a name that generic operations use, a transition one under which other changes are recorded (`created`), or a transition has a state that does not exist, a name that cannot be part of an address, or can never run.',
-    remedy: 'Give it another name; name the states it starts from and who may make it.',
+    remedy: 'Give it another name; name the states it starts from.',
   },
   E019: {
     title: 'Idempotency cannot be kept',

@@ -10,7 +10,7 @@ import { reservedParameters } from './list-query.ts';
 import type { Operations } from './operations.ts';
 import type { Policy } from './policy.ts';
 import { orderTerm } from './ordering.ts';
-import { surelyAdmitsAnonymous, surelyDeniesEveryone } from '../permissions/admits-anonymous.ts';
+import { surelyAdmitsAnonymous } from '../permissions/admits-anonymous.ts';
 import type { Permission } from '../permissions/permission.ts';
 import { statsFaults } from './stats.ts';
 import { unindexedColumns } from './unindexed.ts';
@@ -280,13 +280,6 @@ class ControllerFaults {
     for (const name of transitions) {
       if (taken.has(name) || name === 'query')
         this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
-      const facts = options.operations?.[name];
-      if (typeof facts === 'object' && facts.permission !== undefined && surelyDeniesEveryone(facts.permission, 'POST'))
-        this.#add(
-          'E018',
-          `the transition "${name}" can never run: operations gives it a permission that admits nobody.`,
-          `Remove it from this controller: operations: { ${name}: false }.`,
-        );
     }
     for (const name of Object.keys(controller))
       if (RESERVED.includes(name) && !transitions.includes(name))

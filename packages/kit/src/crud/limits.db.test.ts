@@ -212,7 +212,7 @@ describeDatabases('limits of a controller', (database) => {
       expandDepth: (n) => `?limit=1&expand=${Array.from({ length: n }, () => 'parent').join('.')}`,
       expandPaths: (n) => `?limit=1&expand=${(path === 'lowered' ? ['parent', 'children'] : [...USABLE, 'more']).slice(0, n).join()}`,
       expandRows: (n) => `?limit=${Math.ceil(n / 2)}&expand=children`,
-      statsGroups: (n) => `/stats?id__lte=2&group_by=${options.stats.by.slice(0, n).join()}`,
+      statsGroups: (n) => `/stats?id__lte=2&metrics=rows&group_by=${options.stats.by.slice(0, n).join()}`,
       statsMetrics: (n) => `/stats?metrics=${METRICS.slice(0, n).join()}`,
       statsRows: (n) => `/stats?group_by=id&metrics=rows&id__lte=${n}`,
     };

@@ -7,7 +7,6 @@ import { hasResource, policiesOf } from './policies.ts';
 import { type Policy, uniqueColumn } from './policy.ts';
 import type { AnyResource } from './resource.ts';
 import { pastOperations } from './record-changes.ts';
-import { surelyDeniesEveryone } from '../permissions/admits-anonymous.ts';
 import { transitionRulesOf } from './possible-transitions.ts';
 import { isTransitionName } from './transition-rule.ts';
 import { isIndexed } from './unindexed.ts';
@@ -318,12 +317,10 @@ function stateFaults(policy: Policy, place: string): Fault[] {
     return [{ id: 'E018', message: `${place}: the state column "${state}" is not an enum.`, hint: "t.enum(['open', 'paid'])." }];
   const faults: Fault[] = [];
   const add = (message: string, hint: string) => void faults.push({ id: 'E018', message: `${place}: the transition ${message}`, hint });
-  for (const [name, { from, to, permission }] of transitions) {
+  for (const [name, { from, to }] of transitions) {
     if (!isTransitionName(name))
       add(`${JSON.stringify(name)} has a name that cannot be part of an address.`, 'Use letters, digits, "-" and "_": "close".');
     if (from.length === 0) add(`"${name}" can never run.`, 'Name a state in from.');
-    if (permission !== undefined && surelyDeniesEveryone(permission, 'POST'))
-      add(`"${name}" can never run: its permission admits nobody.`, 'Say who may, or remove the transition.');
     if (pastOperations.has(name))
       add(`"${name}" is recorded and announced under the name of another change.`, 'Give it another name: a verb, such as "close".');
     for (const each of [...from, to])

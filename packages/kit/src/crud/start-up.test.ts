@@ -5,7 +5,7 @@ import { checkDescriptions } from '../app/checks.ts';
 import { StartUpError } from '../app/start-up-error.ts';
 import { Controller, type Mountable } from '../http/controller.ts';
 import { model, softDelete, softDeleteUnique, t, timestamps, versioned } from '../db/index.ts';
-import { allowAny, denyAll, isAuthenticated, isOwner, isReadOnly, isStaff, Permission } from '../permissions/index.ts';
+import { allowAny, isAuthenticated, isOwner, isReadOnly, isStaff, Permission } from '../permissions/index.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { testApp } from '../testing/test-app.ts';
@@ -396,7 +396,6 @@ describe('start-up checks of resources', () => {
 
   describe('E018: a transition', () => {
     const end = { from: ['draft'], to: 'done' };
-    const withEnd = (more: object) => ({ ...base, state: 'state', transitions: { end: { ...end, ...more } } });
 
     test.each(['a/b', '', '.', '..', 'a b', ':id', '*', 'a?b', 'a#b', 'a.b', '%41', 'ü', '-a', '_a'])(
       'is not named %j: it would be no part of an address',
@@ -414,27 +413,6 @@ describe('start-up checks of resources', () => {
 
     test.each(['end', 'markDone', 'mark-done', 'mark_done', '2nd'])('may be named %j', (name) => {
       expect(faults({ '/notes': crud({}, { ...base, state: 'state', transitions: { [name]: end } }) })).toEqual([]);
-    });
-
-    test.each([
-      ['denyAll', denyAll],
-      ['isStaff and denyAll', isStaff.and(denyAll)],
-      ['not allowAny', allowAny.not()],
-      ['isReadOnly: it writes', isReadOnly],
-    ])('that nobody may make can never run: %s', (_name, admitsNobody) => {
-      expect(faults({ '/notes': crud({}, withEnd({ permission: admitsNobody })) })).toEqual([
-        expect.stringMatching(/^E018 .*the transition "end" can never run: its permission admits nobody\./),
-      ]);
-      expect(faults({ '/notes': crud({ operations: { end: { permission: admitsNobody } } }, withEnd({})) })).toEqual([
-        expect.stringMatching(/^E018 NoteController: the transition "end" can never run: operations gives it/),
-      ]);
-    });
-
-    test('that somebody may make can run', () => {
-      for (const admitsSome of [isStaff, isStaff.or(denyAll), denyAll.not(), isReadOnly.or(isOwner())])
-        expect(
-          faults({ '/notes': crud({ operations: { end: { permission: admitsSome } } }, withEnd({ permission: admitsSome })) }),
-        ).toEqual([]);
     });
   });
 

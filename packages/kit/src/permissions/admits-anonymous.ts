@@ -10,9 +10,9 @@ const DENIED_TO_ANONYMOUS: ReadonlySet<string> = new Set([
   'has_scopes',
 ]);
 
-/** What a permission says whatever the request is, from its shape alone; what leaves cannot say is unknown. */
-function verdictOfShape(permission: Permission, leaf: (kind: string) => Verdict): Verdict {
-  const parts = permission.parts.map((part) => verdictOfShape(part, leaf));
+/** What the permission says of an anonymous caller, from its shape alone; rules of the application are unknown. */
+function anonymousVerdict(permission: Permission, method: string): Verdict {
+  const parts = permission.parts.map((part) => anonymousVerdict(part, method));
   switch (permission.combinator) {
     case 'all':
       return parts.includes(false) ? false : parts.includes('unknown') ? 'unknown' : true;
@@ -21,26 +21,10 @@ function verdictOfShape(permission: Permission, leaf: (kind: string) => Verdict)
     case 'not':
       return parts[0] === 'unknown' || parts[0] === undefined ? 'unknown' : !parts[0];
     default:
-      return leaf(permission.kind ?? '');
+      if (permission.kind === 'allow_any') return true;
+      if (permission.kind === 'is_read_only') return safeMethods.has(method);
+      return DENIED_TO_ANONYMOUS.has(permission.kind ?? '') ? false : 'unknown';
   }
-}
-
-/** What the permission says of an anonymous caller; rules of the application are unknown. */
-function anonymousVerdict(permission: Permission, method: string): Verdict {
-  return verdictOfShape(permission, (kind) => {
-    if (kind === 'allow_any') return true;
-    if (kind === 'is_read_only') return safeMethods.has(method);
-    return DENIED_TO_ANONYMOUS.has(kind) ? false : 'unknown';
-  });
-}
-
-/** Whether nobody is ever let in: `denyAll`, alone or in a combination that leaves nothing else. */
-export function surelyDeniesEveryone(permission: Permission, method: string): boolean {
-  const verdict = verdictOfShape(permission, (kind) => {
-    if (kind === 'is_read_only') return safeMethods.has(method);
-    return kind === 'deny_all' ? false : kind === 'allow_any' ? true : 'unknown';
-  });
-  return verdict === false;
 }
 
 /** Whether callers without credentials are let in, whatever the rules of the application say. */
