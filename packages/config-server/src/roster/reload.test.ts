@@ -202,11 +202,13 @@ test('while a section fails, every endpoint reports its last good document', asy
   expect(running.audit.some((entry) => entry.endpoint === 'readyz')).toBe(false);
   await running.ask('/readyz', { token: null });
   expect(running.audit.at(-1)).toMatchObject({ endpoint: 'readyz', outcome: 'unavailable', caller: null });
-  expect(
+  // A file that is read while it is written is a failure of its own, so there may be more than four.
+  const reported = (): number =>
     running.log.filter((line) =>
       /^config-server: section billing\/prod did not reload \(\w+\): .*; generation 1 stays in service$/.test(line),
-    ),
-  ).toHaveLength(4);
+    ).length;
+  expect(reported()).toBeGreaterThanOrEqual(4);
+  await eventually(async () => (await running.status()).consecutive_failures === reported(), 'a line for every failure');
 });
 
 test('a section is stale since the oldest change that is not served, not since the last one or the failed reload', async () => {
