@@ -105,7 +105,7 @@ const lowered: ControllerLimits = {
 const greatest: LimitOptions = {
   filters: 500,
   listValues: 5_000,
-  whereDepth: 12,
+  whereDepth: 8,
   whereLeaves: 500,
   searchLength: 10_000,
   searchWords: 100,
@@ -322,13 +322,13 @@ describeDatabases('limits of a controller', (database) => {
       return [status, answer.errors ?? answer.items?.length];
     };
 
-    test('500 conditions, side by side and in 12 levels with a relation', async () => {
+    test('500 conditions, side by side and in 8 levels with a relation', async () => {
       expect(await one({ where: { or: numbers(500).map((id) => ({ wide: `${id}.25` })) } })).toEqual([200, 1]);
       expect(await one({ where: { and: numbers(500).map(() => ({ n: { gte: 0 } })) } })).toEqual([200, 1]);
-      expect(await one({ where: nestedOr(12) })).toEqual([200, 1]);
+      expect(await one({ where: nestedOr(8) })).toEqual([200, 1]);
       const below = (depth: number): object =>
         depth === 1 ? { parent: { is: { n: { gte: 0, lte: 9 } } } } : { id: { gte: 0, lte: 5_000 }, not: { not: below(depth - 2) } };
-      expect(await one({ where: below(11) })).toEqual([200, 1]);
+      expect(await one({ where: below(7) })).toEqual([200, 1]);
     });
 
     test.each(['id', 'n', 'price', 'wide'])('5,000 values of %s in one list or in several, and not one more', async (name) => {

@@ -83,7 +83,7 @@ const limitRules: OptionRules<LimitOptions> = {
   offset: wholeNumber(1, 999_999_999),
   filters: wholeNumber(1, 500),
   listValues: wholeNumber(1, limits.allListValues),
-  whereDepth: wholeNumber(1, 12),
+  whereDepth: wholeNumber(1, 8),
   whereLeaves: wholeNumber(1, 500),
   searchLength: wholeNumber(1, 10_000),
   searchWords: wholeNumber(1, 100),

@@ -71,7 +71,7 @@ describe('start-up checks of resources', () => {
     [{ expandRows: Number.NaN }, /limits.expandRows is NaN; use a whole number of 1 or more/],
     [{ importFaults: Infinity }, /limits.importFaults is Infinity/],
     [{ offset: null }, /limits.offset is null/],
-    [{ whereDepth: 13 }, /limits.whereDepth is 13; use a whole number from 1 to 12/],
+    [{ whereDepth: 9 }, /limits.whereDepth is 9; use a whole number from 1 to 8/],
   ])('wrong limits are refused where they are written: %j', (limits, message) => {
     expect(() => crud({ limits })).toThrow(message);
   });

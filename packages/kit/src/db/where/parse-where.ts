@@ -20,7 +20,7 @@ import { SqlCondition, sqlNames } from './where-sql.ts';
 import type { WhereRelation, WhereRelations } from './where.ts';
 
 /** Deeper trees are a mistake: policies of relations that lead to each other, usually. */
-const DEPTH_MAX = 64;
+const DEPTH_MAX = 32;
 
 /** Where in a tree we are. Trees are parsed with every request, and few are refused: the path is put together for a refusal only. */
 interface Place {

@@ -119,7 +119,7 @@ describe('what is refused', () => {
   test('policies of relations that lead to each other end', () => {
     const endless: WhereRelations = (name) =>
       name === 'self' ? { kind: 'one', model: orders, column: 'id', where: { self: { is: {} } } as never } : undefined;
-    expect(() => compileWhere(orders, { self: { is: {} } } as never, endless)).toThrow('nested deeper than 64 levels');
+    expect(() => compileWhere(orders, { self: { is: {} } } as never, endless)).toThrow('nested deeper than 32 levels');
   });
 });
 
