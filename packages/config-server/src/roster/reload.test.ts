@@ -195,20 +195,24 @@ test('while a section fails, every endpoint reports its last good document', asy
   const before = await tell();
   for (const text of [BROKEN, '', '[other]\nx = 1\n', '[billing]\npool = 5\n']) {
     const { consecutive_failures: failures } = await running.status();
-    await running.write('billing.toml', text);
+    // Replaced, not written to: a file that is read while it is written would be a failure of its own.
+    await running.write('next', text);
+    await rename(join(running.folder, 'next'), join(running.folder, 'billing.toml'));
     await eventually(async () => (await running.status()).consecutive_failures > failures, `a failure of ${text}`);
     expect(await tell()).toEqual(before);
   }
   expect(running.audit.some((entry) => entry.endpoint === 'readyz')).toBe(false);
   await running.ask('/readyz', { token: null });
   expect(running.audit.at(-1)).toMatchObject({ endpoint: 'readyz', outcome: 'unavailable', caller: null });
-  // A file that is read while it is written is a failure of its own, so there may be more than four.
-  const reported = (): number =>
-    running.log.filter((line) =>
-      /^config-server: section billing\/prod did not reload \(\w+\): .*; generation 1 stays in service$/.test(line),
-    ).length;
-  expect(reported()).toBeGreaterThanOrEqual(4);
-  await eventually(async () => (await running.status()).consecutive_failures === reported(), 'a line for every failure');
+  // One line for every failure. A busy machine may reload a file twice for one change.
+  const reported = (): (string | undefined)[] =>
+    running.log.flatMap((line) => {
+      const found = /^config-server: section billing\/prod did not reload \((\w+)\): .*; generation 1 stays in service$/.exec(line);
+      return found === null ? [] : [found[1]];
+    });
+  await eventually(async () => (await running.status()).consecutive_failures === reported().length, 'a line for every failure');
+  expect(reported().length).toBeGreaterThanOrEqual(4);
+  expect([...new Set(reported())]).toEqual(['parse', 'missing', 'env']);
 });
 
 test('a section is stale since the oldest change that is not served, not since the last one or the failed reload', async () => {
