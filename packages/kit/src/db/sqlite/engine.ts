@@ -17,7 +17,8 @@ import { dbErrors } from '../errors.ts';
 import type { DbLog } from '../log.ts';
 import type { ModelStatements } from '../model-statements.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
-import { SqliteConnection } from './connection.ts';
+import { Checkpointer } from './checkpointer.ts';
+import { countsLogPages, SqliteConnection } from './connection.ts';
 import { insertionMaker, type InsertionMaker, type KnownInsertion } from './known-insertion.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
@@ -45,6 +46,7 @@ export class SqliteEngine implements Engine {
   readonly #insertionMakers = new Map<ModelStatements, InsertionMaker | null>();
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
+  readonly #checkpointer: Checkpointer | undefined;
   #closed = false;
 
   static async open(file: string, options: SqliteEngineOptions): Promise<SqliteEngine> {
@@ -67,6 +69,9 @@ export class SqliteEngine implements Engine {
     this.writer = writer;
     this.#reader = reader;
     this.#inMemory = reader === writer;
+    const { busyDeadlineMs, log } = options;
+    if (!this.#inMemory && countsLogPages())
+      this.#checkpointer = new Checkpointer({ file, writer, queue: this.#queue, busyDeadlineMs, log });
   }
 
   get pool(): PoolStatus {
@@ -79,9 +84,12 @@ export class SqliteEngine implements Engine {
   }
 
   runNow(text: string, parameters: readonly unknown[], { as }: QueryOptions = {}): StatementResult | undefined {
-    const connection = this.#inMemory || !isReadOnly(text) ? this.#freeWriter() : this.#freeReader();
+    const isWrite = this.#inMemory || !isReadOnly(text);
+    const connection = isWrite ? this.#freeWriter() : this.#freeReader();
     try {
-      return connection?.run(text, parameters, as);
+      const result = connection?.run(text, parameters, as);
+      if (isWrite && result !== undefined) this.#checkpointer?.wrote();
+      return result;
     } catch (error) {
       if (isBusy(error)) return undefined;
       throw error;
@@ -149,7 +157,7 @@ export class SqliteEngine implements Engine {
       if (isBusy(error)) return undefined;
       throw error;
     }
-    return new SqliteTransaction(this.writer, () => this.#queue.release());
+    return new SqliteTransaction(this.writer, () => this.#releaseWriter());
   }
 
   async begin(options: EngineTransactionOptions): Promise<EngineTransaction> {
@@ -162,7 +170,7 @@ export class SqliteEngine implements Engine {
     await this.#acquireWriter(waitMsMax);
     const release = (): void => {
       if (options.withoutForeignKeys === true) this.writer.exec('pragma foreign_keys = on; pragma legacy_alter_table = off');
-      this.#queue.release();
+      this.#releaseWriter();
     };
     try {
       // Before BEGIN: inside a transaction the pragma does nothing, and says nothing.
@@ -193,8 +201,13 @@ export class SqliteEngine implements Engine {
     try {
       return await work();
     } finally {
-      this.#queue.release();
+      this.#releaseWriter();
     }
+  }
+
+  #releaseWriter(): void {
+    this.#checkpointer?.wrote();
+    this.#queue.release();
   }
 
   isRetryable(): boolean {
@@ -231,6 +244,7 @@ export class SqliteEngine implements Engine {
     await this.#queue.acquire(this.options.busyDeadlineMs); // the transaction under way ends first
     this.#closed = true;
     this.#queue.release(); // those still waiting are told that it is closed
+    await this.#checkpointer?.close();
     this.#reader.close();
     this.writer.close();
     this.#notifications.removeAllListeners();
