@@ -274,7 +274,7 @@ class RouteBuilder {
       operations.readPage,
     );
     if (this.#offersQuery) {
-      const body = lazySchema(() => queryBody(operations.list));
+      const body = lazyQuery(() => queryBody(operations.list));
       const facts = { ...parentParams, query: paging, body, response: page, responses: found, raises: paged };
       const metadata = { queryAlias: 'query_alias' };
       yield* this.#route('query', 'QUERY', '/', 'read', { ...facts, responses: listing, metadata }, operations.readQuery);
@@ -660,7 +660,7 @@ function lazySchema(make: () => Schema): Schema {
   };
 }
 
-/** A schema that reads the text of the address itself. */
+/** A schema that reads what was sent itself: the text of the address, or the tree of QUERY. */
 function lazyQuery(make: () => Schema): Schema {
   return Object.assign(lazySchema(make), { isRawQuery: true as const });
 }

@@ -428,6 +428,26 @@ describeDatabases('lists', (database) => {
     }
   });
 
+  test('34: in a QUERY a filter that the caller may not see is refused as a misspelling is, and no hint names it', async () => {
+    const refusal = async (where: object, person: Person = 'bob') =>
+      (await shop.call(person, 'QUERY', 'orders', { where })).body.errors.map((each: { code: string; message: string }) => [
+        each.code,
+        each.message,
+      ]);
+    const unknown = [['unknown_field', 'Unknown filter.']];
+    for (const name of ['margin', 'marginn', 'nopexy']) {
+      expect(await refusal({ [name]: { gte: '1' } })).toEqual(unknown);
+      expect(await refusal({ [name]: { nope: '1' } })).toEqual(unknown);
+      expect(await refusal({ or: [{ not: { [name]: '1' } }] })).toEqual(unknown);
+    }
+    for (const name of ['credit', 'creditt', 'nopexy']) expect(await refusal({ customer: { is: { [name]: '1' } } })).toEqual(unknown);
+    expect(await refusal({ marginn: '1' }, 'sue')).toEqual([['unknown_field', 'Unknown filter. Did you mean "margin"?']]);
+    expect(await refusal({ totl: '1' })).toEqual([['unknown_field', 'Unknown filter. Did you mean "total"?']]);
+    expect((await shop.call('bob', 'QUERY', 'orders', { limt: 1 })).body.errors).toEqual([
+      { location: ['body', 'limt'], code: 'unknown_field', message: 'Unknown field. Did you mean "limit"?' },
+    ]);
+  });
+
   test('29: two filters, an ordering and a to-one expansion are one statement; a to-many one more', async () => {
     const one = await counted(() => get('?status=open&total__gte=1&ordering=-total&expand=customer&limit=100', 'ann'));
     expect([one.result.status, one.count]).toEqual([200, 1]);

@@ -6,6 +6,7 @@ import type { Columns } from '../db/rows.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { withAddress } from './with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
+import { didYouMean } from '../options/did-you-mean.ts';
 import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson } from './filter-parameters.ts';
 import type { ListDeclaration } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
@@ -388,7 +389,7 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
 
 function memberIssues(member: string, given: unknown, known: readonly string[]) {
   const issue = (message: string, code: string) => [{ message, code, path: [member] }];
-  if (!known.includes(member)) return issue('Unknown field.', 'unknown_field');
+  if (!known.includes(member)) return issue(`Unknown field.${didYouMean(member, known)}`, 'unknown_field');
   if (member === 'where') return [];
   if (member === 'search') return typeof given === 'string' ? [] : issue('must be text', 'type');
   if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');

@@ -221,7 +221,8 @@ function bodyReader(route: CompiledRoute): PartReader | null {
   const declared = route.body;
   if (route.rawBody !== undefined) return rawBodyReader(route.rawBody);
   if (declared !== undefined) {
-    const findUnknown = compileUnknownFields(declared.json);
+    // A hint of ours would name members that this caller may not know of.
+    const findUnknown = isRawQuery(declared.schema) ? null : compileUnknownFields(declared.json);
     const read = (exchange: Exchange, faults: FieldError[]) => {
       const { body } = exchange.request;
       findUnknown?.(body, ['body'], faults);

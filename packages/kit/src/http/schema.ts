@@ -18,8 +18,8 @@ export type AnswerOf<S> = S extends Schema
   : undefined | void;
 
 /**
- * Query parameters that the handler reads itself from the raw text, because what they mean depends on the caller. The JSON Schema is for
- * documents; nothing is coerced, checked or refused before the handler.
+ * Query parameters that the handler reads itself from the raw text, because what they mean depends on the caller; the body of QUERY too. The
+ * JSON Schema is for documents: nothing is coerced, and no member is refused as unknown before the handler.
  */
 export interface RawQuerySchema extends Schema<Readonly<Record<string, string | string[]>>> {
   readonly isRawQuery: true;
