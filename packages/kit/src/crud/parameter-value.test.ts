@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { t } from '../db/index.ts';
-import { keyText, readKey } from './parameter-value.ts';
+import { keyText, readKey, readParameter } from './parameter-value.ts';
 
 const whole = [t.int().settings, t.bigint().settings];
 
@@ -22,4 +22,11 @@ describe('keys in addresses and bodies', () => {
     for (const { settings } of [t.text(20), t.uuid(), t.decimal(10, 2)])
       expect(['7', 7].map((json) => keyText(settings, json))).toEqual(['7', undefined]);
   });
+});
+
+test('a moment that its offset moves out of the years 1 to 9999 is refused, in the words of a sentence', () => {
+  const { settings } = t.timestamp();
+  for (const text of ['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])
+    expect(readParameter(settings, text)).toEqual({ fault: 'must lie in the years 1 to 9999' });
+  for (const text of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z']) expect(readParameter(settings, text).fault).toBeUndefined();
 });

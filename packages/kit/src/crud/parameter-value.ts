@@ -1,6 +1,7 @@
 import { columnDefinition, type ColumnSettings } from '../db/column.ts';
 import { isCalendarDate, valueFault } from '../db/column-codec.ts';
 import type { ColumnDefinition } from '../db/table-definition.ts';
+import { isTimestamp } from '../db/timestamp.ts';
 
 /** A value that was read, or what is wrong with its text. */
 export type ReadValue = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
@@ -82,6 +83,7 @@ function readTimestamp(text: string): ReadValue {
   // JavaScript reads the 30th of February as a day in March.
   const date = match === null || !isCalendarDate(text.slice(0, 10)) ? undefined : new Date(text.replace(' ', 'T'));
   if (date === undefined || Number.isNaN(date.getTime())) return { fault: 'must be a moment with an offset, such as 2026-02-28T12:00:00Z' };
+  if (!isTimestamp(date)) return { fault: 'must lie in the years 1 to 9999' };
   const isFiner = /[1-9]/.test(match?.[1]?.slice(3) ?? '');
   return isFiner ? { fault: 'must not be finer than a millisecond, such as 2026-02-28T12:00:00.123Z' } : { value: date };
 }

@@ -10,13 +10,19 @@ export function timestampText(date: Date): string {
   const time = date.getTime();
   // The timestamps of a row, and of the rows written in the same millisecond, are the same moment.
   if (time === last.time) return last.text;
-  if (time >= FIRST && time <= LAST) {
+  if (isTimestamp(date)) {
     last = { time, text: textOf(date, time) };
     return last.text;
   }
   throw dbErrors.value_not_storable({
     detail: Number.isNaN(time) ? 'A timestamp must be a valid date.' : 'A timestamp must lie in the years 1 to 9999.',
   });
+}
+
+/** Whether a column can hold the moment. An offset leads out of the years that its text has: `0001-01-01T00:00:00+01:00`. */
+export function isTimestamp(date: Date): boolean {
+  const time = date.getTime();
+  return time >= FIRST && time <= LAST;
 }
 
 /** What JSON has of a date: the same as its `toJSON`, in a quarter of the time for one of a second that is known. */
