@@ -248,9 +248,9 @@ export class Operations {
   #knownShape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
     const { fields, expand } = parameters;
     refuseCostlyExpand(expand, undefined, pageSize, this.limits);
-    const shape = this.#shapes.getOrMake(`${this.#seen(visibilityOf)}|${fields?.join() ?? '*'}|${expand.join()}`, () =>
-      this.#makeShape(visibilityOf, parameters),
-    );
+    // All fields are the empty text: a client can send any other, and `fields` without a name is refused.
+    const key = `${this.#seen(visibilityOf)}|${fields?.join() ?? ''}|${expand.join()}`;
+    const shape = this.#shapes.getOrMake(key, () => this.#makeShape(visibilityOf, parameters));
     refuseCostlyExpand(expand, shape, pageSize, this.limits);
     return shape;
   }

@@ -97,6 +97,16 @@ describeDatabases('what a caller sees of a row', (database) => {
     });
   });
 
+  test('31: no name stands for all fields, also when all fields were asked for before', async () => {
+    const { id } = (await shop.call('ann', 'GET', 'orders?limit=1')).body.items[0];
+    for (const path of ['orders', `orders/${id}`])
+      for (const expand of ['', '&expand=customer']) {
+        expect((await shop.call('ann', 'GET', `${path}?${expand.slice(1)}`)).status).toBe(200);
+        for (const name of ['*', '|', '**'])
+          expect([name, (await shop.call('ann', 'GET', `${path}?fields=${name}${expand}`)).status]).toEqual([name, 422]);
+      }
+  });
+
   test('36: a rule about the row is decided on each row of a list; unknown hides', async () => {
     const { body } = await shop.call('ann', 'GET', 'orders');
     expect(body.items.map(({ item, note, code }: { item: string; note?: string; code?: string }) => [item, note, code])).toEqual([
