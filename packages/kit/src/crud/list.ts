@@ -41,7 +41,7 @@ export interface ListContext {
   readonly policy: Policy;
   readonly options: PageOptions;
   readonly cursors: Cursors;
-  /** Tells operations apart: a cursor belongs to one. */
+  /** Tells lists apart, by operation and parent: a cursor belongs to one. */
   readonly operation: string;
   /** Where the page begins; the first one without it. */
   readonly cursor: string | undefined;

@@ -365,7 +365,7 @@ export class Operations {
             policy: this.policy,
             options: this.list.page,
             cursors,
-            operation: `${this.policy.name}.${operation}`,
+            operation: this.#listName(context, operation),
             cursor: cursor as string | undefined,
             queryString,
             offsetMax: this.limits.offset,
@@ -378,6 +378,17 @@ export class Operations {
         }),
       ),
     );
+  }
+
+  /**
+   * Tells lists apart that differ in nothing a caller asks for: those of two controllers of one resource, and those below two parents. QUERY
+   * and its alias are one list.
+   */
+  #listName(context: Context, operation: 'list' | 'query'): string {
+    const { mount, controller } = exchangeOf(context.request).route as CompiledRoute;
+    const { parent } = this;
+    const below = parent === undefined ? '' : ` of ${String(parent.edge.target.key.encode(this.parentValue(context)))}`;
+    return `${mount} ${controller}.${operation}${below}`;
   }
 
   async #openCursors(): Promise<Cursors> {

@@ -86,6 +86,25 @@ describeDatabases('tasks of projects', (database) => {
     }
   });
 
+  test('16: a cursor belongs to one controller and one parent: elsewhere it is 422, and its count is shown nowhere else', async () => {
+    const parents = [];
+    for (const name of ['first', 'second']) {
+      const { id } = (await post('projects', { name })).body as { id: string };
+      parents.push(id);
+      for (let count = 0; count < 3; count += 1) await make({ project_id: id });
+    }
+    const [first, second] = parents as [string, string];
+    const get = (path: string) => shop.call('ann', 'GET', path);
+    const { next } = (await get(`projects/${first}/tasks?limit=1`)).body as { next: string };
+    for (const path of [`projects/${second}/tasks`, 'tasks', 'partly']) {
+      const { status, body } = await get(`${path}${next}`);
+      expect([path, status, body.code]).toEqual([path, 422, 'invalid_cursor']);
+    }
+    for (const parent of [first, first.toUpperCase()])
+      expect((await get(`projects/${parent}/tasks${next}`)).body).toMatchObject({ count: 3, items: [{ project_id: first }] });
+    expect((await get(`partly${(await get('tasks?limit=1')).body.next}`)).body.code).toBe('invalid_cursor');
+  });
+
   test('a parameter that a transition or deletion refuses is 422, also without the tag that is required; then 428, then 404', async () => {
     const id = await make();
     expect((await post(`strict/${id}/finish?fields=nope`)).status).toBe(422);
