@@ -2,6 +2,7 @@ import type { ColumnSettings } from '../db/column.ts';
 import { operatorsOf, type WhereOperator } from '../db/where/operators.ts';
 import type { Where } from '../db/where/where.ts';
 import { columnJsonSchema } from '../db/column-json.ts';
+import { andThen, type Maybe } from '../db/maybe.ts';
 import type { FieldError } from '../errors/kit-error.ts';
 import { jsonSchemaOf, type JsonSchema, type SchemaResult } from '../http/schema.ts';
 import { compileCoercions } from '../http/json/coerce.ts';
@@ -177,17 +178,26 @@ function sentence(fault: string): string {
   return `It ${fault}.`;
 }
 
-/** Reads a custom filter's parameter by its schema and asks it for its condition. */
+/** Reads a custom filter's parameter by its schema and asks it for its condition, on rows of the policy. */
 export function readCustomFilter(
   filter: CustomFilter,
   given: unknown,
   location: readonly (string | number)[],
+  policy: Policy,
   caller: CrudCaller,
   faults: FieldError[],
-): Where | undefined | Promise<Where | undefined> {
-  const condition = (result: SchemaResult<unknown>) => {
-    if (result.issues === undefined) return filter.where(result.value as never, caller) as Where;
+): Maybe<Where | undefined> {
+  const condition = (result: SchemaResult<unknown>): Maybe<Where | undefined> => {
+    if (result.issues === undefined) return andThen(filter.where(result.value as never, caller) as Maybe<Where>, checked);
     for (const issue of result.issues) faults.push({ location, code: issue.code ?? 'invalid', message: issue.message });
+    return undefined;
+  };
+  // The schema may take more than the columns hold: a text that is too long, a number of more than 32 bits.
+  const checked = (where: Where): Where | undefined => {
+    if (where === undefined)
+      throw new TypeError(`The filter "${location.at(-1)}" returned undefined: return {} where it asks for nothing.`);
+    if (policy.canHoldValuesOf(where)) return where;
+    faults.push({ location, code: 'invalid', message: 'No row can have this value.' });
     return undefined;
   };
   const result = filter.schema['~standard'].validate(given);

@@ -157,6 +157,7 @@ export class ListQueryReader {
                 parameter.filter,
                 coerceParameter(parameter.filter, value),
                 ['query', name],
+                filters.policy,
                 callerOf(this.#request),
                 this.#faults,
               ),

@@ -1,11 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import { z } from 'zod';
+import {
+  CustomerController,
+  customers,
+  ItemController,
+  orderItems,
+  orderResource,
+  orders,
+  people,
+  products,
+  shop as shopModule,
+  startShop,
+  type Person,
+  type ShopApp,
+} from '../../test/crud/shop.ts';
 import { countQueries, observeQueries } from '../db/query-observer.ts';
 import { insertMany, update } from '../db/repository.ts';
+import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
+import { CrudController, filter } from './index.ts';
 import { usualLimits } from './limits.ts';
 import { refuseCostlyExpand, type Shape } from './shape.ts';
-import { customers, orderItems, orders, products } from '../../test/crud/shop.ts';
 
 interface Page {
   readonly items: Record<string, unknown>[];
@@ -388,6 +403,38 @@ describeDatabases('lists', (database) => {
     expect([result.page.items.length, count]).toEqual([25, 1]);
     expect((await get('?mine=true', 'sue')).page.count).toBe(0);
     expect((await get('?mine=false', 'sue')).page.count).toBe(null);
+  });
+
+  test('27: a value that the schema of a custom filter takes and the column cannot hold is 422 at its place; no condition at all is 500', async () => {
+    class LooseController extends CrudController(orderResource, {
+      permission: isAuthenticated,
+      filters: {
+        amount: filter(z.int(), (value) => ({ quantity: { gte: value } })),
+        called: filter(z.string(), (value) => ({ or: [{ item: value }, { customer: { is: { name: value } } }] })),
+        nothing: filter(z.boolean(), () => undefined as never),
+      },
+    }) {}
+    await using loose = await startShop({
+      database: database.db,
+      migrate: false,
+      mount: { '/v1': { '/loose': LooseController, '/customers': CustomerController, '/items': ItemController } },
+    });
+    const invalid = (...location: string[]) => [{ location, code: 'invalid', message: 'No row can have this value.' }];
+    const long = 'x'.repeat(121);
+    for (const [name, value] of [
+      ['amount', 2 ** 31],
+      ['called', long],
+    ] as const) {
+      for (const path of ['loose', 'loose?limit=1']) {
+        const { status, body } = await loose.call('bob', 'GET', `${path}${path.includes('?') ? '&' : '?'}${name}=${value}`);
+        expect([name, status, body.errors]).toEqual([name, 422, invalid('query', name)]);
+      }
+      const { status, body } = await loose.call('bob', 'QUERY', 'loose', { where: { not: { [name]: value } } });
+      expect([name, status, body.errors]).toEqual([name, 422, invalid('body', 'where', 'not', name)]);
+    }
+    expect((await loose.call('bob', 'GET', 'loose?amount=3&called=thing%202')).status).toBe(200);
+    expect((await loose.call('bob', 'GET', 'loose?nothing=true')).status).toBe(500);
+    expect((await loose.call('bob', 'QUERY', 'loose', { where: { nothing: true } })).status).toBe(500);
   });
 
   const counted = countQueries;

@@ -259,6 +259,15 @@ export class Policy {
 
   /** Why a condition of the declaration cannot be compiled; undefined when it can. Asked at start-up, when there is no caller. */
   refusalOf(where: Where | boolean): string | undefined {
+    return this.#refusal(where)?.message;
+  }
+
+  /** Whether columns can hold the values of a condition. What else is wrong with it is found when it is compiled for the caller. */
+  canHoldValuesOf(where: Where | boolean): boolean {
+    return !hasCode(this.#refusal(where)?.cause, 'value_not_storable');
+  }
+
+  #refusal(where: Where | boolean): Error | undefined {
     try {
       compileWhere(this.model, where, (name, model) => {
         const edge = this.#policyOf(model)?.edge(name);
@@ -267,7 +276,7 @@ export class Policy {
       return undefined;
     } catch (error) {
       // What is wrong with a relation itself is a fault of its own.
-      return hasCode(error, 'invalid_where') ? error.message : undefined;
+      return hasCode(error, 'invalid_where') ? error : undefined;
     }
   }
 

@@ -75,7 +75,7 @@ export class WhereBody {
       const custom = this.#filters.custom.get(name);
       if (custom !== undefined) {
         this.#countLeaf(location);
-        return (await readCustomFilter(custom, value, location, this.#caller(), this.#faults)) ?? NOTHING;
+        return (await readCustomFilter(custom, value, location, this.#filters.policy, this.#caller(), this.#faults)) ?? NOTHING;
       }
       if (this.#known(undefined).includes(name)) {
         if (isRecord(value) && isRecord(value['is']) && Object.keys(value).length === 1)
