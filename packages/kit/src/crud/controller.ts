@@ -43,10 +43,10 @@ import {
   pageQuery,
   pageSchema,
   plainQuery,
-  queryBody,
   shapeQuery,
   statsQuery,
 } from './schemas.ts';
+import { queryBody } from './query-body.ts';
 import type { Item } from './select-unit.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation

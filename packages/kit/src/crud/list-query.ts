@@ -427,7 +427,7 @@ function orderingUnlessGiven(list: ListDeclaration): readonly OrderTerm[] {
 
 const FAULTS_MAX = 100;
 /** Names in `fields` or `expand`: more than any table has columns. */
-const MEMBERS_MAX = 200;
+export const MEMBERS_MAX = 200;
 
 /** In characters, as the `maxLength` of the document counts them: one beyond U+FFFF takes two places of a JavaScript text. */
 function isLongerThan(text: string, max: number): boolean {

@@ -6,6 +6,7 @@ import { createApp } from '../app/create-app.ts';
 import { model, softDelete, t, versioned } from '../db/index.ts';
 import { openApiDocument, openApiText } from '../openapi/index.ts';
 import { isAuthenticated, isStaff } from '../permissions/index.ts';
+import { sample } from '../testing/sample/sample.ts';
 import { count, CrudController, many, one, resource, sum, visibleTo, writableBy } from './index.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
@@ -68,6 +69,42 @@ describe('the OpenAPI document of generic CRUD', () => {
     const orders: Json = openApiDocument(shop.app.routes, options);
     for (const { name, in: place, description } of orders.paths['/v1/orders'].get.parameters)
       expect([name, place, typeof description]).toEqual([name, 'query', 'string'].map((each, index) => (index === 1 ? place : each)));
+  });
+
+  test('a tree of QUERY that the document allows is taken, but for how deep and how long it is', async () => {
+    const orders: Json = openApiDocument(shop.app.routes, options);
+    const { OrderWhere, OrderCustomerWhere } = orders.components.schemas;
+    // Only what was declared has a short form: `{ total: '1' }` is eq, `{ due_at: null }` is isnull.
+    const forms = (leaf: Json): string[] => leaf.anyOf.map(({ type }: Json) => type);
+    expect([forms(OrderWhere.properties.total), forms(OrderWhere.properties.due_at), forms(OrderWhere.properties.created_at)]).toEqual([
+      ['string', 'object'],
+      ['object', 'null'],
+      ['object'],
+    ]);
+    expect(Object.keys(OrderCustomerWhere.properties)).toEqual(['name', 'credit', 'and', 'or', 'not']);
+    const trees = { $ref: '#/components/schemas/OrderWhere', components: orders.components };
+    const refusals = [];
+    for (let seed = 1; seed <= 150; seed += 1) {
+      const where = sample(trees, { seed, optional: 'some' });
+      const { status, body } = await shop.call('sue', 'QUERY', 'orders', { where });
+      const faults = ((body.errors ?? []) as { code: string }[]).filter(({ code }) => code !== 'too_many' && code !== 'too_deep');
+      if (faults.length > 0 || ![200, 422].includes(status)) refusals.push({ where, status, faults });
+    }
+    expect(refusals).toEqual([]);
+    const nested = { customer: { is: { or: [{ name: 'x' }, { not: { credit: { gte: '1.00' } } }] } } };
+    expect((await shop.call('sue', 'QUERY', 'orders', { where: nested })).status).toBe(200);
+  });
+
+  test.each([
+    ['fields', 'id', 200],
+    ['expand', 'customer', 10],
+    ['ordering', 'total', 3],
+  ])('a list of names has one at least, and the document says how many at most: %s', async (name, known, max) => {
+    const orders: Json = openApiDocument(shop.app.routes, options);
+    const { schema } = orders.paths['/v1/orders'].get.parameters.find((each: Json) => each.name === name);
+    expect([schema.minItems, schema.maxItems]).toEqual([1, max]);
+    for (const given of ['', Array.from({ length: max + 1 }, (_, index) => `${known}${index}`).join()])
+      expect((await shop.call('sue', 'GET', `orders?${name}=${given}`)).status).toBe(422);
   });
 
   test('documents the headers of responses and requests', () => {

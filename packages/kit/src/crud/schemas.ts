@@ -6,9 +6,8 @@ import type { Columns } from '../db/rows.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { withAddress } from './with-address.ts';
 import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../http/schema.ts';
-import { didYouMean } from '../options/did-you-mean.ts';
-import { type FilterParameters, filterJsonSchema, filterValueJson, operandJson } from './filter-parameters.ts';
-import type { ListDeclaration } from './list-query.ts';
+import { type FilterParameters, filterJsonSchema } from './filter-parameters.ts';
+import { type ListDeclaration, MEMBERS_MAX } from './list-query.ts';
 import type { NestedBody } from './nested-body.ts';
 import { readKey } from './parameter-value.ts';
 import { type Edge, isKey, type Policy, type ShownColumn, withoutKey } from './policy.ts';
@@ -225,18 +224,27 @@ function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySch
   } as unknown as RawQuerySchema;
 }
 
-const commaList = (items: JsonSchema, description: string): JsonSchema => ({ type: 'array', items, 'x-style': 'comma', description });
+const commaList = (items: JsonSchema, maxItems: number, description: string): JsonSchema => ({
+  type: 'array',
+  items,
+  minItems: 1,
+  maxItems,
+  'x-style': 'comma',
+  description,
+});
 
-function shapeProperties({ isSparse, expand, policy, output }: ListDeclaration): Record<string, JsonSchema> {
+function shapeProperties({ isSparse, expand, policy, output, limits }: ListDeclaration): Record<string, JsonSchema> {
   const example = [...policy.shown.keys()]
     .filter((name) => output === undefined || output.has(name) || name === policy.key.name)
     .slice(0, 2)
     .join(',');
   return {
     ...(isSparse
-      ? { fields: commaList({ type: 'string' }, `Only these members, dotted through expanded relations: \`${example}\`.`) }
+      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, `Only these members, dotted through expanded relations: \`${example}\`.`) }
       : {}),
-    ...(expand.size > 0 ? { expand: commaList({ type: 'string', enum: [...expand] }, 'Relations to show below the row.') } : {}),
+    ...(expand.size > 0
+      ? { expand: commaList({ type: 'string', enum: [...expand] }, limits.expandPaths, 'Relations to show below the row.') }
+      : {}),
   };
 }
 
@@ -311,13 +319,11 @@ function rowProperties({ filters, search, ordering, limits }: ListDeclaration): 
     ...(ordering === undefined
       ? {}
       : {
-          ordering: {
-            ...commaList(
-              { type: 'string', enum: ordering.by.flatMap((name) => [name, `-${name}`]) },
-              'Columns to order by; a leading minus means descending.',
-            ),
-            maxItems: limits.orderingColumns,
-          },
+          ordering: commaList(
+            { type: 'string', enum: ordering.by.flatMap((name) => [name, `-${name}`]) },
+            limits.orderingColumns,
+            'Columns to order by; a leading minus means descending.',
+          ),
         }),
   };
 }
@@ -329,70 +335,4 @@ function filterProperties(filters: FilterParameters, valuesMax: number): Record<
 /** What QUERY takes in the query string: paging only. */
 export function pageQuery(list: ListDeclaration): RawQuerySchema {
   return rawQuery(pageProperties(list));
-}
-
-/** The body of QUERY: a tree of the declared filters. */
-export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>> {
-  const { policy, filters, search, ordering, limits } = list;
-  const name = pascal(policy.name);
-  const leaves: Record<string, JsonSchema> = {};
-  for (const [path, { operators, settings, relation, shown }] of filters.columns) {
-    const value = filterValueJson(settings);
-    const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator, limits.listValues)]));
-    const leaf = markVisible(
-      { anyOf: [value, { type: 'object', properties: byOperator, additionalProperties: false }, { type: 'null' }] },
-      shown,
-    );
-    if (relation === undefined) leaves[path] = leaf;
-    else {
-      const is = ((leaves[relation]?.['properties'] as Record<string, JsonSchema> | undefined)?.['is'] ?? {
-        type: 'object',
-        properties: {},
-      }) as { properties: Record<string, JsonSchema> };
-      leaves[relation] = { type: 'object', properties: { is: { ...is, properties: { ...is.properties, [shown.name]: leaf } } } };
-    }
-  }
-  for (const [filterName, filter] of filters.custom) leaves[filterName] = jsonSchemaOf(filter.schema, 'input');
-  const tree = { $ref: `#/$defs/${name}Where` };
-  const where: JsonSchema = {
-    type: 'object',
-    description: `Conditions joined by AND; at most ${limits.whereDepth} levels and ${limits.whereLeaves} conditions.`,
-    properties: { ...leaves, and: { type: 'array', items: tree }, or: { type: 'array', items: tree }, not: tree },
-  };
-  // As a list, or as the parameter of GET has them.
-  const strings = { type: ['array', 'string'], items: { type: 'string' } };
-  const json = () => ({
-    type: 'object',
-    properties: {
-      where: tree,
-      ...(search !== undefined ? { search: { type: 'string', maxLength: limits.searchLength } } : {}),
-      ...(ordering === undefined ? {} : { ordering: strings }),
-      ...(list.isSparse ? { fields: strings } : {}),
-      ...(list.expand.size > 0 ? { expand: strings } : {}),
-      limit: { type: 'integer', minimum: 1, maximum: list.page.max },
-    },
-    additionalProperties: false,
-    $defs: { [`${name}Where`]: where },
-  });
-  // The tree is read with its places by the handler; here only the members around it.
-  const known = Object.keys(json().properties);
-  const validate = (value: unknown): SchemaResult<Record<string, unknown>> => {
-    if (value === undefined) return { value: {} };
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return { issues: [{ message: 'Give an object.', code: 'invalid_type', path: [] }] };
-    const body = value as Record<string, unknown>;
-    const issues = Object.entries(body).flatMap(([member, given]) => memberIssues(member, given, known));
-    return issues.length > 0 ? { issues } : { value: body };
-  };
-  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
-}
-
-function memberIssues(member: string, given: unknown, known: readonly string[]) {
-  const issue = (message: string, code: string) => [{ message, code, path: [member] }];
-  if (!known.includes(member)) return issue(`Unknown field.${didYouMean(member, known)}`, 'unknown_field');
-  if (member === 'where') return [];
-  if (member === 'search') return typeof given === 'string' ? [] : issue('must be text', 'type');
-  if (member === 'limit') return typeof given === 'number' ? [] : issue('must be a whole number', 'type');
-  const names = Array.isArray(given) ? (given as unknown[]) : [given];
-  return names.every((each) => typeof each === 'string') ? [] : issue('must be a list of names', 'type');
 }
