@@ -1,5 +1,6 @@
 import { expect, describe, test } from 'vitest';
 import { byName, CustomerController, ItemController, OrderController, shop as shopModule, startShop } from '../../test/crud/shop.ts';
+import { RawConnection } from '../../test/raw-http.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { coreErrors } from '../errors/core-errors.ts';
 import { deprecation } from '../middleware/index.ts';
@@ -25,6 +26,24 @@ describe('lists beside other parts of a request', () => {
       await old.close();
     }
   });
+
+  test.each(['item__contains=>;rel="prev"', 'item__contains=<a>,<b>', 'item__contains=\\^`{|}', 'item__contains=a#&item__contains=b'])(
+    '18: Link and next are references that lead to the next page, whatever characters a client sent: %s',
+    async (filter) => {
+      await using shop = await startShop();
+      const item = '>;rel="prev" <a>,<b> \\^`{|}';
+      for (let made = 0; made < 3; made += 1) await shop.call('ann', 'POST', 'orders', { item, quantity: 1, total: '1.00' });
+      const address = await shop.app.listen({ port: 0 });
+      await using connection = await RawConnection.open(address);
+      connection.send(`GET /v1/orders?limit=2&${filter} HTTP/1.1\r\nhost: localhost\r\nx-user: ann\r\n\r\n`);
+      const { status, headers, body } = await connection.answer();
+      expect(status).toBe(200);
+      const { next } = JSON.parse(body) as { next: string };
+      expect(headers['link']?.match(/^<([^<>]*)>; rel="first", <([^<>]*)>; rel="next"$/)?.[2]).toBe(next);
+      const second = await shop.call('ann', 'GET', `orders${next}`);
+      expect([second.status, second.body.items.length, second.body.next]).toEqual([200, 1, null]);
+    },
+  );
 
   test('28: QUERY with a cookie needs no CSRF proof; its POST alias does', async () => {
     const cookie: Authenticator = {

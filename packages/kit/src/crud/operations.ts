@@ -357,9 +357,6 @@ export class Operations {
     return andThen(this.permittedRows(context, request), (permitted) =>
       andThen(this.parentRows(context, request, db, true), (ofParent) =>
         andThen(this.#cursors ?? this.#openCursors(), (cursors) => {
-          const { url } = exchangeOf(context.request);
-          const mark = url.indexOf('?');
-          const queryString = mark === -1 ? '' : url.slice(mark + 1);
           this.#notePlan(context, plan.shape);
           const result = readList(db, request, plan, {
             policy: this.policy,
@@ -367,7 +364,7 @@ export class Operations {
             cursors,
             operation: this.#listName(context, operation),
             cursor: cursor as string | undefined,
-            queryString,
+            queryString: queryStringOf(exchangeOf(context.request).url),
             offsetMax: this.limits.offset,
             fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
           });
@@ -1100,6 +1097,17 @@ function absentValues(columns: readonly ShownColumn[], now: Date): Item {
 function sentNames(context: Context): string[] {
   const { body } = context.request as { readonly body?: unknown };
   return typeof body === 'object' && body !== null ? Object.keys(body) : [];
+}
+
+/** Characters that no reference has and some clients send: `>` would end one in `Link`. */
+const NOT_IN_REFERENCES = /[<>"\\^`{|}]/g;
+
+/** The query string of an address as references to other pages have it: the same parameters, fit for `Link`. */
+function queryStringOf(url: string): string {
+  const mark = url.indexOf('?');
+  if (mark === -1) return '';
+  const end = url.indexOf('#', mark);
+  return url.slice(mark + 1, end === -1 ? undefined : end).replace(NOT_IN_REFERENCES, encodeURIComponent);
 }
 
 /** `orders/` of `/v1/orders?x=1`, nothing of `/v1/orders/`: what a reference relative to the address begins with. */
