@@ -54,7 +54,10 @@ async function plannedRows(db: Db, { from, parameters }: CountSource): Promise<n
 async function sqliteEstimate(db: Db, table: string): Promise<number | undefined> {
   const known = await db.query(`select 1 as found from sqlite_master where name = 'sqlite_stat1'`);
   if (known.length === 0) return undefined;
-  const [row] = await db.query<{ stat: string }>('select stat from sqlite_stat1 where tbl = $1 limit 1', [table]);
-  const count = Number.parseInt(row?.stat ?? '', 10);
-  return Number.isNaN(count) ? undefined : count;
+  // One row per index, which begins with the number of its entries: an index of a part of the rows has fewer.
+  const [row] = await db.query<{ rows: number | bigint | null }>(
+    'select max(cast(stat as integer)) as rows from sqlite_stat1 where tbl = $1',
+    [table],
+  );
+  return row === undefined || row.rows === null ? undefined : Number(row.rows);
 }
