@@ -136,7 +136,7 @@ function byCursor(
           return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
         };
         const { previous, next } = cursors.writeAround(
-          { first: positionOf(first), last: positionOf(last), count: count.number },
+          { first: positionOf(first), last: positionOf(last), count: count.carried },
           { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
           bound,
         );
@@ -281,8 +281,12 @@ function byKey(policy: Policy, ordering: readonly OrderTerm[], backwards: boolea
 }
 
 interface Counted {
+  /** In the body. */
   readonly number: number | null;
+  /** In the header. */
   readonly text: string | undefined;
+  /** In the cursors, so that later pages say the same. */
+  readonly carried: number | null;
 }
 
 /** No statement when the first page is the whole list. */
@@ -295,10 +299,23 @@ function countRows(
   { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
 ): Maybe<Counted> {
   if (context.options.count === 'none') return NOT_COUNTED;
-  return hasMore ? countBeyond(db, request, list, where, context) : { number: found, text: String(found) };
+  return hasMore ? countBeyond(db, request, list, where, context) : exactly(found);
 }
 
-const NOT_COUNTED: Counted = Object.freeze({ number: null, text: undefined });
+const NOT_COUNTED: Counted = Object.freeze({ number: null, text: undefined, carried: null });
+
+function exactly(number: number): Counted {
+  return { number, text: String(number), carried: number };
+}
+
+function moreThan(upTo: number): Counted {
+  return { number: null, text: `${upTo}+`, carried: null };
+}
+
+/** No count is below zero: a cursor tells an estimate by that. */
+function about(estimate: number): Counted {
+  return { number: null, text: `~${estimate}`, carried: -1 - estimate };
+}
 
 async function countBeyond(
   db: Db,
@@ -319,24 +336,28 @@ async function countBeyond(
     const whole = isDeleted ? [] : await narrowWhole(db, request, policy);
     const { from, parameters } = sourceOf([...whole, compiled, ...where]);
     const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
-    const number = Number(row?.count ?? 0);
-    return { number, text: String(number) };
+    return exactly(Number(row?.count ?? 0));
   }
   if (mode === 'estimate') {
     const estimate = await estimateCount(db, policy.model.name, terms.length === 0 ? undefined : source);
-    if (estimate !== undefined) return { number: null, text: `~${estimate}` };
+    if (estimate !== undefined) return about(estimate);
   }
-  const upTo = typeof mode === 'object' ? mode.upTo : limits.countUpTo;
+  const upTo = upToOf(mode);
   const narrowed = isDeleted ? undefined : await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0 });
   let number = narrowed === undefined ? undefined : await countUpTo(db, sourceOf([narrowed.compiled, compiled, ...where]), upTo);
   if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
-  return { number, text: number === null ? `${upTo}+` : String(number) };
+  return number === null ? moreThan(upTo) : exactly(number);
+}
+
+function upToOf(mode: CountMode): number {
+  return typeof mode === 'object' ? mode.upTo : limits.countUpTo;
 }
 
 /** The count of the first page, as its cursor carries it. */
 function carried(count: number | null, mode: CountMode): Counted {
-  if (count !== null) return { number: count, text: String(count) };
-  return { number: null, text: typeof mode === 'object' ? `${mode.upTo}+` : undefined };
+  if (mode === 'none') return NOT_COUNTED;
+  if (count === null) return mode === 'exact' ? NOT_COUNTED : moreThan(upToOf(mode));
+  return count < 0 ? about(-1 - count) : exactly(count);
 }
 
 function boundTo({ user, tenant }: CrudRequest, { binding }: ListRequest, keyset: Keyset, operation: string): string {
