@@ -35,14 +35,19 @@ export function recordChanges(tx: Db, { audit, events }: Recorders, changes: rea
 
 function recordEntries(tx: Db, sink: AuditSink | null, changes: readonly PendingChange[]): Maybe<void> {
   if (sink === null) return undefined;
-  const entries = changes.filter(({ policy }) => policy.options.audit !== false).map(auditEntry);
+  const entries: AuditEntry[] = [];
+  for (const change of changes) if (change.policy.options.audit !== false) entries.push(auditEntry(change));
   if (entries.length === 0) return undefined;
   return sink.recordAtOnce === undefined ? sink.record(tx, entries) : sink.recordAtOnce(tx, entries);
 }
 
 function publishEvents(tx: Db, publisher: EventPublisher | null, changes: readonly PendingChange[]): Maybe<unknown> {
   if (publisher === null) return undefined;
-  const entries = changes.flatMap(eventEntries);
+  const entries: EventEntry[] = [];
+  for (const change of changes) {
+    const entry = eventEntry(change);
+    if (entry !== null) entries.push(entry);
+  }
   if (entries.length === 0) return undefined;
   return publisher.publishAtOnce === undefined ? publisher.publish(tx, entries) : publisher.publishAtOnce(tx, entries);
 }
@@ -71,14 +76,14 @@ function auditEntry({ policy, change }: PendingChange): AuditEntry {
   };
 }
 
-function eventEntries({ policy, change }: PendingChange): EventEntry[] {
+function eventEntry({ policy, change }: PendingChange): EventEntry | null {
   const { events } = policy.options;
-  if (events === undefined || events === false) return [];
+  if (events === undefined || events === false) return null;
   const event = typeof events === 'function' ? (events as (change: Change) => ChangeEvent | null)(change) : defaultEvent(policy, change);
-  if (event === null) return [];
+  if (event === null) return null;
   const row = (change.after ?? change.before) as Item;
   const { type, data, audience } = event;
-  return [{ type, data, ...audience, orderingKey: `${policy.name}:${String(row[policy.key.name])}` }];
+  return { type, data, ...audience, orderingKey: `${policy.name}:${String(row[policy.key.name])}` };
 }
 
 function defaultEvent(policy: Policy, change: Change): ChangeEvent {

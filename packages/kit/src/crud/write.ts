@@ -173,7 +173,7 @@ export class Writer {
   #createRecorded(db: Db, request: CrudRequest, sent: Item, values: Item, options: WriteOptions): Maybe<Item> {
     const record = (tx: Db, after: Item): Maybe<Item> => {
       const { user, principal, requestId } = request;
-      const made = { operation: 'create', via: options.via, before: null, after, changed: this.#everyColumn };
+      const made = { operation: 'create', via: options.via, before: null, after, changed: (this.#allColumns ??= this.#everyColumn) };
       // Without services, which would be made to be given to code.
       const change = { tx, user, principal, requestId, ...made } as unknown as Change;
       return andThen(presented(tx, after, options), () => andThen(this.record(tx, [{ policy: this.policy, change }]), () => after));
@@ -205,6 +205,9 @@ export class Writer {
   #expected(tx: Db, values: Item, { ownsTransaction, expectsRows }: WriteOptions, form?: RowForm): ExpectedInsert | undefined {
     return tx.isTransaction && ownsTransaction === true && expectsRows === true ? this.rows.expect(tx, values, form) : undefined;
   }
+
+  /** For what calls no code that might change it. */
+  #allColumns: readonly string[] | undefined;
 
   get #everyColumn(): string[] {
     return [...this.policy.statements.byName.keys()];

@@ -440,9 +440,9 @@ function isWithin(scope: AmbientScope | undefined, outer: TransactionScope): boo
 
 /** One after another, without a promise where no callback returns one. */
 function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Maybe<void> {
-  for (const [index, callback] of callbacks.entries()) {
+  for (let index = 0; index < callbacks.length; index += 1) {
     try {
-      const running = callback();
+      const running = callbacks[index]?.();
       if (isThenable(running)) return finishCallbacks(running, callbacks.slice(index + 1), log);
     } catch (error) {
       callbackFailed(error, log);

@@ -29,9 +29,23 @@ export interface EntryContent {
 
 export function contentHash(content: EntryContent): string {
   const { id, at, actor_id, actor_name, actor_scheme, credential_id, action, target_type, target_id, request_id } = content;
-  const who = [actor_id, actor_name, actor_scheme, credential_id];
-  const what = [action, target_type, target_id, content.before, content.after, content.metadata];
-  return hash('sha256', canonicalJson([id, at, ...who, ...what, request_id]));
+  const { before, after, metadata } = content;
+  const text = canonicalJson([
+    id,
+    at,
+    actor_id,
+    actor_name,
+    actor_scheme,
+    credential_id,
+    action,
+    target_type,
+    target_id,
+    before,
+    after,
+    metadata,
+    request_id,
+  ]);
+  return hash('sha256', text);
 }
 
 export function linkHash(previousHash: string, content: string): string {

@@ -54,7 +54,10 @@ const JOINED = { joined: 0 } as const;
  */
 export function addToInbox(tx: Db, contents: readonly EntryContent[]): Maybe<void> {
   const some = contents.length > ROWS_MAX ? contents.slice(0, ROWS_MAX) : contents;
-  const sent = sendAtOnce(tx, insertText(some.length), some.flatMap(inboxValues), JOINED);
+  const [only] = some;
+  // One by itself: flatMap() takes 8 µs for it.
+  const values = some.length === 1 && only !== undefined ? inboxValues(only) : some.flatMap(inboxValues);
+  const sent = sendAtOnce(tx, insertText(some.length), values, JOINED);
   return some === contents ? sent : andThen(sent, () => addToInbox(tx, contents.slice(ROWS_MAX)));
 }
 
