@@ -69,6 +69,10 @@ export interface FullTextOptions<N extends string = string> {
   readonly prefix?: boolean;
 }
 
+/** `kit migrate` makes them where its migration is pending; where it was applied, it finds nothing to do. */
+const MISSING_STRUCTURES =
+  'Run: kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
+
 const WORD_BYTES_MAX = 2_046;
 
 const rules: OptionRules<FullTextOptions> = { columns: required(listOf(filledText, { min: 1 })), config: filledText, prefix: flag };
@@ -111,7 +115,7 @@ export function fullText<const N extends string>(options: FullTextOptions<N>): S
       const definition = definitionOf(model);
       if (definition === undefined) return [];
       const missing = await fullTextDrift(db, model.table, definition);
-      return missing.map((message) => ({ id: 'E021', message, hint: 'Run: kit migrate.' }));
+      return missing.map((message) => ({ id: 'E021', message, hint: MISSING_STRUCTURES }));
     },
   };
 }

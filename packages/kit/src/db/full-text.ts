@@ -66,18 +66,19 @@ export function fillFullTextSql(table: TableDefinition, fullText: FullTextDefini
   ];
 }
 
+/** What was removed by hand is passed over: to drop and to create is how a damaged full text is mended. */
 export function dropFullTextSql(table: TableDefinition, fullText: FullTextDefinition, dialect: Dialect): string[] {
-  if (dialect === 'postgres') return [`alter table ${q(table.name)} drop column ${q(fullText.name)}`];
+  if (dialect === 'postgres') return [`alter table ${q(table.name)} drop column if exists ${q(fullText.name)}`];
   return [...dropFullTextTriggersSql(table, fullText), ...dropFullTextTablesSql(fullText)];
 }
 
 /** What is left on SQLite once the table is dropped, which takes its triggers along. */
 export function dropFullTextTablesSql({ name }: FullTextDefinition): string[] {
-  return [`drop table ${q(name)}`, `drop table ${q(rowsName(name))}`];
+  return [`drop table if exists ${q(name)}`, `drop table if exists ${q(rowsName(name))}`];
 }
 
 export function dropFullTextTriggersSql(table: TableDefinition, fullText: FullTextDefinition): string[] {
-  return Object.keys(fullTextTriggers(table, fullText)).map((trigger) => `drop trigger ${q(trigger)}`);
+  return Object.keys(fullTextTriggers(table, fullText)).map((trigger) => `drop trigger if exists ${q(trigger)}`);
 }
 
 function rowsName(name: string): string {

@@ -210,6 +210,24 @@ describeDatabases('full text in migrations', (database) => {
     }
   });
 
+  test('dropFullText and createFullText mend what was removed by hand', async () => {
+    const { db } = database;
+    const name = 'ft_mended_title_body_search';
+    const first = migration('0001_a', [createTable('ft_mended', columns, { fullText })]);
+    const second = migration('0002_b', [dropFullText('ft_mended', name), createFullText('ft_mended', { columns: ['title', 'body'] })]);
+    const mended = (...migrations: Migration[]) => [{ name: 'ft_mended', migrations }];
+    await migrate(db, mended(first));
+    await db.query(`insert into ft_mended (id, title, body) values (1, 'Tea', 'green')`);
+    const removal: Record<Dialect, readonly string[]> = {
+      sqlite: [`drop trigger ${name}_insert`, `drop table ${name}`],
+      postgres: [`alter table ft_mended drop column ${name}`],
+    };
+    for (const statement of removal[db.dialect]) await db.query(statement);
+    await migrate(db, mended(first, second));
+    expect((await checkDrift(mended(first, second), db)).database).toEqual([]);
+    expect(await found(db, model('ft_mended', columns, { fullText }), 'tea')).toHaveLength(1);
+  });
+
   test('a text of any length and content can be stored, and INSERT OR REPLACE leaves nothing behind', async () => {
     const { db } = database;
     const long = model('ft_long', columns, { fullText });
