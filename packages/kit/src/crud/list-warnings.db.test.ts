@@ -11,11 +11,11 @@ import { CrudController } from './index.ts';
 import { listWarnings } from './list-warnings.ts';
 
 const indexes = [{ columns: ['owner_id'] }];
-const large = model('large', { id: t.uuidv7().pk(), title: t.text(40) });
+const large = model('large', { id: t.uuidv7().pk(), title: t.text(40), rank: t.int().dbDefault(0) });
 const small = model('small', { id: t.uuidv7().pk(), title: t.text(40) });
 const owned = model('owned', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), title: t.text(40) }, { indexes });
 const options = { permission: isAuthenticated, filters: { title: ['eq', 'contains'] }, search: ['title'] } as const;
-class LargeController extends CrudController(large, { ...options, unscoped: true }) {}
+class LargeController extends CrudController(large, { ...options, ordering: { by: ['rank'] }, unscoped: true }) {}
 class SmallController extends CrudController(small, { ...options, unscoped: true }) {}
 class OwnedController extends CrudController(owned, { ...options, owner: 'owner_id' }) {}
 
@@ -47,7 +47,8 @@ describeDatabases('lists that read a whole table', (database) => {
     // SQLite keeps no size that is known without counting: it is told of small tables too.
     const size = isPostgres ? ' (about 10000 rows)' : '';
     expect(unindexed[0]).toContain(`large W008 no index of large${size} serves title, the column of a filter.`);
-    expect(unindexed.map((line) => line.split(' ')[0])).toEqual(isPostgres ? ['large', 'owned'] : ['large', 'small', 'owned']);
+    expect(unindexed[1]).toContain(`large W008 no index of large${size} serves rank, the column of an ordering.`);
+    expect(unindexed.map((line) => line.split(' ')[0])).toEqual(['large', 'large', ...(isPostgres ? ['owned'] : ['small', 'owned'])]);
   });
 });
 

@@ -16,6 +16,9 @@ const ROWS_MIN = 1_000;
 /** A search reads rows much faster than a person notices until there are this many. */
 const SEARCHED_ROWS_MIN = 10_000;
 
+/** A relation is named: the one. */
+const ARTICLES: Readonly<Record<string, string>> = { filter: 'a', ordering: 'an' };
+
 /** W008 and W009: lists that read a whole table. The size of the tables decides which are worth a warning. */
 export async function listWarnings(app: App): Promise<ListWarning[]> {
   const warnings: ListWarning[] = [];
@@ -31,7 +34,7 @@ export async function listWarnings(app: App): Promise<ListWarning[]> {
         resource: name,
         fault: {
           id: 'W008',
-          message: `no index of ${table}${size(rows)} serves ${column}, the column of a ${usedBy}.`,
+          message: `no index of ${table}${size(rows)} serves ${column}, the column of ${ARTICLES[usedBy] ?? 'the'} ${usedBy}.`,
           hint: 'Add one that begins with it, or with tenant and owner before it.',
         },
       });
