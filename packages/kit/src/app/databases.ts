@@ -83,7 +83,7 @@ export function databaseSources(given: AppOptions['database'], url: string | und
 
 /** The URL itself is not shown: it may hold a password. */
 function checkUrl(url: string, where: string, faults: Fault[]): void {
-  if (/^(sqlite:|postgres(ql)?:\/\/)/.test(url)) return;
+  if (/^(sqlite:.|postgres(ql)?:\/\/)/.test(url)) return;
   faults.push({
     id: 'E011',
     message: `${where} is not the address of a database.`,

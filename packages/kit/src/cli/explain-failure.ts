@@ -7,6 +7,10 @@ const MODULE_OF: Readonly<Record<string, string>> = {
   apikey: 'apiKeys() from kit/contrib/apikeys',
   webhooks: 'webhooks() from kit/contrib/webhooks',
   audit: 'audit() from kit/contrib/audit',
+  group: 'accounts() from kit/contrib/accounts',
+  grants: 'objectGrants() from kit/contrib/grants',
+  jobs: 'jobs() from kit/contrib/jobs',
+  uploads: 'uploads() from kit/contrib/uploads',
 };
 
 /** Where an unknown command comes from, when it is one of the kit's own modules. */
@@ -40,7 +44,7 @@ export function explainFailure(error: unknown): string | undefined {
 }
 
 /** Codes of errors whose message is the whole explanation. */
-const EXPLAINED: ReadonlySet<string> = new Set(['start_up_failed', 'invalid_options', 'migration_refused']);
+const EXPLAINED: ReadonlySet<string> = new Set(['start_up_failed', 'invalid_options', 'migration_refused', 'unusable_database_file']);
 
 function explainListen(code: string, address: string, port: number): string {
   if (code === 'EADDRINUSE')

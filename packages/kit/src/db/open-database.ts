@@ -12,6 +12,7 @@ import { ObservedRunner } from './observed-runner.ts';
 import { PostgresEngine } from './postgres/engine.ts';
 import type { QueryObserver } from './query-observer.ts';
 import { SqliteEngine } from './sqlite/engine.ts';
+import { isAboutFile, UnusableFile } from './unusable-file.ts';
 import { type OptionRules, readOptions } from '../options/read-options.ts';
 import { aFunction, clock, filledText, flag, milliseconds, objectWith, oneOf, wholeNumber } from '../options/value-rule.ts';
 
@@ -69,12 +70,16 @@ async function openEngine(url: string, options: DatabaseOptions): Promise<Engine
     if (path === '') throw new Error('A SQLite URL needs a file: sqlite:./data/app.db, or sqlite::memory: for a passing one.');
     const isPassing = path === ':memory:' || (options.createFile === false && !existsSync(resolve(path)));
     const file = isPassing ? ':memory:' : resolve(path);
-    if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
-    return SqliteEngine.open(file, {
-      durability: options.durability ?? 'normal',
-      busyDeadlineMs: waitMsMax,
-      log: options.log ?? silentLog,
-    });
+    try {
+      if (file !== ':memory:') await mkdir(dirname(file), { recursive: true });
+      return await SqliteEngine.open(file, {
+        durability: options.durability ?? 'normal',
+        busyDeadlineMs: waitMsMax,
+        log: options.log ?? silentLog,
+      });
+    } catch (error) {
+      throw isAboutFile(error) ? new UnusableFile(file, error) : error;
+    }
   }
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new Error(`A database URL starts with sqlite: or postgres://, this one with "${url.slice(0, url.indexOf(':') + 1)}".`);
