@@ -102,6 +102,10 @@ export function describeOutdated({ alias, url, pending }: OutdatedDatabase): str
   return `The database ${alias === 'default' ? '' : `"${alias}" `}${url} is not up to date: ${count} (${named}${more}). Run: kit migrate`;
 }
 
+/** `kit migrate` finds nothing to do where migrations were applied and the tables changed afterwards. */
+export const CHANGED_BY_HAND =
+  'The tables do not match their migrations: they were changed by hand. Change them back, or restore a backup.';
+
 /** Where models, migrations and tables disagree, over all databases. */
 export async function driftOf(app: App): Promise<{ readonly models: readonly string[]; readonly database: readonly string[] }> {
   const models = new Set<string>();

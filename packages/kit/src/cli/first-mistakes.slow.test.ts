@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -77,6 +78,18 @@ describe('what goes wrong in the first minutes is one sentence that says what to
       { DATABASE_URL: 'mysql://ada:hunter2secret@db/shop' },
       /DATABASE_URL is not the address of a database\. Write sqlite:/,
     ],
+    [
+      'a SQLite address without a file',
+      ['migrate'],
+      { DATABASE_URL: 'sqlite:' },
+      /DATABASE_URL is not the address of a database\. Write sqlite:/,
+    ],
+    [
+      'a database file of something else',
+      ['check'],
+      { DATABASE_URL: 'sqlite:./bare.config.ts' },
+      /bare\.config\.ts cannot be opened: file is not a database\. /,
+    ],
     ['a short pepper', ['apikey', 'list'], { API_KEY_PEPPER: 'short' }, /API_KEY_PEPPER has fewer than 16 characters; use 32/],
     [
       'an invalid key',
@@ -106,6 +119,24 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     const { code, stderr } = await kit(['--config', 'bare.config.ts', 'user', 'create', 'ada']);
     expect(code).toBe(2);
     expect(stderr).toContain('"user" comes with accounts() from kit/contrib/accounts: add it to `modules` of createApp.');
+  });
+
+  test('doctor says it too', async () => {
+    const [lost, damaged] = [
+      await kit(['doctor'], { DATABASE_URL: REFUSING }),
+      await kit(['doctor'], { DATABASE_URL: 'sqlite:./bare.config.ts' }),
+    ];
+    expect(lost.stdout).toMatch(/^fault {3}start-up: The database cannot be reached: .* Look whether it is running/m);
+    expect(damaged.stdout).toMatch(/^fault {3}start-up: The database file .*bare\.config\.ts cannot be opened: .* correct the address/m);
+  });
+
+  test('check and doctor leave no empty database at a misspelt address', async () => {
+    const DATABASE_URL = 'sqlite:./data/ap.db';
+    for (const command of ['check', 'doctor']) {
+      const { code, stdout, stderr } = await kit([command], { DATABASE_URL });
+      expect([code, `${stdout}${stderr}`]).toEqual([1, expect.stringContaining('The database sqlite:./data/ap.db is not up to date')]);
+    }
+    expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
   test('a scope that no route needs is pointed out, and the key is made all the same', async () => {

@@ -312,7 +312,25 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
     const { code, stdout, stderr } = await run(['migrate', '--check'], { cwd: place });
     expect(code).toBe(1);
     expect(stdout).toContain('Column "users.nickname" is in the database but in no migration.');
-    expect(stderr).toContain('they were changed by hand');
+    expect(stderr).toContain('they were changed by hand. Change them back, or restore a backup.');
+    const besides = await run(['doctor'], { cwd: place });
+    expect([besides.code, besides.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^warning tables: Column "users\.nickname" is in the database/m),
+    ]);
+  });
+
+  test('doctor finds a table that is gone, though every migration was applied', async () => {
+    const place = await project('gone');
+    expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+    const database = await openDatabase(`sqlite:${join(place, 'app.db')}`);
+    await database.query('drop table kit_idempotency');
+    await database.close();
+    const { code, stdout } = await run(['doctor'], { cwd: place });
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^fault {3}tables: Table "kit_idempotency" is missing from the database\. .*restore a backup/m),
+    ]);
   });
 });
 

@@ -11,6 +11,8 @@ export const checkCommand: CoreCommand = {
         '\nOpens the databases and runs what `kit start` runs before it listens. Exit code 1 when the app would not start.',
       )
       .action(async () => {
+        // To look at an app must not leave an empty database where its address is misspelt.
+        await (await context.bareApp()).openDatabases({ createFiles: false });
         const app = await context.app();
         const faults = [...app.warnings.map((fault) => ({ module: null, fault })), ...(await moduleFaults(app))];
         if (context.json)

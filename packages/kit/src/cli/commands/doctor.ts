@@ -1,10 +1,11 @@
-import { describeOutdated, outdatedDatabases } from '../../app/migration-modules.ts';
+import { CHANGED_BY_HAND, describeOutdated, driftOf, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
 import { listWarnings } from '../../crud/list-warnings.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
+import { explainFailure } from '../explain-failure.ts';
 import { missingConfig } from '../find-config.ts';
 import { moduleFaults } from '../module-faults.ts';
 
@@ -38,7 +39,11 @@ async function examine(context: CliContext): Promise<Finding[]> {
   const loaded = await attempt('config', () => context.bareApp());
   if ('finding' in loaded) return [...findings, loaded.finding];
   findings.push({ subject: 'config', state: 'ok', detail: context.configFile });
-  const opened = await attempt('start-up', () => context.app());
+  const opened = await attempt('start-up', async () => {
+    // To look at an app must not leave an empty database where its address is misspelt.
+    await loaded.value.openDatabases({ createFiles: false });
+    return context.app();
+  });
   if ('finding' in opened) return [...findings, opened.finding];
   findings.push({
     subject: 'start-up',
@@ -73,12 +78,25 @@ async function databases(app: App): Promise<Finding[]> {
       detail: `${database.url} answers in ${Math.ceil(performance.now() - started)} ms`,
     });
   }
-  const outdated = await attempt('migrations', () => outdatedDatabases(app));
-  if ('finding' in outdated) return [...findings, outdated.finding];
-  if (outdated.value.length === 0) return [...findings, { subject: 'migrations', state: 'ok', detail: 'all applied' }];
+  return [...findings, ...(await migrations(app))];
+}
+
+/** What no start-up check sees: tables that do not match the migrations which were applied to them. */
+async function migrations(app: App): Promise<Finding[]> {
+  const subject = 'migrations';
+  const outdated = await attempt(subject, () => outdatedDatabases(app));
+  if ('finding' in outdated) return [outdated.finding];
+  const drift = await attempt('tables', () => driftOf(app));
+  if ('finding' in drift) return [drift.finding];
   return [
-    ...findings,
-    ...outdated.value.map((each): Finding => ({ subject: 'migrations', state: 'fault', detail: describeOutdated(each) })),
+    ...(outdated.value.length === 0 ? [{ subject, state: 'ok', detail: 'all applied' } as const] : []),
+    ...outdated.value.map((each): Finding => ({ subject, state: 'fault', detail: describeOutdated(each) })),
+    ...drift.value.database.map((fault): Finding => ({
+      subject: 'tables',
+      // What is there besides harms nobody; what is not there fails the first statement that needs it.
+      state: fault.includes(' is missing from the database') ? 'fault' : 'warning',
+      detail: `${fault} ${CHANGED_BY_HAND}`,
+    })),
   ];
 }
 
@@ -107,7 +125,8 @@ async function attempt<T>(subject: string, work: () => Promise<T>): Promise<{ va
   try {
     return { value: await work() };
   } catch (error) {
-    return { finding: { subject, state: 'fault', detail: error instanceof Error ? error.message : String(error) } };
+    const detail = explainFailure(error) ?? (error instanceof Error ? error.message : String(error));
+    return { finding: { subject, state: 'fault', detail } };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';
-import { driftOf, migrateApp, pendingOf } from '../../app/migration-modules.ts';
+import { CHANGED_BY_HAND, driftOf, migrateApp, pendingOf } from '../../app/migration-modules.ts';
 import { addMigrateMake } from './migrate-make.ts';
 
 export const migrateCommand: CoreCommand = {
@@ -55,7 +55,7 @@ async function checkOnly(context: CliContext): Promise<void> {
   const remedies = [
     ...(pending.length > 0 ? [`${pending.length} pending: run kit migrate.`] : []),
     ...(drift.models.length > 0 ? ['Models and migrations disagree: run kit migrate make <name>.'] : []),
-    ...(drift.database.length > 0 ? ['The tables do not match their migrations: they were changed by hand.'] : []),
+    ...(drift.database.length > 0 ? [CHANGED_BY_HAND] : []),
   ];
   if (remedies.length > 0) context.fail(remedies.join(' '));
   if (!context.json) context.print('The database is up to date.');
