@@ -271,7 +271,7 @@ export class Operations {
     const visibilityOf = await this.visibilityOf(request);
     const parts: unknown[] = [];
     for (const policy of this.#involved) {
-      const { compiled } = await policy.scope(request);
+      const { compiled } = await (policy === this.policy ? policy.scope(request) : policy.scopeOfEdge(request));
       parts.push(visibilityOf(policy).mask, compiled.shape, compiled.values(policy.database(request).dialect));
     }
     return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));

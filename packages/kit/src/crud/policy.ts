@@ -203,6 +203,22 @@ export class Policy {
     );
   }
 
+  /**
+   * The rows at the end of a relation. A caller whom the policy cannot tell the rows of, without a tenant or without credentials, sees none there:
+   * what is out of reach is null or left out, never an error.
+   */
+  scopeOfEdge(request: CrudRequest): Maybe<Scope> {
+    return this.#tells(request) ? this.scope(request) : { where: false, compiled: this.compile(request, false) };
+  }
+
+  #tells(request: CrudRequest): boolean {
+    const { tenant, anonymous, access } = this.options;
+    const admin = this.adminRule(request);
+    if (tenant !== undefined && request.tenant === null && admin?.tenant !== 'all') return false;
+    const needsUser = this.owner !== undefined && anonymous === undefined && access?.admitsAnonymous !== true;
+    return !needsUser || request.user !== null || admin !== undefined;
+  }
+
   /** What the admin site shows of the rows, when it asks. Rows of a model that is not in the site are reached as on the API. */
   adminRule({ isAdmin }: CrudRequest): AnyResourceOptions['admin'] {
     return isAdmin ? this.options.admin : undefined;

@@ -184,7 +184,7 @@ export async function* streamRows(db: Db, request: CrudRequest, selection: Selec
 
 function scopesOf(policies: readonly Policy[], request: CrudRequest): Maybe<readonly Scope[]> {
   if (policies.length === 0) return NO_SCOPES;
-  const scopes = policies.map((policy) => policy.scope(request));
+  const scopes = policies.map((policy) => policy.scopeOfEdge(request));
   return scopes.some((scope) => scope instanceof Promise) ? Promise.all(scopes.map(async (scope) => scope)) : (scopes as Scope[]);
 }
 
@@ -291,7 +291,7 @@ function parentColumnOf({ edge, shape }: Batch): string {
 /** At most one more than the limit per parent, for all parents at once. */
 function selectChildren(db: Db, request: CrudRequest, batch: Batch, unit: SelectUnit, keys: readonly unknown[]): Maybe<Item[]> {
   const { target, where } = batch.edge;
-  return andThen(target.scope(request), (scope) => {
+  return andThen(target.scopeOfEdge(request), (scope) => {
     const rule = where === undefined ? scope.compiled : target.compile(request, every([scope.where, where]));
     if (rule.constant === false) return [];
     return andThen(scopesOf(unit.joined(), request), (joined) => {

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { customers, orders, people, shop as shopModule, startShop, type Person, type ShopApp } from '../../test/crud/shop.ts';
+import type { Module } from '../app/module.ts';
+import { createTable, migration, model, t } from '../db/index.ts';
 import { countQueries } from '../db/query-observer.ts';
 import { whereSql } from '../db/where/where-sql.ts';
-import { isAuthenticated } from '../permissions/index.ts';
+import { responseCache } from '../middleware/index.ts';
+import { allowAny, isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { CrudController, resource } from './index.ts';
+import { CrudController, many, one, resource } from './index.ts';
 
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';
 
@@ -235,6 +238,81 @@ describe('names that reach a prototype', () => {
         ]);
         const where = JSON.parse(`{"where":{"${name}":1}}`) as object;
         expect((await shop.call('ann', 'QUERY', 'orders', where)).status).toBeGreaterThanOrEqual(400);
+      }
+    } finally {
+      await shop.close();
+    }
+  });
+});
+
+const shelves = model('shelves', { id: t.uuidv7().pk(), org: t.text(20).readOnly(), name: t.text(40) });
+const readers = model('readers', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), name: t.text(40) });
+const books = model('books', {
+  id: t.uuidv7().pk(),
+  title: t.text(40),
+  shelf_id: t.ref(() => shelves).nullable(),
+  reader_id: t.ref(() => readers).nullable(),
+});
+const remarks = model('remarks', { id: t.uuidv7().pk(), owner_id: t.uuid().readOnly(), book_id: t.ref(() => books), text: t.text(40) });
+class ShelfController extends CrudController(resource(shelves, { tenant: 'org' }), { permission: isAuthenticated }) {}
+class ReaderController extends CrudController(resource(readers, { owner: 'owner_id' }), { permission: isAuthenticated }) {}
+class RemarkController extends CrudController(resource(remarks, { owner: 'owner_id' }), { permission: isAuthenticated }) {}
+class BookController extends CrudController(
+  resource(books, {
+    unscoped: true,
+    relations: {
+      shelf: one(() => shelves, 'shelf_id'),
+      reader: one(() => readers, 'reader_id'),
+      remarks: many(() => remarks, 'book_id', { limit: 5 }),
+    },
+  }),
+  { permission: allowAny, expand: ['shelf', 'reader', 'remarks'] },
+) {}
+const library: Module = {
+  name: 'library',
+  models: [shelves, readers, books, remarks],
+  migrations: [
+    migration('0001_initial', [
+      createTable('shelves', shelves.columns),
+      createTable('readers', readers.columns),
+      createTable('books', { ...books.columns, shelf_id: t.ref('shelves').nullable(), reader_id: t.ref('readers').nullable() }),
+      createTable('remarks', { ...remarks.columns, book_id: t.ref('books') }),
+    ]),
+  ],
+};
+
+describeDatabases('relations to rows of a tenant or an owner', (database) => {
+  test('7: callers without a tenant or credentials get null and no children, and cannot refer to such rows', async () => {
+    const shop = await startShop({
+      database: database.db,
+      modules: [library],
+      middleware: [responseCache({ routes: ({ field }) => field === 'list' && { maxAgeMs: 5000 } })],
+      mount: {
+        '/v1': { '/shelves': ShelfController, '/readers': ReaderController, '/books': BookController, '/remarks': RemarkController },
+      },
+    });
+    try {
+      const shelf_id = (await shop.call('ann', 'POST', 'shelves', { name: 'left' })).body.id;
+      const reader_id = (await shop.call('ann', 'POST', 'readers', { name: 'Ann' })).body.id;
+      const book_id = (await shop.call('ann', 'POST', 'books', { title: 'x', shelf_id, reader_id })).body.id;
+      expect((await shop.call('ann', 'POST', 'remarks', { book_id, text: 'good' })).status).toBe(201);
+      const expansions = async (person: Person | null, path: string) => {
+        const { status, body } = await shop.call(person, 'GET', `${path}?expand=shelf,reader,remarks`);
+        const { shelf, reader, remarks: found } = body.items?.[0] ?? body;
+        return [status, shelf?.name ?? null, reader?.name ?? null, found?.length];
+      };
+      for (const path of ['books', `books/${book_id}`]) {
+        expect(await expansions('ann', path)).toEqual([200, 'left', 'Ann', 1]);
+        expect(await expansions('nil', path)).toEqual([200, null, null, 0]);
+        expect(await expansions(null, path)).toEqual([200, null, null, 0]);
+      }
+      for (const [person, reference] of [
+        ['nil', { shelf_id }],
+        [null, { shelf_id }],
+        [null, { reader_id }],
+      ] as const) {
+        const { status, body } = await shop.call(person, 'POST', 'books', { title: 'y', ...reference });
+        expect([status, body.errors?.[0]?.code]).toEqual([422, 'unknown_reference']);
       }
     } finally {
       await shop.close();

@@ -58,7 +58,7 @@ export async function referencesOf(
     for (const [name, target] of policy.references) {
       const value = values[name];
       if (value === null || value === undefined) continue;
-      const scope = await target.scope(request);
+      const scope = await target.scopeOfEdge(request);
       // Every row is visible: the database's own check of the reference is enough.
       if (scope.compiled.constant === true) continue;
       const check = checks.get(target) ?? { target, scope, references: [] };
