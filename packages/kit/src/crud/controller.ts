@@ -254,7 +254,10 @@ class RouteBuilder {
     const tags = etag === false ? {} : HEADERS.etag;
     const reading = { 200: { headers: tags }, ...(etag === false ? {} : { 304: notModified }) };
     const found = { 200: { headers: { ...(etag === false ? {} : HEADERS.page), ...HEADERS.list } } };
-    const listing = { ...found, ...(etag === false ? {} : { 304: notModified }) };
+    const listing = {
+      ...found,
+      ...(etag === false ? {} : { 304: { ...notModified, headers: { ...HEADERS.page, ...HEADERS.list } } }),
+    };
     const notFound = [coreErrors.not_found];
     const conflicts = [coreErrors.conflict];
     const guarded =

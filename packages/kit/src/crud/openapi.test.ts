@@ -110,6 +110,7 @@ describe('the OpenAPI document of generic CRUD', () => {
   test('documents the headers of responses and requests', () => {
     const headers = (path: string, method: string, status: number) => Object.keys(operation(path, method).responses[status].headers);
     expect(headers('/tickets', 'get', 200)).toEqual(expect.arrayContaining(['ETag', 'Link', 'X-Total-Count']));
+    expect(headers('/tickets', 'get', 304)).toEqual(expect.arrayContaining(['ETag', 'Link', 'X-Total-Count']));
     expect(headers('/tickets', 'post', 201)).toEqual(expect.arrayContaining(['ETag', 'Location', 'Idempotent-Replayed']));
     expect(headers('/tickets/{id}', 'patch', 200)).toContain('ETag');
     expect(headers('/partial/bulk', 'post', 207)).toContain('X-Bulk-Failed');
