@@ -98,6 +98,19 @@ test('named schemas become components; what arrives and what leaves differ only 
   expect(components['schemas']?.['tree_put_body']).toMatchObject({ properties: { child: { $ref: '#/components/schemas/tree_put_body' } } });
 });
 
+test('a schema with the name of an error schema is a component of its own', () => {
+  const named = (id: string) => output(z.strictObject({ [id]: z.string() }).meta({ id }));
+  const own = ['Problem', 'FieldError'].map((id) => row({ operationId: `${id}_list`, path: `/v1/${id}`, response: named(id) }));
+  // oxlint-disable-next-line typescript/no-explicit-any -- a document of any shape
+  const { paths, components } = openApiDocument(own, { title: 'Own', version: '1' }) as any;
+  for (const id of ['Problem', 'FieldError']) {
+    const { $ref } = paths[`/v1/${id}`].get.responses[200].content['application/json'].schema;
+    expect($ref).toBe(`#/components/schemas/${id}2`);
+    expect(components.schemas[`${id}2`].required).toEqual([id]);
+    expect(components.schemas[id].required).toContain('code');
+  }
+});
+
 test('sensitive fields are marked and examples of the author are kept', () => {
   const document = openApiDocument(routes, options);
   expect(document.components['schemas']?.['Line']).toMatchObject({

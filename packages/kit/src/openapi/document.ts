@@ -64,7 +64,8 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     .map(closed)
     .toSorted((a, b) => before(openApiPath(a.path), openApiPath(b.path)) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method));
   const errorFormat = options.errorFormat ?? 'problem+json';
-  const components = new SchemaComponents();
+  const errors = errorSchemas(errorFormat).schemas;
+  const components = new SchemaComponents(Object.keys(errors));
   for (const { params, query, headers, body, response, responses } of shown) {
     for (const schema of [params, query, headers, body]) components.learn(schema?.json, 'input');
     components.learn(response?.json, 'output');
@@ -93,7 +94,7 @@ export function openApiDocument(routes: readonly CompiledRoute[], options: OpenA
     paths,
     ...(Object.keys(options.webhooks ?? {}).length === 0 ? {} : { webhooks: sorted(options.webhooks ?? {}) }),
     components: {
-      schemas: sorted({ ...components.all(), ...errorSchemas(errorFormat).schemas }),
+      schemas: sorted({ ...components.all(), ...errors }),
       responses: { Unexpected: unexpected(errorFormat) },
       headers: HEADERS,
       ...(schemes.size === 0 ? {} : { securitySchemes: sorted(Object.fromEntries(schemes)) }),

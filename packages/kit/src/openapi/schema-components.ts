@@ -46,9 +46,15 @@ function signatureOf(name: string, source: JsonSchema): string {
  * differ (a default makes a field optional on the way in) becomes `Name` for what leaves and `NameInput` for what arrives.
  */
 export class SchemaComponents {
+  readonly #reserved: readonly string[];
   readonly #definitions: Definition[] = [];
   readonly #names = new Map<string, string>();
   readonly #schemas = new Map<string, JsonSchema>();
+
+  /** `reserved` are names of other schemas of the document. */
+  constructor(reserved: readonly string[] = []) {
+    this.#reserved = reserved;
+  }
 
   /** First pass, in a stable order: learn every definition before any name is given. */
   learn(given: JsonSchema | undefined, direction: Direction): void {
@@ -62,7 +68,7 @@ export class SchemaComponents {
   /** Second pass: what leaves has the first claim to the plain name. */
   settle(): void {
     const outputsFirst = this.#definitions.toSorted((a, b) => Number(a.direction === 'input') - Number(b.direction === 'input'));
-    const taken = new Map<string, Direction>();
+    const taken = new Map<string, Direction | 'reserved'>(this.#reserved.map((name) => [name, 'reserved']));
     for (const { name, signature, direction } of outputsFirst) {
       if (this.#names.has(name + signature)) continue;
       const base = componentName(name);
