@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDesk } from '../../test/crud/desk.ts';
-import { CustomerController, ItemController, OrderController, startShop, type ShopApp } from '../../test/crud/shop.ts';
+import { CustomerController, ItemController, OrderController, orderResource, startShop, type ShopApp } from '../../test/crud/shop.ts';
 import { queryHeaders } from '../middleware/index.ts';
 import { openApiDocument } from '../openapi/index.ts';
+import { isAuthenticated } from '../permissions/index.ts';
 import { describeResources } from './describe-resource.ts';
+import { CrudController } from './index.ts';
 
 describe('tools that read the declaration', () => {
   let shop: ShopApp;
@@ -34,6 +36,18 @@ describe('tools that read the declaration', () => {
     expect(without).toContain('order_items.order_id');
     // The index of tenant, owner and time serves it.
     expect(without).not.toContain('orders.created_at');
+  });
+
+  test('93: a field that the controller does not show is visible to nobody there', async () => {
+    class Short extends CrudController(orderResource, { permission: isAuthenticated, output: ['item'] }) {}
+    const other = await startShop({ mount: { '/v1': { '/short': Short, '/customers': CustomerController, '/items': ItemController } } });
+    try {
+      const fields = describeResources(other.app).find(({ controller }) => controller === 'Short')?.fields ?? [];
+      const shown = fields.filter(({ visible_to }) => visible_to !== 'nobody').map(({ name }) => name);
+      expect(shown).toEqual(['id', 'item', 'overdue']);
+    } finally {
+      await other.close();
+    }
   });
 
   test('93: every generic operation says how many statements it runs', async () => {

@@ -78,13 +78,17 @@ function rowsOf({ policy }: Operations): string[] {
   return words;
 }
 
-function fieldsOf({ policy, input }: Operations): ResourceDescription['fields'] {
+function fieldsOf({ policy, input, output }: Operations): ResourceDescription['fields'] {
   const everyone = 'everyone';
   const columns = [...policy.statements.byName.keys()].map((name) => {
     const rule: FieldRule | undefined = policy.options.fields?.[name];
     return {
       name,
-      visible_to: policy.shown.has(name) ? (rule?.visibleTo?.name ?? everyone) : 'nobody',
+      // A controller may show less than its resource does.
+      visible_to:
+        policy.shown.has(name) && (output === undefined || output.has(name) || name === policy.key.name)
+          ? (rule?.visibleTo?.name ?? everyone)
+          : 'nobody',
       writable_by: input.includes(name) ? (rule?.writableBy?.name ?? everyone) : 'nobody',
     };
   });
