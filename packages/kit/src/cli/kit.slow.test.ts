@@ -90,6 +90,19 @@ describe('without an app', () => {
     expect(runs[0]?.stderr).toContain('Did you mean inspect?');
   });
 
+  test('--config counts in every form, and the last one', async () => {
+    const place = await project('configs');
+    for (const name of ['one', 'two'])
+      await writeFile(
+        join(place, `${name}.ts`),
+        `import { createApp } from ${sourceOf('index.ts')};\nexport default createApp({ title: '${name}', database: 'sqlite::memory:', mount: {} });\n`,
+      );
+    for (const args of [['-c', 'two.ts'], ['-ctwo.ts'], ['--config=two.ts'], ['--config', 'one.ts', '--config', 'two.ts']]) {
+      const { stdout } = await run([...args, 'openapi'], { cwd: place });
+      expect([args, (JSON.parse(stdout) as { info: { title: string } }).info.title]).toEqual([args, 'two']);
+    }
+  });
+
   test('a Node that is too old gets a sentence, not a syntax error', async () => {
     const old = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})';
     const { code, stderr } = await program.spawn(['--help'], { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(old)}`] });

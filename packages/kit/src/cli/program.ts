@@ -119,15 +119,17 @@ function subcommand(program: Command, name: string, summary: string): Command {
   return program.command(name).summary(summary).description(summary).showSuggestionAfterError().exitOverride();
 }
 
-/** `--config` is needed before the program can be parsed. */
+/** `--config` is needed before the program can be parsed: in every form that the parser takes, the last one counts. */
 function configArgument(argv: readonly string[]): string | undefined {
   const end = argv.indexOf('--');
   const args = end < 0 ? argv : argv.slice(0, end);
+  let given: string | undefined;
   for (const [index, arg] of args.entries()) {
-    if (arg === '-c' || arg === '--config') return args[index + 1];
-    if (arg.startsWith('--config=')) return arg.slice('--config='.length);
+    if (arg === '-c' || arg === '--config') given = args[index + 1];
+    else if (arg.startsWith('--config=')) given = arg.slice('--config='.length);
+    else if (/^-c./.test(arg)) given = arg.slice('-c'.length);
   }
-  return undefined;
+  return given;
 }
 
 function report(error: unknown, { terminal }: ProgramRun, json: boolean): number {
