@@ -263,6 +263,20 @@ export default createApp({
       { bump: 'major', changes: [{ id: 'operation-removed', operation: 'GET /v1/gone' }] },
     ]);
     expect([wrong?.code, wrong?.stderr]).toEqual([1, expect.stringContaining('is no OpenAPI document in JSON')]);
+    // Compared with something else everything would be new, and a check that looks for breaking changes would pass.
+    for (const [name, text] of Object.entries({ 'package.json': '{"version":"1"}', 'null.json': 'null', 'list.json': '[]' })) {
+      await writeFile(join(place, name), text);
+      const other = await run(['openapi', 'diff', join(place, name)], { cwd: place });
+      expect([other.code, other.stdout, other.stderr]).toEqual([1, '', expect.stringContaining('it has no `openapi` and `paths`')]);
+    }
+  });
+
+  test('--json is obeyed by every form of openapi', async () => {
+    const place = await project('openapi-json');
+    const written = await run(['openapi', '--json', '--out', 'api.json'], { cwd: place });
+    expect(JSON.parse(written.stdout)).toMatchObject({ file: 'api.json', paths: expect.any(Number) as number });
+    expect(JSON.parse((await run(['openapi', '--json', '--check', 'api.json'], { cwd: place })).stdout)).toMatchObject({ ok: true });
+    expect(JSON.parse((await run(['openapi', 'diff', '--json', 'api.json'], { cwd: place })).stdout)).toMatchObject({ changes: [] });
   });
 
   test('becomes an OpenAPI file that --check holds against the code', async () => {

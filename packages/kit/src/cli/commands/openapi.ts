@@ -49,10 +49,11 @@ export const openapiCommand: CoreCommand = {
             context.fail(`There is no file ${check}. Write it with: kit openapi --out ${check}`),
           );
           if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
-          context.print(`${check} is current.`);
+          context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
         } else if (out !== undefined) {
           await writeFile(resolve(out), text);
-          context.print(`${out} written: ${Object.keys(document.paths).length} paths.`);
+          const paths = Object.keys(document.paths).length;
+          context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
         } else context.stdout.write(text);
       });
     command
@@ -72,7 +73,7 @@ export const openapiCommand: CoreCommand = {
           older,
           revision === undefined ? await currentDocument(context, older) : await readDocument(revision, context),
         );
-        context.print(renderChanges(changes, format as 'text' | 'json' | 'markdown'));
+        context.print(renderChanges(changes, context.json ? 'json' : (format as 'text' | 'json' | 'markdown')));
         const failing = changes.filter(({ level }) => level === 'breaking' || level === failOn);
         if (failing.length > 0) context.fail(`${failing.length} of ${changes.length} changes break callers, or may.`);
       });
@@ -80,11 +81,17 @@ export const openapiCommand: CoreCommand = {
 };
 
 async function readDocument(file: string, context: CliContext): Promise<Readonly<Record<string, unknown>>> {
+  let document: unknown;
   try {
-    return JSON.parse(await readFile(resolve(file), 'utf8')) as Readonly<Record<string, unknown>>;
+    document = JSON.parse(await readFile(resolve(file), 'utf8'));
   } catch (error) {
     return context.fail(`${file} is no OpenAPI document in JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
+  // Compared with anything else every operation would be new, which breaks nobody.
+  const { openapi, paths } = (document ?? {}) as { readonly openapi?: unknown; readonly paths?: unknown };
+  if (typeof openapi !== 'string' || typeof paths !== 'object' || paths === null)
+    context.fail(`${file} is no OpenAPI document in JSON: it has no \`openapi\` and \`paths\`. Write one with: kit openapi --out ${file}`);
+  return document as Readonly<Record<string, unknown>>;
 }
 
 /** Of the same version of OpenAPI as the older one: 3.1 has no QUERY. */
