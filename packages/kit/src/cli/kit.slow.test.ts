@@ -361,6 +361,26 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
   });
 });
 
+test('an idempotency key is freed by the ID of the list, however many are newer', async () => {
+  const place = await project('keys');
+  expect((await run(['migrate'], { cwd: place })).code).toBe(0);
+  const database = await openDatabase(`sqlite:${join(place, 'app.db')}`);
+  const columns = 'scope_hash, key, caller, operation, fingerprint, token, state, lease_until, created_at, expires_at';
+  const hash = `case i when 0 then '${'ab'.repeat(32)}' else printf('%064x', i) end`;
+  await database.execute(
+    `with recursive n(i) as (select 0 union all select i + 1 from n where i < 1100)
+     insert into kit_idempotency (${columns}) select ${hash}, 'shared', 'user:' || i, 'order_create', '${'0'.repeat(64)}',
+       '00000000-0000-7000-8000-000000000000', 'running', $1, strftime('%Y-%m-%dT%H:%M:%fZ', '2026-01-01', '+' || i || ' seconds'), $1 from n`,
+    [new Date('2030-01-01')],
+  );
+  await database.close();
+  const several = await run(['idempotency', 'resolve', 'shared'], { cwd: place });
+  expect([several.code, several.stderr]).toEqual([1, expect.stringContaining('give the ID of one')]);
+  const freed = await run(['idempotency', 'resolve', 'abababababab'], { cwd: place });
+  expect(freed).toMatchObject({ code: 0, stdout: 'The key shared is free again.\n' });
+  expect((await run(['idempotency', 'resolve', 'abababababab'], { cwd: place })).stderr).toContain('No record has the key or ID');
+});
+
 describe.each(['SQLite', 'PostgreSQL'])('on %s', (name) => {
   let place = '';
   beforeAll(async () => {

@@ -68,7 +68,7 @@ function addResolve(command: CommanderCommand, context: CliContext): void {
 async function byId(context: CliContext, given: string): Promise<IdempotencyRecord[]> {
   if (!/^[0-9a-f]{8,64}$/.test(given)) return [];
   const { db } = await context.app();
-  return (await listRecords(db, {}, LIST_MAX)).filter(({ scope_hash }) => scope_hash.startsWith(given)).slice(0, 2);
+  return listRecords(db, { idStart: given }, 2);
 }
 
 function addPrune(command: CommanderCommand, context: CliContext): void {

@@ -232,14 +232,17 @@ export async function prolongClaim(db: Db, { scopeHash, token }: Claim): Promise
 export interface RecordFilter {
   readonly key?: string | undefined;
   readonly state?: 'running' | 'complete' | undefined;
+  /** What `scope_hash` begins with: lower-case hexadecimal digits. */
+  readonly idStart?: string | undefined;
 }
 
 /** Newest first. */
-export async function listRecords(db: Db, { key, state }: RecordFilter, limit: number): Promise<IdempotencyRecord[]> {
+export async function listRecords(db: Db, { key, state, idStart }: RecordFilter, limit: number): Promise<IdempotencyRecord[]> {
   const parameters: unknown[] = [];
   const terms = [
     ...(key === undefined ? [] : [`key = $${parameters.push(key)}`]),
     ...(state === undefined ? [] : [`state = $${parameters.push(state)}`]),
+    ...(idStart === undefined ? [] : [`substr(scope_hash, 1, ${idStart.length}) = $${parameters.push(idStart)}`]),
   ];
   const where = terms.length === 0 ? '' : ` where ${terms.join(' and ')}`;
   return db.query(`select ${list} from kit_idempotency${where} order by created_at desc limit $${parameters.push(limit)}`, parameters);
