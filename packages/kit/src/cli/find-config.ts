@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CliFailure } from './cli-failure.ts';
 
@@ -9,6 +9,8 @@ export function findConfig(cwd: string, given?: string): string | null {
   if (given !== undefined) {
     const file = resolve(cwd, given);
     if (!existsSync(file)) throw new CliFailure(`There is no file ${file} (given with --config).`);
+    if (statSync(file).isDirectory())
+      throw new CliFailure(`${file} (given with --config) is a folder: name the file in it that exports the app.`);
     return file;
   }
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {

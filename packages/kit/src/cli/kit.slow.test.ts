@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -271,6 +273,30 @@ export default createApp({
     }
   });
 
+  test('a file that cannot be read or written is named, without a stack', async () => {
+    const place = await project('unwritable');
+    for (const [args, file] of [
+      [['openapi', '--out', 'gone/api.json'], 'gone/api.json cannot be written'],
+      [['openapi', '--check', '.'], '. cannot be read'],
+      [['-c', '.', 'inspect'], `${place} (given with --config) is a folder`],
+    ] as const) {
+      const { code, stderr } = await run(args, { cwd: place });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${file}`)]);
+      expect(stderr).not.toMatch(/^ +at /m);
+    }
+  });
+
+  test('output that a full disk lost is a failure, a reader that has enough is not', { skip: !existsSync('/dev/full') }, async () => {
+    const place = await project('full');
+    const kit = `"$0" --conditions=source "$1" openapi`;
+    const shell = (script: string) =>
+      spawnSync('bash', ['-c', script, process.execPath, join(import.meta.dirname, '../../bin/kit.js')], { cwd: place, encoding: 'utf8' });
+    const full = shell(`${kit} > /dev/full`);
+    expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/^error: The output could not be written: ENOSPC/)]);
+    const enough = shell(`set -o pipefail; ${kit} | head -1`);
+    expect([enough.status, enough.stdout, enough.stderr]).toEqual([0, '{\n', '']);
+  });
+
   test('--json is obeyed by every form of openapi', async () => {
     const place = await project('openapi-json');
     const written = await run(['openapi', '--json', '--out', 'api.json'], { cwd: place });
@@ -327,6 +353,8 @@ export default createApp({ database: 'sqlite:app.db', modules: [{ name: 'shop', 
     expect((await run(['migrate', 'make', 'x', '--module', 'shed'], { cwd: place })).stderr).toContain(
       'There is no module "shed"; there are kit, shop.',
     );
+    const unwritable = await run(['migrate', 'make', 'add_orders', '--dir', 'kit.config.ts/x'], { cwd: place });
+    expect([unwritable.code, unwritable.stderr]).toEqual([1, expect.stringMatching(/^error: \S+ cannot be written: [^\n]*\n$/)]);
   });
 
   test('tables changed by hand are drift', async () => {

@@ -30,12 +30,11 @@ export function addMigrateMake(command: Command, context: CliContext): void {
       if (proposed === undefined) return context.print('Models and migrations agree: there is nothing to write.');
       if (options.print === true) return context.print(proposed.source.trimEnd());
       const file = join(resolve(options.dir), `${proposed.name}.ts`);
-      await mkdir(resolve(options.dir), { recursive: true });
+      const unwritable = (error: Error) => context.fail(`${file} cannot be written: ${error.message}`);
+      await mkdir(resolve(options.dir), { recursive: true }).catch(unwritable);
       // wx: a migration that exists may have been applied somewhere and is never written over.
-      await writeFile(file, proposed.source, { flag: 'wx' }).catch((error: unknown) =>
-        (error as NodeJS.ErrnoException).code === 'EEXIST'
-          ? context.fail(`${file} exists already; nothing was written.`)
-          : Promise.reject(error as Error),
+      await writeFile(file, proposed.source, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) =>
+        error.code === 'EEXIST' ? context.fail(`${file} exists already; nothing was written.`) : unwritable(error),
       );
       if (context.json) return context.print(JSON.stringify({ file, module, name: proposed.name, notes: proposed.notes }));
       context.print(`${relative(process.cwd(), file)} written for ${module}. Add it to the module's migrations.`);

@@ -45,13 +45,17 @@ export const openapiCommand: CoreCommand = {
         });
         const text = openApiText(document);
         if (check !== undefined) {
-          const stored = await readFile(resolve(check), 'utf8').catch(() =>
-            context.fail(`There is no file ${check}. Write it with: kit openapi --out ${check}`),
+          const stored = await readFile(resolve(check), 'utf8').catch((error: NodeJS.ErrnoException) =>
+            context.fail(
+              error.code === 'ENOENT'
+                ? `There is no file ${check}. Write it with: kit openapi --out ${check}`
+                : `${check} cannot be read: ${error.message}`,
+            ),
           );
           if (stored !== text) context.fail(`${check} is not the current document. Write it again with: kit openapi --out ${check}`);
           context.print(context.json ? JSON.stringify({ ok: true, file: check }) : `${check} is current.`);
         } else if (out !== undefined) {
-          await writeFile(resolve(out), text);
+          await writeFile(resolve(out), text).catch((error: Error) => context.fail(`${out} cannot be written: ${error.message}`));
           const paths = Object.keys(document.paths).length;
           context.print(context.json ? JSON.stringify({ file: out, paths }) : `${out} written: ${paths} paths.`);
         } else context.stdout.write(text);
