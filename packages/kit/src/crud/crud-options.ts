@@ -180,9 +180,9 @@ export type CrudBase<C extends Columns, U extends User | null, N extends string,
   ): Route;
   /** The schema of `/:id`. */
   readonly keyParams: Schema<{ id: string }>;
-  /** The row with this key among those the caller sees, or 404. */
+  /** The row with this key among those the caller sees below the parent in the address, or 404. */
   find(context: AnyContext, key: string): Promise<RowOf<C>>;
-  /** Rows among those the caller sees. */
+  /** Rows among those the caller sees, below the parent in the address; 404 where the caller does not see the parent. */
   rows(context: AnyContext, where?: Where<C>, limit?: number): Promise<RowOf<C>[]>;
   /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
   write(context: AnyContext, tx?: Db): RowWriter<C, P, T>;

@@ -842,7 +842,9 @@ export class Operations {
   }
 
   async rows(context: Context, where: Where | undefined, limit: number = limits.pageMax): Promise<Item[]> {
-    return this.rowsOf(await this.request(context, 'list'), where, limit);
+    const request = await this.request(context, 'list');
+    const ofParent = await this.parentRows(context, request, this.policy.database(request), true);
+    return this.rowsOf(request, where, limit, 'live', ofParent);
   }
 
   /** Whole rows, as code has them, among those the caller sees. */

@@ -35,6 +35,7 @@ const taskResource = resource(tasks, {
   transitions: { finish: { from: ['open'], to: 'done' } },
 });
 const Name = jsonSchema<{ name: string }>({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] });
+const Count = jsonSchema<{ count: number }>({ type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] });
 const bulk = { create: true, update: true, destroy: true } as const;
 class Projects extends CrudController(projectResource, { permission: isAuthenticated, expand: ['tasks'] }) {}
 class Tasks extends CrudController(taskResource, { permission: isAuthenticated, bulk }) {}
@@ -42,6 +43,9 @@ class Strict extends CrudController(taskResource, { permission: isAuthenticated,
 class Below extends CrudController(taskResource, { permission: isAuthenticated, parent: { relation: 'project' } }) {
   label = route.get('/:id/label', { params: this.keyParams, permission: isAuthenticated, response: Name }, async (context) => ({
     name: (await this.find(context, context.params.id)).name,
+  }));
+  count = route.get('/count', { permission: isAuthenticated, response: Count }, async (context) => ({
+    count: (await this.rows(context)).length,
   }));
 }
 class Steps extends CrudController(resource(steps, { unscoped: true }), { permission: isAuthenticated, bulk }) {}
@@ -84,6 +88,14 @@ describeDatabases('tasks of projects', (database) => {
         statuses.push((await shop.call('ann', 'GET', `projects/${parent}/tasks/${id}${path}`)).status);
       expect([path, statuses]).toEqual([path, [200, 404, 404, 404]]);
     }
+  });
+
+  test("the rows that a route of the controller's own asks for are those of the parent; 404 without it", async () => {
+    const other = (await post('projects', { name: 'other' })).body.id as string;
+    for (const parent of [project, other, other]) await make({ project_id: parent });
+    const count = (parent: string) => shop.call('ann', 'GET', `projects/${parent}/tasks/count`);
+    expect((await count(other)).body).toEqual({ count: 2 });
+    for (const parent of ['01890000-0000-7000-8000-000000000000', 'malformed']) expect((await count(parent)).status).toBe(404);
   });
 
   test('16: a cursor belongs to one controller and one parent: elsewhere it is 422, and its count is shown nowhere else', async () => {
