@@ -31,6 +31,8 @@ export function explainFailure(error: unknown): string | undefined {
     return `The database cannot be reached: ${reasonOf(error)}. Look whether it is running, and whether DATABASE_URL or createApp({ database }) names it.`;
   if (isKitError(error) && error.code === 'storage_full')
     return `The disk of the database is full (${error.message}). Make room on it; what was saved before is still there.`;
+  if (isKitError(error) && error.code === 'database_damaged')
+    return `The database file is damaged (${error.message}). Stop the app, keep a copy of the file with its -wal and -shm files, and put a backup in its place.`;
   // PostgreSQL's own sentences name the user or the database, and no password.
   if (code === '28P01' || code === '28000')
     return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;

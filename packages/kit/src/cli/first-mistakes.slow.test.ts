@@ -47,6 +47,18 @@ const kit = (args: readonly string[], environment: Readonly<Record<string, strin
   program.run(args, { environment });
 
 describe('what goes wrong in the first minutes is one sentence that says what to do', () => {
+  test.each([
+    [['nope', '--json'], 2, 'invalid_usage', /^unknown command 'nope'/],
+    [['jobs', 'list', '--json'], 2, 'invalid_usage', /jobs\(\) from kit\/contrib\/jobs/],
+    [['--json', 'user', 'create'], 2, 'invalid_usage', /missing required argument 'username'/],
+    [['start', '--json', '--nope'], 2, 'invalid_usage', /unknown option '--nope'/],
+    [['start', '--json', '--port', 'x'], 1, 'invalid_value', /port/],
+  ])('a command line that cannot be read is JSON, too, when that is asked for: %j', async (args, exit, code, message) => {
+    const { code: got, stderr, stdout } = await kit(args as string[]);
+    const printed = JSON.parse(stderr) as { error: { code: string; message: string } };
+    expect([got, stdout, printed]).toEqual([exit, '', { error: { code, message: expect.stringMatching(message) as string } }]);
+  });
+
   test('a port that is taken', async () => {
     const other = createServer();
     await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));

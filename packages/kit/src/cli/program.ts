@@ -70,19 +70,26 @@ export async function runProgram(run: ProgramRun): Promise<number> {
       if (error instanceof CommanderError && error.code === 'commander.unknownCommand') {
         await loading;
         const hint = missingModule(program.args[0]);
-        if (hint !== undefined) run.terminal.stderr.write(`${hint}\n`);
+        if (hint !== undefined && isJson(run)) error.message += `. ${hint}`;
+        else if (hint !== undefined) run.terminal.stderr.write(`${hint}\n`);
       }
       throw error;
     });
     return 0;
   } catch (error) {
-    return report(error, run, run.argv.includes('--json'));
+    return report(error, run, isJson(run));
   } finally {
     await context?.close().catch((error: unknown) => report(error, run, false));
   }
 }
 
-function createProgram({ terminal, version }: ProgramRun): Command {
+/** Asked of the arguments themselves: a command line that cannot be parsed is reported as well. */
+function isJson({ argv }: ProgramRun): boolean {
+  return argv.includes('--json');
+}
+
+function createProgram(run: ProgramRun): Command {
+  const { terminal, version } = run;
   const program = new Command('kit');
   return program
     .description('Runs and looks after an app built with kit. The app is the default export of kit.config.ts.')
@@ -96,7 +103,8 @@ function createProgram({ terminal, version }: ProgramRun): Command {
     .showHelpAfterError('(kit --help lists the commands)')
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text),
+      // As JSON it is reported at the end.
+      writeErr: (text) => void (isJson(run) || terminal.stderr.write(text)),
       outputError: (text, write) => write(paint('red', text, terminal.stderr)),
     })
     .configureHelp({ styleTitle: (title) => paint('bold', title, terminal.stdout) })
@@ -134,7 +142,13 @@ function configArgument(argv: readonly string[]): string | undefined {
 
 function report(error: unknown, { terminal }: ProgramRun, json: boolean): number {
   // Commander has printed its own message; asking for help or the version is no fault, and a value that does not fit is bad input like any.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : error.code === 'commander.invalidArgument' ? 1 : 2;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    const isValue = error.code === 'commander.invalidArgument';
+    const message = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+    if (json) terminal.stderr.write(`${JSON.stringify({ error: { code: isValue ? 'invalid_value' : 'invalid_usage', message } })}\n`);
+    return isValue ? 1 : 2;
+  }
   const code = isKitError(error) ? error.code : 'failed';
   const explained = explainFailure(error);
   const message = explained ?? (error instanceof Error ? error.message : String(error));

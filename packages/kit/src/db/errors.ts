@@ -16,6 +16,12 @@ export const dbErrors = defineErrors('db', {
     detail: 'Nothing can be saved right now. Try again later.',
     remedy: 'The disk of the database is full: make room on it. Reading still works, and no change was saved in part.',
   },
+  database_damaged: {
+    status: 503,
+    detail: 'The data cannot be read or saved right now.',
+    remedy:
+      'SQLite found its file damaged. Stop the app, keep a copy of the file with its -wal and -shm files, and put a backup in its place.',
+  },
   commit_unknown: {
     status: 503,
     detail: 'The connection was lost while the change was being saved. It may or may not have been saved.',

@@ -70,11 +70,12 @@ export class SqliteConnection {
   }
 
   run(text: string, parameters: readonly unknown[], as?: 'wire'): StatementResult {
-    let prepared = this.#prepare(text);
-    if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
     const values = parameters.map(encodeSqlite);
+    let prepared: Prepared;
     let rows: unknown[];
     try {
+      prepared = this.#prepare(text);
+      if (prepared.hasStar && this.#noticeSchemaChange()) prepared = this.#prepare(text);
       if (prepared.columnCount === 0) return { rows: [], count: Number(prepared.statement.run(...values).changes) };
       rows = prepared.statement.all(...values);
     } catch (error) {
@@ -87,9 +88,14 @@ export class SqliteConnection {
 
   /** Rows one by one, on a statement of its own: a cached one could be restarted by the next caller. */
   *iterate(text: string, parameters: readonly unknown[], as?: 'wire'): Generator {
-    const prepared = compile(this.database, text);
-    const build = as === 'wire' ? prepared.buildWire : prepared.build;
-    for (const row of prepared.statement.iterate(...parameters.map(encodeSqlite))) yield build(row as unknown as unknown[]);
+    const values = parameters.map(encodeSqlite);
+    try {
+      const prepared = compile(this.database, text);
+      const build = as === 'wire' ? prepared.buildWire : prepared.build;
+      for (const row of prepared.statement.iterate(...values)) yield build(row as unknown as unknown[]);
+    } catch (error) {
+      throw translateFailure(error);
+    }
   }
 
   exec(text: string): void {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -49,6 +49,26 @@ describe('opening', () => {
     const error: unknown = await openDatabase('postgres://kit:geheim@127.0.0.1:1/x').catch((cause: unknown) => cause);
     expect(JSON.stringify(error) + String(error)).not.toContain('geheim');
   });
+});
+
+test('a damaged file is a failure of its own, that says what to do, in reading, streaming and writing', async () => {
+  const first = await open();
+  await first.query('create table notes (id integer primary key, body text)');
+  for (let id = 1; id <= 300; id += 1) await first.query('insert into notes (id, body) values ($1, $2)', [id, 'x'.repeat(1000)]);
+  await first.close();
+  const handle = openSync(file, 'r+');
+  // Every page but the first, which has the table of contents.
+  writeSync(handle, Buffer.alloc(80 * 4096, 0xff), 0, 80 * 4096, 4096);
+  closeSync(handle);
+  const db = await open();
+  const damaged = expect.objectContaining({ code: 'database_damaged', status: 503 }) as Error;
+  await expect(db.query('select sum(length(body)) from notes')).rejects.toThrow(damaged);
+  await expect(db.query('insert into notes (body) values ($1)', ['y'])).rejects.toThrow(damaged);
+  await expect(
+    (async () => {
+      for await (const rows of db.stream('select body from notes')) expect(rows).toEqual([]);
+    })(),
+  ).rejects.toThrow(damaged);
 });
 
 describe('one writer', () => {
