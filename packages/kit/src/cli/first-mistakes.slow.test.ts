@@ -54,7 +54,7 @@ describe('what goes wrong in the first minutes is one sentence that says what to
     [['start', '--json', '--nope'], 2, 'invalid_usage', /unknown option '--nope'/],
     [['start', '--json', '--port', 'x'], 1, 'invalid_value', /port/],
   ])('a command line that cannot be read is JSON, too, when that is asked for: %j', async (args, exit, code, message) => {
-    const { code: got, stderr, stdout } = await kit(args as string[]);
+    const { code: got, stderr, stdout } = await kit(args);
     const printed = JSON.parse(stderr) as { error: { code: string; message: string } };
     expect([got, stdout, printed]).toEqual([exit, '', { error: { code, message: expect.stringMatching(message) as string } }]);
   });
