@@ -123,14 +123,16 @@ test('a reader that keeps the log from starting over does not stop writes', asyn
   );
 });
 
-test('where the thread fails, commits copy the log, and the log of the application says so', async () => {
-  vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(function (this: Worker) {
-    this.emit('error', new Error('no more threads'));
+test.each([
+  ['when it is asked to copy', 'postMessage'],
+  ['before it is asked', 'unref'],
+] as const)('where the thread fails %s, commits copy the log, and the log of the application says so', async (_when, method) => {
+  vi.spyOn(Worker.prototype, method).mockImplementationOnce(function (this: Worker) {
+    process.nextTick(() => this.emit('error', new Error('no more threads')));
   });
   await writePages(4500);
   await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
   expect(warn.mock.calls[0]).toEqual([{ err: new Error('no more threads') }, expect.stringContaining('commits do it from now on')]);
-  vi.restoreAllMocks();
   await writePages(200);
   expect(pagesOfFile()).toBeGreaterThan(2500);
   expect(await rows()).toBeGreaterThan(750);

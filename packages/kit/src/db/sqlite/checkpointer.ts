@@ -113,6 +113,7 @@ export class Checkpointer {
         thread.postMessage('copy');
       });
     } finally {
+      this.#pass = undefined;
       thread.unref();
     }
   }
@@ -122,7 +123,7 @@ export class Checkpointer {
     const thread = new Worker(THREAD, { workerData: this.#options.file, execArgv: [] });
     thread.unref();
     thread.on('message', (pages: LogPages) => this.#pass?.done(pages));
-    thread.on('error', (error) => this.#pass?.failed(error));
+    thread.on('error', (error) => (this.#pass === undefined ? this.#giveUp(error) : this.#pass.failed(error)));
     thread.on('exit', () => {
       this.#thread = undefined;
       this.#pass?.failed(new Error('The thread has ended.'));

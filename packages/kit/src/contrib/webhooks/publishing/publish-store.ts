@@ -97,6 +97,10 @@ const PUBLISH_POSTGRES = variants('cast($12 as text)', publishPostgres);
 // would read, and so reads by index: else it reads the whole table while that is small, and keeps doing so for as long as nothing tells it otherwise.
 const BY_INDEX = `(s.pattern <> '' or to_tsvector('simple', s.pattern) is null)`;
 
+// By way of a subquery: a list that the planner sees would look cheaper than one that it does not, and the statement would be planned every time
+// (124 instead of 24 µs for the lookup, with 5,000 subscriptions).
+const PATTERNS = 'cast((select cast($9 as text[])) as text[])';
+
 const MEMBERS: Readonly<Record<Audience['kind'], string>> = {
   owner: ' and s.tenant_key = $6 and s.owner_id = $5',
   owner_in_tenant: ' and s.tenant_key = $6 and s.owner_id = $5',
@@ -107,7 +111,7 @@ const MEMBERS: Readonly<Record<Audience['kind'], string>> = {
 function publishPrepared(kind: Audience['kind']): { readonly answered: string; readonly sent: string } {
   const event = `with event as (${INSERT_EVENT} values ($1, $2, $3, $4, '${kind}', $5, $6, $7, null, $8))`;
   const subscribed = `(select array(select s.endpoint_id from webhook_subscriptions s
-  where s.pattern = any(array(select unnest(cast($9 as text[]))))${MEMBERS[kind]} and ${BY_INDEX}) as endpoints offset 0) subscribed`;
+  where s.pattern = any(${PATTERNS})${MEMBERS[kind]} and ${BY_INDEX}) as endpoints offset 0) subscribed`;
   const deliveries = `case when endpoints = '{}' then 0 else webhook_deliver($1, $2, $4, '${kind}', $5, $6, $7, endpoints) end`;
   return {
     answered: `${event}\nselect ${deliveries} as deliveries from ${subscribed}`,
