@@ -91,12 +91,12 @@ function defaultEvent(policy: Policy, change: Change): ChangeEvent {
   const { owner, options } = policy;
   const tenant = options.tenant as string | undefined;
   const announced = announcedRow(policy, row);
+  const audience: { owner?: string; tenantKey?: string } = {};
+  if (owner !== undefined) audience.owner = String(row[owner.column]);
+  if (tenant !== undefined) audience.tenantKey = String(row[tenant]);
   return {
     type: actionOf(policy, change),
     data: { id: announced[policy.key.name], changed: change.changed.filter((name) => Object.hasOwn(announced, name)), object: announced },
-    audience: {
-      ...(owner === undefined ? {} : { owner: String(row[owner.column]) }),
-      ...(tenant === undefined ? {} : { tenantKey: String(row[tenant]) }),
-    },
+    audience,
   };
 }

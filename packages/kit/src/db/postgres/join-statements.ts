@@ -36,10 +36,10 @@ export class StatementJoiner {
 
   /** Undefined: they have to be sent one by one. */
   join(statements: readonly Joinable[]): JoinedText | undefined {
-    const [first, ...others] = statements;
-    if (first === undefined || others.length === 0 || statements.length > JOINED_MAX) return undefined;
+    const [first] = statements;
+    if (first === undefined || statements.length === 1 || statements.length > JOINED_MAX) return undefined;
     let step = stepTo(this.#first, first.text);
-    for (const { text } of others) step = stepTo(step.next, text);
+    for (const statement of statements) if (statement !== first) step = stepTo(step.next, statement.text);
     if (step.joined === undefined) step.joined = joinedText(statements) ?? null;
     return step.joined ?? undefined;
   }

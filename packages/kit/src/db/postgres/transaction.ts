@@ -5,6 +5,7 @@ import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toRe
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
 import { BatchQuery } from './batch-query.ts';
 import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
+import type { Joinable } from './join-statements.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
@@ -242,16 +243,18 @@ export class PostgresTransaction implements EngineTransaction {
   #joined(sent: readonly Sent[]): { readonly statement: DriverStatement; readonly rows: number } | undefined {
     const { names, joiner } = this.#settings;
     // Behind a pooler every statement is planned each time, and this one takes longer.
-    if (names === undefined || sent.length < 2 || !sent.every(isJoinable)) return undefined;
-    const joined = joiner.join(sent.map(({ statement: { text }, joined: rows }) => ({ text, rows })));
+    if (names === undefined || sent.length < 2) return undefined;
+    const statements: Joinable[] = [];
+    const values: unknown[] = [];
+    for (const each of sent) {
+      if (!isJoinable(each)) return undefined;
+      statements.push({ text: each.statement.text, rows: each.joined });
+      values.push(...each.statement.values);
+    }
+    const joined = joiner.join(statements);
     if (joined === undefined) return undefined;
     const { text, rows } = joined;
-    const [
-      {
-        statement: { types },
-      },
-    ] = sent as [Sent];
-    return { statement: { name: names.nameOf(text), text, values: sent.flatMap(({ statement: { values } }) => values), types }, rows };
+    return { statement: { name: names.nameOf(text), text, values, types: (sent[0] as Sent).statement.types }, rows };
   }
 
   /** The Sync behind the statements commits them. `insteadOf`: what is sent instead where they failed with this error. */

@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/db.ts';
 import { andThen, type Maybe } from '../../../db/maybe.ts';
 import { PublishRefused } from '../errors.ts';
-import { aliasOf, checkedCall, checkedCalls, type CheckedCall, type PublishOptions } from './checked-call.ts';
+import { aliasOf, checkedCall, checkedCalls, checkedEvent, type CheckedCall, type PublishOptions } from './checked-call.ts';
 import type { EventType } from './event-type.ts';
 import {
   findByIdempotencyKey,
@@ -83,8 +83,7 @@ export async function publishWithCommit(tx: Db, events: readonly Omit<EventToPub
 export function publishAtOnce(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Maybe<unknown> {
   const [only] = events;
   if (only === undefined || events.length > 1 || 'idempotencyKey' in only) return publishMany(tx, events);
-  const { type, data, ...options } = only;
-  const { event } = checkedCall(tx, type, data, options);
+  const { event } = checkedEvent(tx, only);
   return tx.dialect === 'postgres' ? sendWithCommit(tx, event) : storeAtOnce(tx, event);
 }
 
