@@ -51,7 +51,7 @@ test.each<[string, string, (file: string) => void, RegExp]>([
     /file is not a database\. It holds something else/,
   ],
   ['a file below a file', 'notes.txt/app.db', (file) => writeFileSync(dirname(file), ''), /ENOTDIR|EEXIST/],
-  ['a damaged file', 'app.db', damage, /database disk image is malformed\. It is damaged: stop the app, keep a copy/],
+  ['a damaged file', 'app.db', damage, /database disk image is malformed\. It is damaged\. Stop the app, keep a copy/],
 ])('%s instead of a database is named, with what to do and without a stack', async (_name, path, make, sentence) => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-unusable-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,3 +1,4 @@
+import { DAMAGED_FILE_REMEDY } from '../db/errors.ts';
 import { isKitError } from '../errors/kit-error.ts';
 import { CliFailure } from './cli-failure.ts';
 
@@ -32,7 +33,7 @@ export function explainFailure(error: unknown): string | undefined {
   if (isKitError(error) && error.code === 'storage_full')
     return `The disk of the database is full (${error.message}). Make room on it; what was saved before is still there.`;
   if (isKitError(error) && error.code === 'database_damaged')
-    return `The database file is damaged (${error.message}). Stop the app, keep a copy of the file with its -wal and -shm files, and put a backup in its place.`;
+    return `The database file is damaged (${error.message}). ${DAMAGED_FILE_REMEDY}`;
   // PostgreSQL's own sentences name the user or the database, and no password.
   if (code === '28P01' || code === '28000')
     return `The database refuses to log in: ${error.message}. Correct the user or the password in its URL.`;

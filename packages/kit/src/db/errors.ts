@@ -1,5 +1,8 @@
 import { defineErrors } from '../errors/catalog.ts';
 
+/** What to do about a damaged SQLite file. */
+export const DAMAGED_FILE_REMEDY = 'Stop the app, keep a copy of the file with its -wal and -shm files, and put a backup in its place.';
+
 export const dbErrors = defineErrors('db', {
   database_busy: {
     status: 503,
@@ -19,8 +22,7 @@ export const dbErrors = defineErrors('db', {
   database_damaged: {
     status: 503,
     detail: 'The data cannot be read or saved right now.',
-    remedy:
-      'SQLite found its file damaged. Stop the app, keep a copy of the file with its -wal and -shm files, and put a backup in its place.',
+    remedy: `SQLite found its file damaged. ${DAMAGED_FILE_REMEDY}`,
   },
   commit_unknown: {
     status: 503,

@@ -1,3 +1,4 @@
+import { DAMAGED_FILE_REMEDY } from './errors.ts';
 import { resultCode } from './sqlite/result-code.ts';
 
 /** A SQLite file that cannot be opened. The message names the file and says what to do. */
@@ -15,7 +16,7 @@ const REMEDIES: Readonly<Record<number, string>> = {
   // SQLITE_READONLY: journal_mode = wal writes to the file.
   8: 'This user needs the right to write to it and to its folder.',
   // SQLITE_CORRUPT
-  11: 'It is damaged: stop the app, keep a copy of it with its -wal and -shm files, and put a backup in its place.',
+  11: `It is damaged. ${DAMAGED_FILE_REMEDY}`,
   // SQLITE_FULL
   13: 'Its disk is full: make room on it.',
   // SQLITE_NOTADB
