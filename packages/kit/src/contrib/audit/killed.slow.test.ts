@@ -1,28 +1,13 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { auditLog } from '../../../test/audit-log.ts';
+import { runUntilKilled } from '../../../test/run-until-killed.ts';
 import { migrate } from '../../db/migrations/migrate.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { auditMigrations } from './migrations/all.ts';
 import { verifyChain } from './verify-chain.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../test/seal-until-killed.ts');
-
-/** Lets it commit some transactions, then kills it in the middle of its work. Returns how many entries it knew to be committed. */
-async function runUntilKilled(url: string, name: string, transactions: number): Promise<number> {
-  const child = spawn(process.execPath, ['--conditions=source', PROGRAM, url, name], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  let [committed, lines] = [0, 0];
-  for await (const line of createInterface({ input: child.stdout })) {
-    committed = Number(line);
-    lines += 1;
-    if (lines === transactions) child.kill('SIGKILL');
-  }
-  await ended;
-  return committed;
-}
 
 describeDatabases(
   'processes killed while they seal',
@@ -31,7 +16,7 @@ describeDatabases(
       const { db, url } = database;
       for (const [round, transactions] of [3, 7, 12, 20].entries()) {
         const names = [`round ${round} a`, `round ${round} b`];
-        const committed = await Promise.all(names.map((name) => runUntilKilled(url, name, transactions)));
+        const committed = await Promise.all(names.map((name) => runUntilKilled(PROGRAM, [url, name], transactions)));
         for (const [index, name] of names.entries()) {
           const targets = (await auditLog(db, { action: name })).map(({ target_id }) => Number(target_id));
           expect(targets.length).toBeGreaterThanOrEqual(committed[index] ?? 0);

@@ -1,27 +1,12 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { runUntilKilled } from '../../../test/run-until-killed.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../test/write-until-killed.ts');
 const MEGABYTE = 1024 * 1024;
-
-/** Until it has committed so many rows more. Returns the number of the last one. */
-async function runUntilKilled(file: string, rows: number): Promise<number> {
-  const child = spawn(process.execPath, ['--conditions=source', PROGRAM, file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  let [last, lines] = [0, 0];
-  for await (const line of createInterface({ input: child.stdout })) {
-    last = Number(line);
-    lines += 1;
-    if (lines === rows) child.kill('SIGKILL');
-  }
-  await ended;
-  return last;
-}
 
 test('a process that is killed while a thread copies its log loses no commit, and leaves a whole file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kit-killed-'));
@@ -32,7 +17,7 @@ test('a process that is killed while a thread copies its log loses no commit, an
   database.exec('pragma journal_mode = wal; create table notes (id integer primary key, body text not null)');
   // A row is five pages, and a copy begins at 4,000: killed before, at the start of the first and the second copy, and in between.
   for (const rows of [600, 801, 810, 830, 900, 1650]) {
-    const last = await runUntilKilled(file, rows);
+    const last = await runUntilKilled(PROGRAM, [file], rows);
     expect(last).toBeGreaterThanOrEqual(rows);
     const { count, highest } = database.prepare('select count(*) as count, max(id) as highest from notes').get() as Record<string, number>;
     expect(highest).toBeGreaterThanOrEqual(last);
