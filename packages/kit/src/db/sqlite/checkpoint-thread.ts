@@ -9,7 +9,7 @@ database.exec('pragma synchronous = normal');
 const checkpoint = database.prepare('pragma wal_checkpoint(passive)');
 
 port.on('message', (order: 'copy' | 'close') => {
-  if (order === 'copy') return port.postMessage(checkpoint.get());
+  if (order === 'copy') return port.postMessage(checkpoint.get()?.['log']);
   database.close();
   port.close();
 });

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { DbLog } from '../log.ts';
-import { CHECKPOINT_PAGES, type LogPages, type SqliteConnection } from './connection.ts';
+import { CHECKPOINT_PAGES, type SqliteConnection } from './connection.ts';
 import type { WriterQueue } from './writer-queue.ts';
 
 /** Pages in the log at which a commit copies them itself, whatever the thread does. */
@@ -21,7 +21,8 @@ export interface CheckpointerOptions {
 }
 
 interface Pass {
-  readonly done: (pages: LogPages) => void;
+  /** With the pages in the log. */
+  readonly done: (pages: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -60,11 +61,11 @@ export class Checkpointer {
     // Of a transaction that could not be rolled back.
     if (writer.database.isTransaction) return false;
     try {
-      const { log } = writer.logPages();
-      if (log < this.#copied) this.#copied = 0;
+      const pages = writer.logPages();
+      if (pages < this.#copied) this.#copied = 0;
       // A thread takes 50 to 250 ms to start.
-      if (log >= CHECKPOINT_PAGES / 2) this.#thread ??= this.#startThread();
-      return log - this.#copied >= CHECKPOINT_PAGES;
+      if (pages >= CHECKPOINT_PAGES / 2) this.#thread ??= this.#startThread();
+      return pages - this.#copied >= CHECKPOINT_PAGES;
     } catch (error) {
       this.#giveUp(error);
       return false;
@@ -86,29 +87,30 @@ export class Checkpointer {
   async #copy(): Promise<void> {
     const first = await this.#askThread();
     const second = await this.#askThread();
-    this.#copied = second.log === first.log ? second.log : await this.#copyRest(second);
+    this.#copied = second === first ? second : await this.#copyRest(second);
   }
 
-  async #copyRest(known: LogPages): Promise<number> {
+  async #copyRest(known: number): Promise<number> {
     const { queue, busyDeadlineMs } = this.#options;
     try {
       await queue.acquire(busyDeadlineMs);
     } catch {
-      return known.log; // a long transaction: the next copy takes the rest
+      return known; // a long transaction: the next copy takes the rest
     }
     try {
-      return (await this.#askThread()).log;
+      return await this.#askThread();
     } finally {
       queue.release();
     }
   }
 
-  async #askThread(): Promise<LogPages> {
+  /** Has the thread copy what it can. Returns the pages that the log had. */
+  async #askThread(): Promise<number> {
     const thread = (this.#thread ??= this.#startThread());
     // A write may be waiting for the copy.
     thread.ref();
     try {
-      return await new Promise<LogPages>((done, failed) => {
+      return await new Promise<number>((done, failed) => {
         this.#pass = { done, failed };
         thread.postMessage('copy');
       });
@@ -122,7 +124,7 @@ export class Checkpointer {
     // Without the flags of this process: modules that they load first are the application's.
     const thread = new Worker(THREAD, { workerData: this.#options.file, execArgv: [] });
     thread.unref();
-    thread.on('message', (pages: LogPages) => this.#pass?.done(pages));
+    thread.on('message', (pages: number) => this.#pass?.done(pages));
     thread.on('error', (error) => (this.#pass === undefined ? this.#giveUp(error) : this.#pass.failed(error)));
     thread.on('exit', () => {
       this.#thread = undefined;

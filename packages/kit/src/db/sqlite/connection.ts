@@ -24,12 +24,6 @@ const STATEMENTS_MAX = 500;
  */
 export const CHECKPOINT_PAGES = 4000;
 
-/** Pages in the log, and how many of them are in the file too. */
-export interface LogPages {
-  readonly log: number;
-  readonly checkpointed: number;
-}
-
 /** Releases of SQLite before 3.51 have no checkpoint that only counts, and would copy instead. */
 export function countsLogPages(version: string | undefined = process.versions['sqlite']): boolean {
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
@@ -129,8 +123,8 @@ export class SqliteConnection {
   }
 
   /** Not within a transaction. Needs `countsLogPages`. */
-  logPages(): LogPages {
-    return (this.#logPages ??= this.database.prepare('pragma wal_checkpoint(noop)')).get() as unknown as LogPages;
+  logPages(): number {
+    return Number((this.#logPages ??= this.database.prepare('pragma wal_checkpoint(noop)')).get()?.['log']);
   }
 
   /** The tables have changed. SQLite itself looks only when a statement first steps, after its columns were asked for. */
