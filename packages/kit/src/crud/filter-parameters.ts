@@ -91,10 +91,15 @@ export function filteredColumn(policy: Policy, path: string, operators: readonly
   return { relation, policy: target, shown, settings: shown.settings, operators };
 }
 
-/** The condition of a value: below its relation where the column has one. */
-export function columnCondition({ relation, shown }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
-  const condition = { [shown.name]: { [operator]: value } };
-  return (relation === undefined ? condition : { [relation]: { is: condition } }) as Where;
+/** The condition of a value, below its relation where the column has one. */
+function columnCondition(column: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+  const condition = ownCondition(column, operator, value);
+  return column.relation === undefined ? condition : ({ [column.relation]: { is: condition } } as Where);
+}
+
+/** The condition of a value on the table that has the column: for a tree, which says the relation itself. */
+function ownCondition({ shown }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+  return { [shown.name]: { [operator]: value } } as Where;
 }
 
 /** Reads the text of one parameter; faults are added with their place. */
@@ -126,7 +131,7 @@ export function readColumnFilter(
   return read.fault === undefined ? columnCondition(column, operator, read.value) : refuse('invalid', sentence(read.fault));
 }
 
-/** Reads one leaf of a query body: `{ gte: '10.00' }` or a plain value. */
+/** Reads one leaf of a query body: `{ gte: '10.00' }` or a plain value. The condition is about the column's own table. */
 export function readJsonFilter(
   column: FilteredColumn,
   operator: WhereOperator,
@@ -143,7 +148,7 @@ export function readJsonFilter(
       if (read.fault !== undefined) return { fault: read.fault };
       values.push(read.value);
     }
-    return { where: columnCondition(column, operator, values) };
+    return { where: ownCondition(column, operator, values) };
   }
   const read =
     operator === 'isnull'
@@ -155,7 +160,7 @@ export function readJsonFilter(
           ? { value: given }
           : { fault: 'must be text' }
         : readJsonValue(settings, given);
-  return read.fault === undefined ? { where: columnCondition(column, operator, read.value) } : { fault: read.fault };
+  return read.fault === undefined ? { where: ownCondition(column, operator, read.value) } : { fault: read.fault };
 }
 
 const textOperators: ReadonlySet<string> = new Set(['contains', 'starts', 'ends']);

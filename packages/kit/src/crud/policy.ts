@@ -181,6 +181,11 @@ export class Policy {
     return permission === -1 ? true : (verdicts[permission] as Verdict);
   }
 
+  /** The permission that decides who sees the column, also where the column itself is never shown. */
+  visibleTo(column: string): Permission | undefined {
+    return (this.options.fields as Readonly<Record<string, FieldRule | undefined>> | undefined)?.[column]?.visibleTo;
+  }
+
   /**
    * The rows the caller may see, as a checked condition. Throws 403 `tenant_required` and 401 where the policy needs to know who asks.
    * Decided once per request.

@@ -3,6 +3,7 @@ import type { Dialect } from '../db/dialect.ts';
 import type { ModelColumn } from '../db/model-statements.ts';
 import { quoteName } from '../db/names.ts';
 import { withoutSensitive } from '../db/sensitive-members.ts';
+import type { Permission } from '../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { CrudRequest, Scope } from './crud-request.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
@@ -89,7 +90,8 @@ export class SelectUnit {
     if (shape === undefined) return table;
     for (const { name } of shape.columns) table.columns.add(name);
     // A rule about the row may look at every column of it.
-    if (shape.perRow.length > 0) for (const { name } of policy.statements.columns) table.columns.add(name);
+    if (shape.perRow.length > 0 || shape.computed.some(({ rowRules }) => rowRules.length > 0))
+      for (const { name } of policy.statements.columns) table.columns.add(name);
     const needed = new Map<string, Set<string>>();
     for (const { columns, related } of shape.computed) {
       for (const name of columns) table.columns.add(name);
@@ -209,17 +211,14 @@ export class SelectUnit {
     const { shape, prefix } = table;
     if (shape === undefined) return item;
     const whole = codeRow(table, row);
-    const hidden = new Set<string>();
     for (const column of shape.perRow) {
-      if (await isVisible(column, request, whole)) item[column.name] = shownValue(column, row[`${prefix}${column.name}`]);
-      else {
-        hidden.add(column.name);
-        if (column.rule?.hidden === 'null') item[column.name] = null;
-      }
+      const rules = column.rule?.visibleTo === undefined ? [] : [column.rule.visibleTo];
+      if (await admit(rules, request, whole)) item[column.name] = shownValue(column, row[`${prefix}${column.name}`]);
+      else if (column.rule?.hidden === 'null') item[column.name] = null;
     }
     for (const field of shape.computed) {
-      if (field.columns.some((name) => hidden.has(name))) continue;
-      item[field.name] = await field.value(requiredOf(field, table, row), computedContext(caller()));
+      if (await admit(field.rowRules, request, whole))
+        item[field.name] = await field.value(requiredOf(field, table, row), computedContext(caller()));
     }
     for (const { edge, table: joined } of table.joins) {
       if (joined.shape !== undefined && item[edge.name] !== null)
@@ -294,9 +293,10 @@ function requiredOf({ columns, related }: ComputedPlan, table: Table, row: Item)
   return given;
 }
 
-/** Unknown counts as hidden. */
-async function isVisible({ rule }: ShownColumn, { context }: CrudRequest, row: Item): Promise<boolean> {
-  return rule?.visibleTo === undefined || (await rule.visibleTo.evaluate(context, row)) === true;
+/** True when every rule admits the row; unknown counts as no. */
+async function admit(rules: readonly Permission[], { context }: CrudRequest, row: Item): Promise<boolean> {
+  for (const rule of rules) if ((await rule.evaluate(context, row)) !== true) return false;
+  return true;
 }
 
 /** PostgreSQL's name of a key's type, for arrays of keys. */

@@ -5,6 +5,7 @@ import type { Visibility } from './crud-request.ts';
 import { crudErrors } from './errors.ts';
 import type { ControllerLimits } from './limits.ts';
 import type { Edge, Policy, ShownColumn } from './policy.ts';
+import type { Permission, Verdict } from '../permissions/permission.ts';
 import type { ComputedContext } from './resource.ts';
 
 /** A computed field with what must be loaded for it. */
@@ -15,6 +16,8 @@ export interface ComputedPlan {
   readonly columns: readonly string[];
   /** Columns of to-one relations, by relation. */
   readonly related: ReadonlyMap<string, readonly string[]>;
+  /** All must admit the row before the value leaves: those of every required column that is decided per row, asked for or not. */
+  readonly rowRules: readonly Permission[];
 }
 
 /** What of a row, and of the rows its relations lead to, one caller gets for one `fields` and `expand`. */
@@ -164,13 +167,14 @@ export function nearestOrKnown(name: string, known: readonly string[]): string {
   return didYouMean(name, known).trim() || (known.length === 0 ? 'There is nothing to choose from here.' : `Known: ${known.join(', ')}.`);
 }
 
-/** The computed fields the caller sees: those whose every required column it sees, of this row and of related ones, on some row at least. */
+/**
+ * The computed fields the caller sees: those whose every required column it sees, of this row and of related ones. A column of the row that is decided
+ * per row passes its rule on; one of a related row hides the field.
+ */
 export function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Visibility): ComputedPlan[] {
-  const hides = (owner: Policy, column: string, isShownSometimes: boolean): boolean => {
-    const shown = owner.shown.get(column);
-    if (shown === undefined) return false;
-    const verdict = owner.sees(visibilityOf(owner), shown);
-    return verdict === false || (verdict === 'unknown' && !isShownSometimes);
+  const verdictOf = (owner: Policy, column: string): Verdict => {
+    const rule = owner.visibleTo(column);
+    return rule === undefined ? true : (visibilityOf(owner).verdicts[owner.permissions.indexOf(rule)] as Verdict);
   };
   return Object.entries(policy.options.computed ?? {}).flatMap(([name, { requires, response, value }]) => {
     const columns: string[] = [];
@@ -181,12 +185,17 @@ export function computedOf(policy: Policy, visibilityOf: (policy: Policy) => Vis
       else related.set(first, [...(related.get(first) ?? []), second]);
     }
     const isHidden =
-      columns.some((column) => hides(policy, column, true)) ||
+      columns.some((column) => verdictOf(policy, column) === false) ||
       [...related].some(([relation, names]) => {
         const edge = policy.edge(relation);
-        return edge !== undefined && (hides(policy, edge.column, false) || names.some((column) => hides(edge.target, column, false)));
+        return (
+          edge !== undefined && (verdictOf(policy, edge.column) !== true || names.some((column) => verdictOf(edge.target, column) !== true))
+        );
       });
-    return isHidden ? [] : [{ name, response, value, columns, related }];
+    if (isHidden) return [];
+    const decidedPerRow = columns.filter((column) => verdictOf(policy, column) === 'unknown');
+    const rowRules = [...new Set(decidedPerRow.map((column) => policy.visibleTo(column) as Permission))];
+    return [{ name, response, value, columns, related, rowRules }];
   });
 }
 

@@ -70,7 +70,9 @@ export class WhereBody {
     }
     if (name === 'not') return { not: await this.#tree(value, location, depth + 1, relation) } as Where;
     const column = this.#filters.columns.get(relation === undefined ? name : `${relation}.${name}`);
-    if (column !== undefined && this.#filters.isVisible(column, this.#visibilityOf)) return this.#column(column, value, location);
+    // `folder.code` is also a key of the map: at the top level it would be read as a column of the row itself.
+    if (column !== undefined && column.relation === relation && this.#filters.isVisible(column, this.#visibilityOf))
+      return this.#column(column, value, location);
     if (relation === undefined) {
       const custom = this.#filters.custom.get(name);
       if (custom !== undefined) {
@@ -98,11 +100,7 @@ export class WhereBody {
     if (!(column.operators as readonly string[]).includes(operator))
       return this.#refuse(location, 'unknown_operator', `Not declared here. Known: ${column.operators.join(', ')}.`);
     const read = readJsonFilter(column, operator as WhereOperator, value, this.#limits.listValues);
-    if ('fault' in read) return this.#refuse(location, 'invalid', `It ${read.fault}.`);
-    // The relation is already above this leaf.
-    return column.relation === undefined
-      ? read.where
-      : ((read.where as unknown as Record<string, { is: Where }>)[column.relation] as { is: Where }).is;
+    return 'fault' in read ? this.#refuse(location, 'invalid', `It ${read.fault}.`) : read.where;
   }
 
   #countLeaf(location: readonly (string | number)[]): boolean {
