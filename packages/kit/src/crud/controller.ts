@@ -15,7 +15,6 @@ import { type HttpMethod, type ResponseFacts, type Route, routeAround, type Wrap
 import type { Schema } from '../http/schema.ts';
 import type { Fault } from '../options/fault.ts';
 import { isAuthenticated } from '../permissions/built-ins.ts';
-import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { hasTenant } from './has-tenant.ts';
 import { all, type Permission } from '../permissions/permission.ts';
 import { bulkCreateBody, bulkDestroyBody, bulkUpdateBody, type BulkBodyOptions } from './bulk-body.ts';
@@ -544,7 +543,7 @@ class RouteBuilder {
       ...facts,
       raises,
       ...this.#scope(access),
-      ...this.#idempotent(method, access, permission),
+      ...this.#idempotent(method, access),
       ...more,
       permission,
       metadata: {
@@ -568,7 +567,10 @@ class RouteBuilder {
       finish: this.#operations.finish,
       tables: this.#operations.tables,
       ...(access === 'read' ? { audience: this.#operations.readAudience } : {}),
-      ...(access === 'write' && isDefault ? { audience: this.#operations.audience, isAtomicWithKey: true } : {}),
+      ...(access === 'write' && isDefault
+        ? { audience: this.#operations.audience, isAtomicWithKey: true, takesKeys: takesKeys(method) }
+        : {}),
+      ...(access === 'read' && method === 'POST' ? { isRead: true } : {}),
       ...(name === 'create' ? { runsNoCode: this.#operations.createRunsNoCode } : {}),
     };
     yield [name, route];
@@ -604,15 +606,12 @@ class RouteBuilder {
     };
   }
 
-  /** On where callers are known; who they are is part of a key. */
-  #idempotent(method: HttpMethod, access: 'read' | 'write', permission: Permission): Pick<Route['options'], 'idempotent'> {
+  /** What the controller says; without it, keys are honoured where callers are always known. */
+  #idempotent(method: HttpMethod, access: 'read' | 'write'): Pick<Route['options'], 'idempotent'> {
     const { idempotency } = this.#options;
-    const takesKeys = method === 'POST' || method === 'DELETE';
-    if (!takesKeys || access === 'read' || idempotency === false) return {};
+    if (!takesKeys(method) || access === 'read' || idempotency === undefined) return {};
     // Deleting twice does no harm, so a DELETE without a key is never refused.
-    if (idempotency !== undefined) return { idempotent: method === 'POST' ? idempotency : 'optional' };
-    const { using = 'default' } = this.#operations.resource.options;
-    return using === 'default' && !admitsAnonymous(permission, method) ? { idempotent: 'optional' } : {};
+    return { idempotent: idempotency === false || method === 'POST' ? idempotency : 'optional' };
   }
 
   #scope(access: 'read' | 'write'): { readonly scope?: string } {
@@ -620,6 +619,10 @@ class RouteBuilder {
     if (scope === undefined) return {};
     return { scope: typeof scope === 'string' ? `${scope}:${access}` : scope[access] };
   }
+}
+
+function takesKeys(method: HttpMethod): boolean {
+  return method === 'POST' || method === 'DELETE';
 }
 
 const LONG_URL_REMEDY = 'Send the conditions in the body: QUERY at the same address, or POST to its /query.';

@@ -102,8 +102,8 @@ describeDatabases('a column by another name', (database) => {
     for (const path of ['papers', 'papers?fields=shout', 'papers?fields=note,shout', 'narrow', 'narrow?fields=shout']) {
       const items = await shouts(path);
       const found = Object.fromEntries(items.map(({ id, shout }) => [id, shout]));
-      expect(found, path).toEqual({ [ids.own]: 'mine!', [ids.foreign]: undefined });
-      expect(JSON.stringify(items), path).not.toContain('theirs');
+      expect(found).toEqual({ [ids.own]: 'mine!', [ids.foreign]: undefined });
+      expect(JSON.stringify(items)).not.toContain('theirs');
     }
   });
 
@@ -133,8 +133,8 @@ describeDatabases('a column by another name', (database) => {
   test('an expansion and a write leave it out of the rows of others', async () => {
     for (const path of [`folders/${folderId}?expand=papers`, `folders/${folderId}?expand=papers&fields=papers.shout`]) {
       const { text } = await shop.call('ann', 'GET', path);
-      expect(text, path).toContain('mine!');
-      expect(text, path).not.toContain('theirs');
+      expect(text).toContain('mine!');
+      expect(text).not.toContain('theirs');
     }
     const changed = await shop.call('ann', 'PATCH', `papers/${ids.foreign}?fields=shout`, { folder_id: null });
     expect([changed.status, changed.body.shout]).toEqual([200, undefined]);

@@ -343,7 +343,9 @@ async function countBeyond(
     if (estimate !== undefined) return about(estimate);
   }
   const upTo = upToOf(mode);
-  const narrowed = isDeleted ? undefined : await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0 });
+  const narrowed = isDeleted
+    ? undefined
+    : await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0, isCount: true });
   let number = narrowed === undefined ? undefined : await countUpTo(db, sourceOf([narrowed.compiled, compiled, ...where]), upTo);
   if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
   return number === null ? moreThan(upTo) : exactly(number);

@@ -183,7 +183,7 @@ export class Policy {
 
   /** The permission that decides who sees the column, also where the column itself is never shown. */
   visibleTo(column: string): Permission | undefined {
-    return (this.options.fields as Readonly<Record<string, FieldRule | undefined>> | undefined)?.[column]?.visibleTo;
+    return this.options.fields?.[column]?.visibleTo;
   }
 
   /**

@@ -25,8 +25,10 @@ export interface AccessPage {
   readonly limit: number;
   /** Whether more than the access decides which rows are in the list: filters, a parent. */
   readonly isFiltered: boolean;
-  /** Set when the list is ordered by the key alone; `after` is the key to go on from. */
+  /** Set when the list is ordered by the key alone; `after` is the key to go on from. Absent: in another order, so that only a complete condition helps. */
   readonly byKey?: { readonly descending: boolean; readonly after?: unknown };
+  /** Rows are counted, not listed: any `limit` of them will do. */
+  readonly isCount?: boolean;
   /** Every row is read (an export, statistics, an exact count): only a complete condition helps. */
   readonly isWhole?: boolean;
   /** The page came out short: what was found must be rows that are there. */

@@ -8,6 +8,7 @@ import { enforceThrottles, throttledError } from '../throttle/enforce.ts';
 import type { Throttle, ThrottleContext } from '../throttle/throttle.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
+import { idempotencyErrors } from './idempotency/errors.ts';
 import type { Middleware } from './middleware.ts';
 
 /** One step before the body is read. Synchronous where it can be; throwing refuses the request. */
@@ -25,6 +26,7 @@ export function admissionStages(route: CompiledRoute, middleware: readonly Middl
   if (principalThrottles.length > 0) stages.push((exchange) => throttle(exchange, principalThrottles, 'principal'));
   stages.push((exchange) => permit(exchange, route));
   if (route.method === 'GET') stages.push(refuseContent);
+  if (ignoresKeys(route)) stages.push(refuseKey);
   return stages;
 }
 
@@ -36,6 +38,16 @@ export function onRequestStages(middleware: readonly Middleware[]): Stage[] {
 export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
   const ofClients = throttles.filter(({ phase }) => phase === 'client');
   return ofClients.length === 0 ? [] : [(exchange) => throttle(exchange, ofClients, 'client')];
+}
+
+/** True for a route that writes and would not notice a repetition. Reads can be repeated anyway. */
+export function ignoresKeys({ idempotency, method, route }: CompiledRoute): boolean {
+  return idempotency === undefined && !safeMethods.has(method) && route.isRead !== true;
+}
+
+/** Who sends a key relies on it: a key that is ignored in silence would double the effect of a retry. */
+function refuseKey({ headers }: Exchange): void {
+  if (headers['idempotency-key'] !== undefined) throw idempotencyErrors.idempotency_not_supported();
 }
 
 /** Runs the stages in order, without a promise until a stage makes one. */

@@ -2,6 +2,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { constraintErrors } from '../db/constraint-fault.ts';
 import { isErrorDefinition } from '../errors/catalog.ts';
 import type { ErrorMap } from '../errors/error-map.ts';
+import { admitsAnonymous } from '../permissions/admits-anonymous.ts';
 import { all, Permission, type Rule } from '../permissions/permission.ts';
 import type { Throttle, ThrottleRates } from '../throttle/throttle.ts';
 import type { CompiledRoute, RaisedError, ResponseFacts, RouteSchema } from './compiled-route.ts';
@@ -221,7 +222,11 @@ class RouteCompiler implements CompiledMount {
       bodyBytesMax: rawBodyOf(options.body)?.bytesMax ?? options.bodyBytesMax ?? this.#defaults.bodyBytesMax,
       timeoutMs: options.timeoutMs ?? (kind === 'stream' ? 0 : this.#defaults.timeoutMs),
       atomic: options.atomic === true ? {} : options.atomic === false ? undefined : options.atomic,
-      idempotency: idempotencyPlan(options.idempotent, response !== undefined && showsSensitive(response.json)),
+      // Here, because only here the whole permission is known: of the mount, the controller and the operation.
+      idempotency: idempotencyPlan(
+        options.idempotent ?? (route.takesKeys === true && !admitsAnonymous(permission, route.method)),
+        response !== undefined && showsSensitive(response.json),
+      ),
       metadata: options.metadata ?? {},
       route,
     };

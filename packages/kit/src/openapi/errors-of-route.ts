@@ -1,5 +1,6 @@
 import { coreErrors } from '../errors/core-errors.ts';
 import type { CompiledRoute, RaisedError } from '../http/compiled-route.ts';
+import { ignoresKeys } from '../http/admission.ts';
 import { idempotencyErrors } from '../http/idempotency/errors.ts';
 import { admitsAnonymous, needsCsrfProof, needsScope } from './access.ts';
 
@@ -25,10 +26,11 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);
   add(route.throttles.length > 0, coreErrors.throttled);
   if (route.idempotency !== undefined) {
-    const { idempotency_key_required: required, ...others } = idempotencyErrors;
+    const { idempotency_key_required: required, idempotency_not_supported: _unsupported, ...others } = idempotencyErrors;
     add(true, ...Object.values(others));
     add(route.idempotency.isRequired, required);
   }
+  add(ignoresKeys(route), idempotencyErrors.idempotency_not_supported);
   const seen = new Set<string>();
   return found
     .map(({ status, code, detail }) => ({ status, code, detail }))

@@ -48,9 +48,10 @@ export async function narrowPage(question: PageQuestion, page: AccessPage): Prom
   const isOwner = declaration.owner !== undefined && asker.user !== null;
   const streams = subjects.length + parents.length + (isOwner ? 1 : 0);
   if (streams === 0) return { where: NOTHING, isComplete: true };
-  const isOrdered = page.byKey === undefined || declaration.key.definition.kind === 'uuid';
+  // The newest objects are a page of no other list: in the order of a title they would be the wrong ones.
+  const isMergeable = page.isCount === true || (page.byKey !== undefined && declaration.key.definition.kind === 'uuid');
   if (page.isWhole === true) return idsFirst(question, parents, WHOLE_IDS_MAX);
-  if (!page.isFiltered && isOrdered && streams <= STREAMS_MAX) return merge(question, page, subjects, parents);
+  if (!page.isFiltered && isMergeable && streams <= STREAMS_MAX) return merge(question, page, subjects, parents);
   return idsFirst(question, parents, IDS_MAX);
 }
 

@@ -6,6 +6,12 @@ export const idempotencyErrors = defineErrors('idempotency', {
     detail: 'The `Idempotency-Key` must be 1 to 255 visible ASCII characters.',
     remedy: 'Send one key per operation, for example a UUID, and the same key when you repeat it.',
   },
+  idempotency_not_supported: {
+    status: 400,
+    detail: 'This operation does not support the `Idempotency-Key` header. Nothing was done.',
+    remedy:
+      'Send the request without the header. To support keys, say `idempotent` on the route, or `idempotency` on a CRUD controller whose callers are always known.',
+  },
   idempotency_key_required: {
     status: 400,
     detail: 'This operation needs an `Idempotency-Key` header.',
