@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { controllerRules, resourceRules } from '../packages/kit/src/crud/option-rules.ts';
-import { limits, usualLimits } from '../packages/kit/src/crud/limits.ts';
+import { controllerRules, resourceRules } from '../packages/kit/src/crud/declare/option-rules.ts';
+import { limits, usualLimits } from '../packages/kit/src/crud/declare/limits.ts';
 import { root } from './architecture/module-graph.ts';
 
 const page = readFileSync(join(root, 'docs/reference/crud.md'), 'utf8');

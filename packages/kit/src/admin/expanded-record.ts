@@ -1,6 +1,6 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { AdminCellKind, AdminColumn, AdminRow, AdminSection } from '../app/admin/shapes.ts';
-import type { RelatedRows } from '../crud/admin-access.ts';
+import type { RelatedRows } from '../crud/serve/admin-access.ts';
 import { adminColumn, labelOf, shownColumns, titleColumn } from './model-columns.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { cellOf } from './model-rows.ts';

@@ -1,9 +1,9 @@
 import { countRows, adminStream } from '../app/admin/list.ts';
 import type { AdminListQuery } from '../app/admin/declaration.ts';
 import type { AdminFileFormat } from '../app/admin/shapes.ts';
-import { csvHeader, csvWriter } from '../crud/csv-text.ts';
-import { crudErrors } from '../crud/errors.ts';
-import { limits } from '../crud/limits.ts';
+import { csvHeader, csvWriter } from '../crud/files/csv-text.ts';
+import { crudErrors } from '../crud/declare/errors.ts';
+import { limits } from '../crud/declare/limits.ts';
 import type { Db } from '../db/db.ts';
 import type { Plan, Row } from './model-plan.ts';
 import { isShown, outputOf, type RowView, selectOf } from './model-rows.ts';

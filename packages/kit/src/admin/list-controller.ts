@@ -2,9 +2,9 @@ import type { AdminListQuery, AdminResource } from '../app/admin/declaration.ts'
 import type { AdminFileFormat, AdminImportResult } from '../app/admin/shapes.ts';
 import { cursorsOf } from '../app/cursors.ts';
 import { isUuid } from '../db/uuid.ts';
-import { mediaTypes } from '../crud/export.ts';
-import { ExportStream } from '../crud/export-stream.ts';
-import { limits } from '../crud/limits.ts';
+import { mediaTypes } from '../crud/files/export.ts';
+import { ExportStream } from '../crud/files/export-stream.ts';
+import { limits } from '../crud/declare/limits.ts';
 import { Controller } from '../http/controller.ts';
 import { jsonSchema } from '../http/json-schema.ts';
 import { raw } from '../http/raw.ts';

@@ -1,9 +1,9 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
-import { type AnyResource, isResource } from '../crud/resource.ts';
-import type { Relations } from '../crud/relation.ts';
+import { type AnyResource, isResource } from '../crud/declare/resource.ts';
+import type { Relations } from '../crud/declare/relation.ts';
 import type { Schema } from '../http/schema.ts';
-import { fullText, type SearchBackend } from '../crud/search.ts';
+import { fullText, type SearchBackend } from '../crud/read/search.ts';
 import type { Key } from '../db/repository.ts';
 import type { Model } from '../db/model.ts';
 import { didYouMean } from '../options/did-you-mean.ts';

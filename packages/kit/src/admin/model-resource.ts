@@ -1,12 +1,12 @@
 import type { AdminAction, AdminContext, AdminResource } from '../app/admin/declaration.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
 import type { AdminRow } from '../app/admin/shapes.ts';
-import { type AnyResource, isResource } from '../crud/resource.ts';
-import type { SearchBackend } from '../crud/search.ts';
+import { type AnyResource, isResource } from '../crud/declare/resource.ts';
+import type { SearchBackend } from '../crud/read/search.ts';
 import type { Model } from '../db/model.ts';
 import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
-import { operationsOfController } from '../crud/controller.ts';
+import { operationsOfController } from '../crud/serve/controller.ts';
 import { computedValues, expandedRecord } from './expanded-record.ts';
 import { exportRows } from './export-rows.ts';
 import { type ModelResourceOptions, type Plan, planOf, type Row } from './model-plan.ts';

@@ -1,8 +1,8 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
 import type { App } from '../app/module.ts';
-import { policiesOf } from '../crud/policies.ts';
-import { isResource } from '../crud/resource.ts';
+import { policiesOf } from '../crud/policy/policies.ts';
+import { isResource } from '../crud/declare/resource.ts';
 import type { Fault } from '../options/fault.ts';
 import { implementationOf, type OptionRules } from '../options/read-options.ts';
 import { aFunction, anything, filledText, flag, listOf, oneOf, required } from '../options/value-rule.ts';

@@ -1,8 +1,8 @@
 import type { AdminAction } from '../app/admin/declaration.ts';
 import type { AdminField } from '../app/admin/shapes.ts';
 import { adminDone, adminEach } from '../app/admin/each.ts';
-import type { AnyResource } from '../crud/resource.ts';
-import type { TransitionRule } from '../crud/transition-rule.ts';
+import type { AnyResource } from '../crud/declare/resource.ts';
+import type { TransitionRule } from '../crud/declare/transition-rule.ts';
 import type { Columns } from '../db/rows.ts';
 import { inputSchema, patchSchema } from '../db/model-schema.ts';
 import { isKitError } from '../errors/kit-error.ts';

@@ -1,7 +1,7 @@
 import type { AdminContext } from '../app/admin/declaration.ts';
 import type { App } from '../app/module.ts';
-import { AdminAccess, resourceOfModel } from '../crud/admin-access.ts';
-import type { AnyResource } from '../crud/resource.ts';
+import { AdminAccess, resourceOfModel } from '../crud/serve/admin-access.ts';
+import type { AnyResource } from '../crud/declare/resource.ts';
 import type { Model } from '../db/model.ts';
 import { isKitError } from '../errors/kit-error.ts';
 

@@ -17,8 +17,8 @@ import { jsonSchema } from '../http/json-schema.ts';
 import { route } from '../http/route.ts';
 import { all, hasRule, hasScopes, isAuthenticated, isOwner, isStaff } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { policiesOf } from './policies.ts';
-import { keptStatements } from './read.ts';
+import { policiesOf } from './policy/policies.ts';
+import { keptStatements } from './read/read.ts';
 import { count, CrudController, one, resource, visibleTo } from './index.ts';
 
 const orderPolicy = resource(orders, {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { keptStatements } from './read.ts';
-import { policiesOf } from './policies.ts';
+import { keptStatements } from './read/read.ts';
+import { policiesOf } from './policy/policies.ts';
 import { startDesk, ticketResource } from '../../test/crud/desk.ts';
 import { scaled } from '../../../../test/provision/scale.ts';
 import { describeDatabases } from '../testing/databases.ts';
-import { limits } from './limits.ts';
+import { limits } from './declare/limits.ts';
 
 const REQUESTS = scaled(1_200, 30_000);
 const FIELDS = [

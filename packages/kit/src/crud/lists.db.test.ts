@@ -19,8 +19,8 @@ import { insertMany, update } from '../db/repository.ts';
 import { isAuthenticated } from '../permissions/index.ts';
 import { describeDatabases } from '../testing/databases.ts';
 import { CrudController, filter } from './index.ts';
-import { usualLimits } from './limits.ts';
-import { refuseCostlyExpand, type Shape } from './shape.ts';
+import { usualLimits } from './declare/limits.ts';
+import { refuseCostlyExpand, type Shape } from './read/shape.ts';
 
 interface Page {
   readonly items: Record<string, unknown>[];

@@ -1,4 +1,4 @@
-import { purgeDeleted, softDeletedModels } from '../../crud/purge.ts';
+import { purgeDeleted, softDeletedModels } from '../../crud/write/purge.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { CoreCommand } from '../core-command.ts';
 

@@ -1,7 +1,7 @@
 import { CHANGED_BY_HAND, describeOutdated, driftOf, outdatedDatabases } from '../../app/migration-modules.ts';
 import type { App } from '../../app/module.ts';
 import { unboundedLists } from '../../app/unbounded-lists.ts';
-import { listWarnings } from '../../crud/list-warnings.ts';
+import { listWarnings } from '../../crud/inspect/list-warnings.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { CliContext } from '../context.ts';
 import type { CoreCommand } from '../core-command.ts';

@@ -1,4 +1,4 @@
-import { describeResources, type ResourceDescription } from '../../crud/describe-resource.ts';
+import { describeResources, type ResourceDescription } from '../../crud/inspect/describe-resource.ts';
 import type { CompiledRoute, ResponseFacts } from '../../http/compiled-route.ts';
 import { formatRate } from '../../throttle/rate.ts';
 import type { CoreCommand } from '../core-command.ts';

@@ -1,4 +1,4 @@
-import type { AccessContext, RowAccess } from '../../crud/row-access.ts';
+import type { AccessContext, RowAccess } from '../../crud/declare/row-access.ts';
 import type { Model } from '../../db/model.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Fault } from '../../options/fault.ts';

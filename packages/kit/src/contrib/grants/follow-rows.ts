@@ -1,4 +1,4 @@
-import type { AccessWrite } from '../../crud/row-access.ts';
+import type { AccessWrite } from '../../crud/declare/row-access.ts';
 import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import type { KnownAsker } from './asker.ts';

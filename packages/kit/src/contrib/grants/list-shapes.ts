@@ -1,4 +1,4 @@
-import type { AccessNarrowing, AccessPage } from '../../crud/row-access.ts';
+import type { AccessNarrowing, AccessPage } from '../../crud/declare/row-access.ts';
 import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import { whereSql } from '../../db/where/where-sql.ts';

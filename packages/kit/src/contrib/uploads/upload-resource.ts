@@ -1,6 +1,6 @@
-import { resource } from '../../crud/declare-resource.ts';
-import { one, type ToOne } from '../../crud/relation.ts';
-import type { AnyResource } from '../../crud/resource.ts';
+import { resource } from '../../crud/declare/declare-resource.ts';
+import { one, type ToOne } from '../../crud/declare/relation.ts';
+import type { AnyResource } from '../../crud/declare/resource.ts';
 import type { Db } from '../../db/db.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import { signedDownload } from './download.ts';

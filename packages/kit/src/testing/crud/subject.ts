@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { LightMyRequestResponse } from 'fastify';
-import { operationsOfController } from '../../crud/controller.ts';
-import type { Operations } from '../../crud/operations.ts';
+import { operationsOfController } from '../../crud/serve/controller.ts';
+import type { Operations } from '../../crud/serve/operations.ts';
 import type { CompiledRoute } from '../../http/compiled-route.ts';
 import { sample } from '../sample/sample.ts';
 import type { TestApp } from '../test-app.ts';

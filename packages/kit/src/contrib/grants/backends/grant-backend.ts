@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/db.ts';
 import type { Where } from '../../../db/where/where.ts';
-import type { AccessNarrowing, AccessPage } from '../../../crud/row-access.ts';
+import type { AccessNarrowing, AccessPage } from '../../../crud/declare/row-access.ts';
 import type { PermissionContext } from '../../../permissions/permission.ts';
 import type { KnownAsker } from '../asker.ts';
 import type { Model } from '../../../db/model.ts';

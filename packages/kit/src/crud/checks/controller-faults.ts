@@ -1,0 +1,489 @@
+import type { App } from '../../app/module.ts';
+import type { WhereOperator } from '../../db/where/operators.ts';
+import { operatorsOf } from '../../db/where/operators.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { Fault } from '../../options/fault.ts';
+import { isCustomFilter } from '../declare/filter.ts';
+import { filteredColumn } from '../read/filter-parameters.ts';
+import { limits } from '../declare/limits.ts';
+import { reservedParameters } from '../read/list-query.ts';
+import type { Operations } from '../serve/operations.ts';
+import type { Policy } from '../policy/policy.ts';
+import { orderTerm } from '../read/ordering.ts';
+import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
+import type { Permission } from '../../permissions/permission.ts';
+import { statsFaults } from '../read/stats.ts';
+import { unindexedColumns } from './unindexed.ts';
+import { createFaults, inputNames, resourceFaults } from './policy-faults.ts';
+
+/** What is wrong with a mounted controller and its resource, all at once. */
+export function controllerFaults(name: string, controller: object, operations: Operations, app: App): Fault[] {
+  const faults = new ControllerFaults(name, operations, app);
+  return [...resourceFaults(app), ...faults.all(controller)];
+}
+
+class ControllerFaults {
+  readonly #name: string;
+  readonly #operations: Operations;
+  readonly #app: App;
+  readonly #faults: Fault[] = [];
+
+  constructor(name: string, operations: Operations, app: App) {
+    this.#name = name;
+    this.#operations = operations;
+    this.#app = app;
+  }
+
+  all(controller: object): Fault[] {
+    this.#key();
+    this.#filters();
+    this.#columns();
+    this.#ordering();
+    this.#cursors();
+    this.#expand();
+    this.#names(controller);
+    this.#lists();
+    this.#softDelete();
+    this.#idempotency();
+    this.#actions();
+    this.#responses();
+    this.#indexes();
+    this.#callers();
+    const { policy, options } = this.#operations;
+    this.#import();
+    if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
+    if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
+      this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#operations.parent?.edge.column));
+    return this.#faults;
+  }
+
+  #add(id: string, message: string, hint?: string): void {
+    this.#faults.push({ id, message: `${this.#name}: ${message}`, hint });
+  }
+
+  get #columnNames(): string[] {
+    return [...this.#operations.policy.statements.byName.keys()];
+  }
+
+  #key(): void {
+    const { policy, options } = this.#operations;
+    const { lookup, parent } = options;
+    if (lookup === undefined) {
+      if (policy.model.primaryKey.length !== 1)
+        this.#add(
+          'E014',
+          `the key of "${policy.model.name}" has ${policy.model.primaryKey.length} columns.`,
+          'Say a unique column: lookup: "…".',
+        );
+    } else if (!policy.statements.byName.has(lookup))
+      this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
+    else if (!isUnique(policy, lookup)) this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
+    else if (policy.shown.get(lookup)?.rule?.visibleTo !== undefined || !policy.shown.has(lookup))
+      this.#add(
+        'E016',
+        `the lookup column "${lookup}" is hidden from some callers.`,
+        'An address tells its value: show it to every caller.',
+      );
+    else if (policy.statements.column(lookup).nullable)
+      this.#add(
+        'E014',
+        `the lookup column "${lookup}" may be null.`,
+        'A row without a value would have no address: remove .nullable(), or look rows up by the key.',
+      );
+    if (parent !== undefined) {
+      const edge = policy.edge(parent.relation);
+      if (edge === undefined || edge.kind !== 'one')
+        this.#add(
+          'E012',
+          `parent names no to-one relation "${parent.relation}".`,
+          didYouMean(parent.relation, Object.keys(policy.resource.relations as object)).trim() || undefined,
+        );
+      else if (policy.statements.byName.get(edge.column)?.nullable === true)
+        this.#add('E013', `the parent column "${edge.column}" may be null.`, 'A row below a parent always has one: remove .nullable().');
+    }
+  }
+
+  #filters(): void {
+    const { policy, options } = this.#operations;
+    for (const [path, given] of Object.entries(options.filters ?? {})) {
+      if (reservedParameters.has(path))
+        this.#add('E018', `the filter "${path}" takes the name of a parameter of lists.`, 'Give it another name.');
+      if (isCustomFilter(given)) continue;
+      const operators = given as readonly string[];
+      const column = filteredColumn(policy, path, operators as readonly WhereOperator[]);
+      if (column === undefined && isHiddenColumn(policy, path)) {
+        this.#add('E016', `the filter "${path}" is on a column that no caller sees.`, 'A filter tells what a column contains.');
+        continue;
+      }
+      if (column === undefined) {
+        this.#add(
+          'E012',
+          `the filter "${path}" names no column that callers may see.`,
+          didYouMean(path, this.#columnNames).trim() || 'Custom filters are filter(schema, where).',
+        );
+        continue;
+      }
+      if (path.replace('.', '').includes('__'))
+        this.#add(
+          'E012',
+          `the column "${path}" has "__" in its name, which parameters use for operators.`,
+          'Offer it as filter(schema, where) under another name.',
+        );
+      const known: readonly string[] = operatorsOf(column.settings.kind);
+      for (const operator of operators) {
+        if (!known.includes(operator))
+          this.#add(
+            'E012',
+            `the filter "${path}" cannot have the operator "${operator}".`,
+            didYouMean(operator, known).trim() || `A ${column.settings.kind} column has ${known.join(', ')}.`,
+          );
+      }
+      if (column.shown.rule?.visibleTo?.mayNeedObject === true)
+        this.#add(
+          'E016',
+          `the filter "${path}" is on a column whose visibility depends on the row.`,
+          'Such a column cannot be filtered, ordered or searched.',
+        );
+    }
+    for (const name of this.#operations.list.filters.collisions)
+      this.#add('E018', `two filters take the parameter "${name}".`, 'Give one of them another name.');
+    if (Object.keys(options.filters ?? {}).length > 200) this.#add('E012', 'has more than 200 filters.');
+  }
+
+  #columns(): void {
+    const { policy, options, list } = this.#operations;
+    for (const [option, given] of [
+      ['search', list.search?.columns],
+      ['input', options.input],
+      ['output', options.output],
+    ] as const) {
+      for (const column of given ?? []) {
+        if (!policy.statements.byName.has(column))
+          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+      }
+    }
+    for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
+    for (const column of list.search?.columns ?? []) {
+      const shown = policy.shown.get(column);
+      const declared = policy.statements.byName.get(column);
+      if (declared !== undefined && (shown === undefined || shown.rule?.visibleTo !== undefined))
+        this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
+    }
+    for (const column of options.input ?? []) {
+      if (policy.statements.byName.has(column) && !inputNames(policy).includes(column))
+        this.#add(
+          'E012',
+          `input takes "${column}", which the resource does not take from clients.`,
+          'A controller only narrows the input.',
+        );
+    }
+    for (const column of options.output ?? []) {
+      if (policy.statements.byName.has(column) && !policy.shown.has(column))
+        this.#add('E012', `output shows "${column}", which the resource hides.`);
+    }
+  }
+
+  #ordering(): void {
+    const { policy, options } = this.#operations;
+    const { by = [], default: usual = [] } = (options.ordering ?? {}) as {
+      readonly by?: readonly string[];
+      readonly default?: readonly string[];
+    };
+    for (const [option, given] of [
+      ['ordering.by', by],
+      ['ordering.default', usual],
+    ] as const) {
+      for (const text of given) {
+        const { column } = orderTerm(text);
+        const declared = policy.statements.byName.get(column);
+        const shown = policy.shown.get(column);
+        if (declared === undefined)
+          this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
+        else if (['json', 'array', 'bytes'].includes(declared.definition.kind))
+          this.#add('E012', `${option} has "${column}", and ${declared.definition.kind} columns have no order.`);
+        else if (declared.definition.kind === 'text' && (declared.definition.max ?? Infinity) > limits.orderingText)
+          this.#add(
+            'E012',
+            `${option} has "${column}", a text of more than ${limits.orderingText} characters.`,
+            `It travels in the cursor: t.text(${limits.orderingText}) or less.`,
+          );
+        else if (
+          shown === undefined ||
+          shown.rule?.visibleTo?.mayNeedObject === true ||
+          (option === 'ordering.default' && shown.rule?.visibleTo !== undefined)
+        )
+          this.#add('E016', `${option} has "${column}", which some callers may not see.`, 'An order tells what a column contains.');
+      }
+    }
+  }
+
+  /** Every ordering that a client may ask for has a cursor that is not too long. */
+  #cursors(): void {
+    const {
+      policy,
+      options,
+      list,
+      limits: { orderingColumns },
+    } = this.#operations;
+    if (list.page.style !== 'cursor') return;
+    const by = options.ordering?.by ?? [];
+    const lengths = by.flatMap((column) => {
+      const definition = policy.statements.byName.get(column)?.definition;
+      return definition?.kind === 'text' ? Math.min(definition.max ?? 0, limits.orderingText) : [];
+    });
+    const longest = lengths.toSorted((a, b) => b - a).slice(0, orderingColumns);
+    const length = longest.reduce((sum, each) => sum + each, 0);
+    if (length > limits.orderingTexts)
+      this.#add(
+        'E012',
+        `limits.orderingColumns is ${orderingColumns}, and so many texts of ordering.by have up to ${length} characters together.`,
+        `They travel in the cursor: ${limits.orderingTexts} or less, or page: { style: 'offset' }.`,
+      );
+  }
+
+  #expand(): void {
+    const {
+      policy,
+      options,
+      limits: { expandDepth },
+    } = this.#operations;
+    for (const path of options.expand ?? []) {
+      let at: typeof policy | undefined = policy;
+      const steps = path.split('.');
+      for (const step of steps) {
+        const known: string[] = at === undefined ? [] : Object.keys(at.resource.relations as object);
+        const next: typeof policy | undefined = at?.edge(step)?.target;
+        if (at !== undefined && !known.includes(step))
+          this.#add('E012', `expand names no relation "${path}".`, didYouMean(step, known).trim() || undefined);
+        at = next;
+      }
+      if (steps.length > expandDepth) this.#add('E012', `expand has "${path}", deeper than ${expandDepth} relations.`);
+    }
+  }
+
+  #names(controller: object): void {
+    const { resource, options } = this.#operations;
+    const transitions = Object.keys(resource.options.transitions ?? {});
+    const taken = new Set([
+      'list',
+      'query',
+      'queryAlias',
+      'retrieve',
+      'create',
+      'update',
+      'partialUpdate',
+      'destroy',
+      'transitions',
+      ...DECLARED,
+      ...RESERVED,
+    ]);
+    for (const name of transitions) {
+      if (taken.has(name) || name === 'query')
+        this.#add('E018', `the transition "${name}" takes the name of an operation.`, 'Give it another name.');
+    }
+    for (const name of Object.keys(controller))
+      if (RESERVED.includes(name) && !transitions.includes(name))
+        this.#add('E018', `the field "${name}" replaces a member that generic operations use.`, 'Give it another name.');
+    for (const name of Object.keys(options.operations ?? {})) {
+      const known = [
+        'list',
+        'query',
+        'retrieve',
+        'create',
+        'update',
+        'partialUpdate',
+        'destroy',
+        ...DECLARED,
+        ...transitions,
+        'transitions',
+      ];
+      if (!known.includes(name))
+        this.#add('E012', `operations names no operation "${name}".`, didYouMean(name, known).trim() || `Known: ${known.join(', ')}.`);
+      else if (DECLARED.includes(name) && typeof options.operations?.[name] === 'object' && !(name in controller))
+        this.#add('E012', `operations has facts of "${name}", which the controller does not offer.`, 'Declare the operation, too.');
+    }
+  }
+
+  /** Every operation has an action that grants decide it by. */
+  #actions(): void {
+    const { access } = this.#operations.policy.options;
+    if (access === undefined) return;
+    const routes = this.#app.routes.filter(({ controller }) => controller === this.#name);
+    const operations = new Set(routes.flatMap(({ metadata }) => (metadata['crud'] as { operation?: string } | undefined)?.operation ?? []));
+    for (const operation of operations) {
+      if (access.actionOf(operation) === undefined)
+        this.#add(
+          'E024',
+          `the operation "${operation}" has no action that ${access.name} decides by.`,
+          `Declare an action "${operation}", or say which one it needs: ${access.name.replace(/\)$/, '')}, { operations: { ${operation}: 'change' } }).`,
+        );
+    }
+  }
+
+  /** W005: schemas of the controller's own that require what some callers do not get. */
+  #responses(): void {
+    const { policy } = this.#operations;
+    const omitted = new Map<string, string>();
+    for (const { name, rule } of policy.shown.values())
+      if (rule?.visibleTo !== undefined && rule.hidden !== 'null') omitted.set(name, rule.visibleTo.name);
+    for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
+      const hidden = requires.find((path) => omitted.has(path));
+      if (hidden !== undefined) omitted.set(name, omitted.get(hidden) as string);
+    }
+    if (omitted.size === 0) return;
+    for (const { controller, field, response } of this.#app.routes) {
+      if (controller !== this.#name || response === undefined) continue;
+      for (const name of requiredOfRows(response.json))
+        if (omitted.has(name))
+          this.#add(
+            'W005',
+            `the response of "${field}" requires "${name}", which only ${omitted.get(name)} may see.`,
+            "Make it optional in the schema, or show it as null: visibleTo(permission, { hidden: 'null' }).",
+          );
+    }
+  }
+
+  /** W008 by the declaration alone. The column of a relation is W007. */
+  #indexes(): void {
+    const columns = unindexedColumns(this.#operations).filter(({ isRelation }) => !isRelation);
+    if (columns.length > 0)
+      this.#add(
+        'W008',
+        `no index of "${this.#operations.policy.model.name}" serves ${columns.map(({ column, usedBy }) => `${column} (${usedBy})`).join(', ')}.`,
+        'Add one that begins with the column, or with tenant and owner before it, unless the table stays small: `kit doctor` knows its size.',
+      );
+  }
+
+  /** The rows of an owner are for users: a permission that admits everyone promises what no caller without credentials gets. */
+  #callers(): void {
+    const { owner, options } = this.#operations.policy;
+    if (owner === undefined || options.anonymous !== undefined || options.access?.admitsAnonymous === true) return;
+    const permission = this.#operations.options.permission as Permission;
+    if (['GET', 'POST'].some((method) => surelyAdmitsAnonymous(permission, method)))
+      this.#add(
+        'E013',
+        `the permission ${permission.name} admits callers without credentials, and the resource shows the rows of an owner only.`,
+        'Use isAuthenticated, or say what they see: anonymous: { … } in the resource.',
+      );
+  }
+
+  #idempotency(): void {
+    const { policy, options } = this.#operations;
+    if (policy.using !== 'default' && options.idempotency !== undefined && options.idempotency !== false)
+      this.#add(
+        'E019',
+        `takes idempotency keys, and its rows are in the database "${policy.using}": the record of keys is in "default".`,
+        'Say idempotency: false.',
+      );
+  }
+
+  #softDelete(): void {
+    const { policy, options } = this.#operations;
+    if (options.restore === true && policy.softDelete === undefined)
+      this.#add('E020', 'offers restore, and the resource does not delete softly.', 'Add ...softDelete() to the model, or remove restore.');
+    else if (options.restore === true && options.lookup !== undefined && options.lookup !== policy.key.name)
+      this.#add(
+        'E020',
+        `offers restore by "${options.lookup}", which deleted rows may share.`,
+        'Offer restore at an address with the key: a controller without lookup.',
+      );
+  }
+
+  /** Upserts find rows by a column that clients send and that no two rows of a caller share. */
+  #import(): void {
+    const { policy, options, input } = this.#operations;
+    const by = options.import?.by;
+    if (by === undefined) return;
+    const { tenant, access } = policy.options;
+    // Callers with grants see rows of several owners.
+    const owner = access === undefined ? policy.owner?.column : undefined;
+    const scoping = new Set([tenant as string | undefined, owner, this.#operations.parent?.edge.column]);
+    const isUniqueWithin = policy.model.table.indexes.some(
+      (index) => isUniqueIndex(policy, index) && index.columns.filter((each) => !scoping.has(each.replace(/^-/, ''))).join() === by,
+    );
+    if (!input.includes(by))
+      this.#add('E012', `import.by names no column "${by}" that clients send.`, didYouMean(by, input).trim() || undefined);
+    else if (!isUniqueWithin && !isUnique(policy, by))
+      this.#add(
+        'E014',
+        `import.by has "${by}", which is not unique.`,
+        'Declare it: t.…().unique(), or a unique index of it and the owner.',
+      );
+  }
+
+  #lists(): void {
+    const { policy, options, list } = this.#operations;
+    const route = this.#app.routes.find(
+      ({ controller, metadata }) =>
+        controller === this.#name && (metadata['crud'] as { operation?: string } | undefined)?.operation === 'list',
+    );
+    if (route !== undefined && route.permission.mayNeedObject && !route.permission.hasRows)
+      this.#add(
+        'E022',
+        'the permission of the list is about objects and does not say which rows.',
+        'Use the rows of the resource, or a permission with rows.',
+      );
+    if (options.etag === 'required' && policy.options.version === undefined)
+      this.#add(
+        'E013',
+        'etag is required, and the resource has no version.',
+        'Add ...versioned() to the model and version: "version" to the resource.',
+      );
+    if (list.page.count === 'estimate' && policy.options.unscoped !== true)
+      this.#add(
+        'E012',
+        "count: 'estimate' counts everybody's rows.",
+        "Use { upTo: 1000 }, or 'none'; 'estimate' is for resources that are unscoped.",
+      );
+    if (list.page.default > list.page.max) this.#add('E012', `page.default is ${list.page.default}, more than page.max ${list.page.max}.`);
+  }
+}
+
+/** Whether a path names a column of the model, or of a relation's, that is on no response. */
+function isHiddenColumn(policy: Policy, path: string): boolean {
+  const [first = '', second, ...deeper] = path.split('.');
+  const [holder, name] = second === undefined ? [policy, first] : [policy.edge(first)?.target, second];
+  return holder !== undefined && deeper.length === 0 && holder.statements.byName.has(name) && !holder.shown.has(name);
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Names that a response requires of its rows: of the answer itself, of its elements, or of its `items`. */
+function requiredOfRows(root: Json): Set<string> {
+  const names = new Set<string>();
+  const visit = (given: unknown, depth: number): void => {
+    if (typeof given !== 'object' || given === null || depth > 4) return;
+    const reference = (given as Json)['$ref'];
+    const target = typeof reference === 'string' ? (root['$defs'] as Json | undefined)?.[reference.replace('#/$defs/', '')] : undefined;
+    const { required, items, properties, allOf } = { ...(given as Json), ...(target as Json | undefined) } as Json;
+    for (const name of Array.isArray(required) ? (required as string[]) : []) names.add(name);
+    visit(items, depth + 1);
+    visit((properties as Json | undefined)?.['items'], depth + 1);
+    for (const part of Array.isArray(allOf) ? allOf : []) visit(part, depth + 1);
+  };
+  visit(root, 0);
+  return names;
+}
+
+/** Operations that an option declares. */
+const DECLARED = ['export', 'import', 'stats', 'meta', 'restore', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'];
+const MEMBERS = ['wrap', 'find', 'rows', 'write', 'present', 'keyParams', 'prepare', 'faults', 'databaseFaults', 'install', 'crudResource'];
+const RESERVED = [
+  ...MEMBERS,
+  // What every object has: `constructor`, `toString`.
+  ...Object.getOwnPropertyNames(Object.prototype),
+];
+
+/** Deleted rows may share a value that is unique among the others. */
+function isUniqueIndex({ softDelete }: Policy, { unique, where }: { readonly unique?: boolean; readonly where?: string }): boolean {
+  const partial = softDelete === undefined ? undefined : `${softDelete.deletedAt} is null`;
+  return unique === true && (where === undefined || where === partial);
+}
+
+function isUnique(policy: Policy, column: string): boolean {
+  const { primaryKey, table } = policy.model;
+  if (primaryKey.length === 1 && primaryKey[0] === column) return true;
+  return table.indexes.some(
+    (index) => isUniqueIndex(policy, index) && index.columns.length === 1 && index.columns[0]?.replace(/^-/, '') === column,
+  );
+}

@@ -1,0 +1,46 @@
+import type { Policy } from '../policy/policy.ts';
+import type { Operations } from '../serve/operations.ts';
+
+/** A column that lists are filtered, ordered or joined by, and no index begins with. */
+export interface UnindexedColumn {
+  readonly table: string;
+  readonly column: string;
+  /** `filter`, `ordering`, or the relation that needs it. */
+  readonly usedBy: string;
+  readonly isRelation: boolean;
+}
+
+/** What W008 is about: columns of declared filters, orderings and relations that no index serves. */
+export function unindexedColumns({ policy, options, list }: Operations): UnindexedColumn[] {
+  const found: UnindexedColumn[] = [];
+  const add = (owner: Policy, column: string, usedBy: string, isRelation = false) => {
+    // A name that is no column is reported for itself.
+    if (owner.statements.byName.has(column) && !isIndexed(owner, column))
+      found.push({ table: owner.model.name, column, usedBy, isRelation });
+  };
+  for (const [name, operators] of Object.entries(options.filters ?? {})) {
+    // `contains`, `ends` and conditions of the app's own are no use of an index.
+    const isServed = Array.isArray(operators) && operators.some((each) => each !== 'contains' && each !== 'ends');
+    if (isServed && policy.statements.byName.has(name)) add(policy, name, 'filter');
+  }
+  for (const name of list.ordering?.by ?? []) add(policy, name, 'ordering');
+  for (const name of Object.keys(policy.resource.relations as object)) {
+    const edge = policy.edge(name);
+    if (edge?.kind === 'many') add(edge.target, edge.column, `relation ${name}`, true);
+  }
+  return [...new Map(found.map((each) => [`${each.table}.${each.column}`, each])).values()];
+}
+
+/** An index serves a column that it begins with, or that follows the columns which the policy fixes: tenant and owner. */
+export function isIndexed({ model, owner, options, key, statements }: Policy, name: string): boolean {
+  if (name === key.name || statements.column(name).settings.unique) return true;
+  const fixed = new Set([options.tenant as string | undefined, owner?.column]);
+  return model.table.indexes.some(({ columns }) => {
+    for (const each of columns) {
+      const column = each.replace(/^-/, '');
+      if (column === name) return true;
+      if (!fixed.has(column)) return false;
+    }
+    return false;
+  });
+}

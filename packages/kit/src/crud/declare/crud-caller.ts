@@ -1,0 +1,13 @@
+import type { Principal, User } from '../../auth/principal.ts';
+import type { ServiceScope } from '../../di/container.ts';
+
+/** Who asks, as policies see it: `rows: ({ user }) => …`. */
+export interface CrudCaller<U extends User | null = User | null> {
+  readonly user: U;
+  readonly principal: Principal | null;
+  readonly tenant: string | null;
+  /** What is being done: `list`, `retrieve`, `create`, …; what grants decide by. */
+  readonly action: string;
+  readonly now: Date;
+  readonly services: ServiceScope;
+}

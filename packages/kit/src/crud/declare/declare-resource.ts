@@ -1,0 +1,37 @@
+import type { Model } from '../../db/model.ts';
+import type { Columns } from '../../db/rows.ts';
+import type { Where } from '../../db/where/where.ts';
+import { requireArguments } from '../../options/read-options.ts';
+import { aModel } from '../../options/value-rule.ts';
+import { singular } from './names.ts';
+import { checkOptions, resourceRules } from './option-rules.ts';
+import { databaseFaults, resourceFaults } from '../checks/policy-faults.ts';
+import type { Name, Relations } from './relation.ts';
+import type { RelatedOf, Resource, ResourceOptions } from './resource.ts';
+
+/** Declares the policy of a model. Who may call an operation is said where it is mounted; which rows and fields, here. */
+export function resource<
+  C extends Columns,
+  // oxlint-disable-next-line typescript/no-empty-object-type -- no relations
+  const R extends Relations = {},
+  const O extends Name<C> = never,
+  const N extends Name<C> = never,
+  const V extends Name<C> = never,
+  const I extends Name<C> = Name<C>,
+  const S extends Name<C> = never,
+  const T extends string = never,
+  const W extends Where<C, RelatedOf<R>> | boolean = boolean,
+>(model: Model<C>, options: ResourceOptions<C, R, O, N, V, I, S, T, W>): Resource<C, R, O | N | V, I, T> {
+  requireArguments('resource()', { model }, { model: aModel });
+  checkOptions(`resource(${model.name})`, options, resourceRules);
+  const declared: Resource<C, R, O | N | V, I, T> = {
+    isResource: true,
+    name: options.name ?? singular(model.name),
+    model,
+    options: options,
+    relations: options.relations ?? ({} as R),
+    faults: resourceFaults,
+    databaseFaults: async (app) => databaseFaults(declared, app),
+  };
+  return Object.freeze(declared);
+}

@@ -1,0 +1,49 @@
+import { defineErrors } from '../../errors/catalog.ts';
+
+export const crudErrors = defineErrors('crud', {
+  invalid_cursor: {
+    status: 422,
+    detail: 'The cursor does not belong to this list.',
+    remedy: 'Follow `next` and `previous` as they are, or start at the first page: a cursor is bound to caller, filters and ordering.',
+  },
+  precondition_failed: {
+    status: 412,
+    detail: 'The row was changed meanwhile.',
+    remedy: 'Read the row again, decide again, and send the new tag (`etag`) in `If-Match`.',
+  },
+  precondition_required: {
+    status: 428,
+    detail: 'This operation needs an `If-Match` header.',
+    remedy: 'Send the `ETag` of your last read in `If-Match`.',
+  },
+  expand_too_costly: {
+    status: 422,
+    detail: 'The expansion would read too many rows.',
+    remedy: 'Expand fewer paths, or ask for smaller pages with `limit`.',
+  },
+  export_too_large: {
+    status: 422,
+    detail: 'The export has too many rows.',
+    remedy: 'Filter the rows, and export them in several parts; `rows_max` is the limit.',
+  },
+  deleted_with_parent: {
+    status: 409,
+    detail: 'The row was deleted with the row above it, and that one is still deleted.',
+    remedy: 'Restore the row above it (`parent` names its resource): this one comes back with it.',
+  },
+  too_many_related: {
+    status: 409,
+    detail: 'Too many related rows would change with this one.',
+    remedy: 'Delete the related rows first, in smaller steps.',
+  },
+  too_many_groups: {
+    status: 422,
+    detail: 'The rows fall into too many groups.',
+    remedy: 'Filter the rows, or group by a coarser column; `groups_max` is the limit.',
+  },
+  invalid_transition: {
+    status: 409,
+    detail: 'The row cannot make this transition from its state.',
+    remedy: 'Choose one of `allowed`: the transitions you may make now, as in `GET /:id/transitions`.',
+  },
+});

@@ -1,0 +1,34 @@
+import { InvalidOptions, readOptions } from '../../options/read-options.ts';
+import { oneOf } from '../../options/value-rule.ts';
+import { Permission } from '../../permissions/permission.ts';
+
+/** Who may see and who may write a column. */
+export interface FieldRule {
+  readonly visibleTo?: Permission;
+  /** What the caller gets instead of a column it may not see: no member, or null. */
+  readonly hidden: 'omit' | 'null';
+  readonly writableBy?: Permission;
+}
+
+/**
+ * Only callers that the permission admits see the column, and may write it. A permission about the object (`isOwner()`) is decided per
+ * row. `hidden: 'null'` shows null instead of leaving the member out, for nullable columns.
+ */
+export function visibleTo(permission: Permission, options: { readonly hidden?: 'omit' | 'null' } = {}): FieldRule {
+  requirePermission('visibleTo()', permission);
+  readOptions('visibleTo()', options, { hidden: oneOf('omit', 'null') });
+  return Object.freeze({ visibleTo: permission, writableBy: permission, hidden: options.hidden ?? 'omit' });
+}
+
+/** Everyone who sees the row sees the column; only callers that the permission admits may write it. */
+export function writableBy(permission: Permission): FieldRule {
+  requirePermission('writableBy()', permission);
+  return Object.freeze({ writableBy: permission, hidden: 'omit' });
+}
+
+/** Without one the column would be open to everybody. */
+function requirePermission(place: string, given: unknown): void {
+  if (given instanceof Permission) return;
+  const message = `${place}: needs a permission, such as isStaff; it was given ${given === undefined ? 'none' : `a ${typeof given}`}.`;
+  throw new InvalidOptions([{ id: 'E022', message, hint: 'A factory must be called: visibleTo(isOwner()).' }]);
+}

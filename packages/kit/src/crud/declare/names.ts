@@ -1,0 +1,1 @@
+export { pascal, singular } from '../../db/component-name.ts';

@@ -1,0 +1,174 @@
+import { implementationOf, InvalidOptions, objectOf, type OptionRules, unknownNames, valueFaults } from '../../options/read-options.ts';
+import {
+  aFunction,
+  anything,
+  either,
+  filledText,
+  flag,
+  instanceOf,
+  isMembers,
+  listOf,
+  milliseconds,
+  objectWith,
+  oneOf,
+  recordOf,
+  required,
+  rule,
+  type ValueRule,
+  wholeNumber,
+} from '../../options/value-rule.ts';
+import { Permission } from '../../permissions/permission.ts';
+import { isCustomFilter } from './filter.ts';
+import { type LimitOptions, limits } from './limits.ts';
+import { isMetric } from './metric.ts';
+import type { SearchBackend } from '../read/search.ts';
+
+type Rules = Readonly<Record<string, ValueRule>>;
+
+export const aPermission = instanceOf(Permission, 'a permission, such as isStaff; call the factory: hasScopes()');
+const names = listOf(filledText);
+const aRelation = rule(
+  'one(() => model, column) or many(() => model, column)',
+  (value) => isMembers(value) && (value['kind'] === 'one' || value['kind'] === 'many'),
+);
+const aFieldRule = rule('visibleTo(permission) or writableBy(permission)', (value) => isMembers(value) && 'hidden' in value);
+const aSchema = rule('a Standard Schema', (value) => (isMembers(value) || typeof value === 'function') && '~standard' in (value as object));
+const aCondition = rule('a condition as data, true or false', (value) => typeof value === 'boolean' || isMembers(value));
+
+const transition = objectOf({
+  from: required(listOf(anything)),
+  to: required(anything),
+  permission: aPermission,
+  input: aSchema,
+  guard: aFunction,
+  summary: filledText,
+});
+const computed = objectOf({ requires: required(names), response: required(aSchema), value: required(aFunction) });
+
+export const resourceRules: Rules = {
+  name: filledText,
+  tenant: filledText,
+  owner: either('a column, or { column, unless }', filledText, objectOf({ column: required(filledText), unless: aPermission })),
+  rows: aFunction,
+  anonymous: aCondition,
+  access: objectWith('an access rule, such as grants(…)', 'condition', 'actionOf'),
+  unscoped: oneOf(true),
+  version: filledText,
+  softDelete: either('true, false or { cascade }', flag, objectOf({ cascade: names })),
+  relations: recordOf(aRelation),
+  input: names,
+  hidden: names,
+  fields: recordOf(aFieldRule),
+  computed: recordOf(computed),
+  state: filledText,
+  transitions: recordOf(transition),
+  nested: recordOf(objectOf({ input: required(names), missing: oneOf('keep', 'delete'), max: wholeNumber(1, 100) })),
+  hooks: objectOf({ create: aFunction, update: aFunction, destroy: aFunction, transition: aFunction }),
+  onChange: aFunction,
+  audit: flag,
+  events: either('true, false or a function', flag, aFunction),
+  admin: objectOf({ rows: required(aCondition), tenant: oneOf('all'), access: oneOf(false) }),
+  using: filledText,
+};
+
+const aFilter = rule(
+  "a list of operators such as ['eq', 'in'], or filter(schema, where)",
+  (value) => isCustomFilter(value) || (Array.isArray(value) && value.length > 0),
+);
+const aFileFormat = oneOf('csv', 'jsonl');
+const fileFormats = listOf(aFileFormat, { min: 1 });
+const pageSize = wholeNumber(1, 10_000);
+/** Where a limit has a greatest value, a request that used more would be refused by something below: the database, the cursor or the parser. */
+const limitRules: OptionRules<LimitOptions> = {
+  offset: wholeNumber(1, 999_999_999),
+  filters: wholeNumber(1, 500),
+  listValues: wholeNumber(1, limits.allListValues),
+  whereDepth: wholeNumber(1, 8),
+  whereLeaves: wholeNumber(1, 500),
+  searchLength: wholeNumber(1, 10_000),
+  searchWords: wholeNumber(1, 100),
+  orderingColumns: wholeNumber(1, 10),
+  expandDepth: wholeNumber(1, 10),
+  expandPaths: wholeNumber(1, 200),
+  expandRows: wholeNumber(1),
+  statsGroups: wholeNumber(1, 100),
+  statsMetrics: wholeNumber(1, 100),
+  statsRows: wholeNumber(1, 1_000_000),
+  importFaults: wholeNumber(1),
+};
+
+export const controllerRules: Rules = {
+  permission: required(aPermission),
+  scope: either(
+    'a text such as "orders", or { read, write }',
+    filledText,
+    objectOf({ read: required(filledText), write: required(filledText) }),
+  ),
+  lookup: filledText,
+  parent: objectOf({ relation: required(filledText), param: filledText }),
+  input: names,
+  output: names,
+  filters: recordOf(aFilter),
+  search: either(
+    'a list of columns, or a search backend such as fullText({ columns })',
+    names,
+    implementationOf<SearchBackend>('a search backend: { name, columns, where }', {
+      name: required(filledText),
+      columns: required(names),
+      description: filledText,
+      where: required(aFunction),
+      faults: aFunction,
+      check: aFunction,
+      words: aFunction,
+    }),
+  ),
+  ordering: objectOf({ by: required(names), default: names }),
+  sparse: oneOf(false),
+  expand: names,
+  page: objectOf({
+    style: oneOf('cursor', 'offset'),
+    default: pageSize,
+    max: pageSize,
+    count: either(
+      "'exact', 'none', 'estimate' or { upTo }",
+      oneOf('exact', 'none', 'estimate'),
+      objectOf({ upTo: required(wholeNumber(1, 1_000_000)) }),
+    ),
+  }),
+  limits: objectOf(limitRules),
+  etag: oneOf('required', 'optional', false),
+  queryMethod: flag,
+  export: either(
+    "a list of 'csv' and 'jsonl', or { formats, rowsMax, idleMs, durationMs }",
+    fileFormats,
+    objectOf({ formats: required(fileFormats), rowsMax: wholeNumber(1), idleMs: milliseconds(1), durationMs: milliseconds(1) }),
+  ),
+  restore: flag,
+  idempotency: oneOf('optional', 'required', false),
+  bulk: objectOf({ create: flag, update: flag, destroy: flag, mode: oneOf('atomic', 'partial'), max: wholeNumber(1, 1000) }),
+  import: objectOf({ formats: required(fileFormats), by: filledText, bytesMax: wholeNumber(1), rowsMax: wholeNumber(1, 100_000) }),
+  stats: objectOf({
+    by: names,
+    metrics: required(recordOf(rule("a metric such as count() or sum('total')", isMetric))),
+  }),
+  meta: flag,
+  operations: recordOf(either('false, or facts of the operation', oneOf(false), rule('facts of the operation', isMembers))),
+};
+
+export function checkOptions(place: string, options: unknown, rules: Rules): void {
+  if (!isMembers(options)) throw new InvalidOptions([{ id: 'E011', message: `${place}: takes an options object.` }]);
+  const faults = [...unknownNames(place, options, Object.keys(rules)), ...valueFaults(place, options, rules)];
+  if (faults.length > 0) throw new InvalidOptions(faults);
+}
+
+/** A bare model takes the options of a resource beside those of a controller. Unknown names fail where they are written. */
+export function splitOptions(hasResource: boolean, options: object): { readonly forResource: object; readonly forController: object } {
+  checkOptions('CrudController()', options, hasResource ? controllerRules : { ...resourceRules, ...controllerRules });
+  if (hasResource) return { forResource: {}, forController: options };
+  const pick = (known: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name]) => known.includes(name)));
+  // `input` of a bare model is the resource's: the policy and the address are one.
+  return {
+    forResource: pick(Object.keys(resourceRules)),
+    forController: pick(Object.keys(controllerRules).filter((name) => name !== 'input')),
+  };
+}

@@ -1,0 +1,60 @@
+import type { Model } from '../../db/model.ts';
+import type { Columns } from '../../db/rows.ts';
+import type { Where } from '../../db/where/where.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { anything, filledText, listOf, wholeNumber } from '../../options/value-rule.ts';
+
+/** Names of columns, as text. */
+export type Name<C> = Extract<keyof C, string>;
+
+/** This row refers to one of the model's. */
+export interface ToOne<C extends Columns = Columns> {
+  readonly kind: 'one';
+  readonly model: () => Model<C>;
+  /** The column of this row that refers to the other. */
+  readonly column: string;
+}
+
+/** Rows of the model refer to this one. */
+export interface ToMany<C extends Columns = Columns> {
+  readonly kind: 'many';
+  readonly model: () => Model<C>;
+  /** The column of the other rows that refers to this one. */
+  readonly column: string;
+  readonly order: readonly string[];
+  /** Rows per parent; undefined when the declaration does not say. */
+  readonly limit: number | undefined;
+  readonly where: Where<C> | undefined;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- any columns: relations of different models stand in one record
+export type Relation = ToOne<any> | ToMany<any>;
+export type Relations = Readonly<Record<string, Relation>>;
+
+export interface ManyOptions<C extends Columns> {
+  /** Column names; a leading minus means descending. The key unless given. */
+  readonly order?: readonly (Name<C> | `-${Name<C>}`)[];
+  /** At most this many per parent; 20 unless given, 100 at most. */
+  readonly limit?: number;
+  /** Only these. */
+  readonly where?: Where<C>;
+}
+
+/** Rows per parent of a to-many expansion whose declaration has no limit. */
+export const EXPAND_LIMIT_DEFAULT = 20;
+export const EXPAND_LIMIT_MAX = 100;
+
+/** The row that `column` refers to: `customer: one(() => customers, 'customer_id')`. Models, not resources: types would be circular. */
+export function one<C extends Columns>(model: () => Model<C>, column: string): ToOne<C> {
+  return Object.freeze({ kind: 'one', model, column });
+}
+
+/** The rows whose `column` refers to this one: `items: many(() => orderItems, 'order_id', { order: ['sku'], limit: 50 })`. */
+export function many<C extends Columns>(model: () => Model<C>, column: Name<C>, options: ManyOptions<C> = {}): ToMany<C> {
+  const {
+    order = [],
+    limit,
+    where,
+  } = readOptions('many()', options, { order: listOf(filledText), limit: wholeNumber(1, EXPAND_LIMIT_MAX), where: anything });
+  return Object.freeze({ kind: 'many', model, column, order, limit, where });
+}

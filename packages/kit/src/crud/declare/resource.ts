@@ -1,0 +1,221 @@
+import type { App } from '../../app/module.ts';
+import type { Principal, User } from '../../auth/principal.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import type { Columns, InputOf, InsertOf, PatchOf, RowOf, UpdateOf } from '../../db/rows.ts';
+import type { Where } from '../../db/where/where.ts';
+import type { ServiceScope } from '../../di/container.ts';
+import type { OutputOf, Schema } from '../../http/schema.ts';
+import type { Fault } from '../../options/fault.ts';
+import type { Permission } from '../../permissions/permission.ts';
+import type { CrudCaller } from './crud-caller.ts';
+import type { FieldRule } from './field-rule.ts';
+import type { Maybe } from '../../db/maybe.ts';
+import type { NestedOptions, NestedRelation } from './nested-options.ts';
+import type { Name, Relations, ToMany, ToOne } from './relation.ts';
+import type { RowAccess } from './row-access.ts';
+
+type Flat<X> = { [K in keyof X]: X[K] } & {};
+type Without<X, K> = { [P in keyof X as P extends K ? never : P]: X[P] };
+
+export interface OwnerRule<N extends string = string> {
+  readonly column: N;
+  /** Callers that it admits see the rows of everyone. */
+  readonly unless?: Permission;
+}
+
+/** Everything a hook may use: one transaction, the caller, the services of the request. */
+export interface WriteContext<U extends User | null = User | null> {
+  readonly tx: Db;
+  readonly user: U;
+  readonly principal: Principal | null;
+  readonly tenant: string | null;
+  readonly services: ServiceScope;
+  readonly requestId: string | null;
+  readonly now: Date;
+}
+
+/** How a change came about. */
+export type Via = 'single' | 'bulk' | 'import' | 'nested' | 'admin' | 'cascade';
+
+/** One changed row, after its write and inside its transaction. */
+export interface Change<C extends Columns = Columns, T extends string = string> extends WriteContext {
+  readonly operation: 'create' | 'update' | 'destroy' | 'restore' | `transition:${T}`;
+  readonly via: Via;
+  /** Null on create. */
+  readonly before: RowOf<C> | null;
+  /** Null once the row is gone. */
+  readonly after: RowOf<C> | null;
+  /** Columns whose value differs, without those that every write moves (timestamps, version, user stamps). */
+  readonly changed: readonly Name<C>[];
+  readonly caller: CrudCaller;
+}
+
+/** The columns of the models that relations lead to. */
+export type RelatedOf<R extends Relations> = {
+  // Relations that are not known by name: none, or every name would be one.
+  readonly [K in keyof R as string extends K ? never : K]: R[K] extends ToOne<infer C> ? C : R[K] extends ToMany<infer C> ? C : never;
+};
+
+export type ToManyNames<R> = { [K in Extract<keyof R, string>]: R[K] extends { readonly kind: 'many' } ? K : never }[Extract<
+  keyof R,
+  string
+>];
+
+/** What is announced about a change. Null announces nothing. */
+export interface ChangeEvent {
+  readonly type: string;
+  readonly data: object;
+  readonly audience: { readonly owner?: string; readonly tenantKey?: string; readonly broadcast?: true };
+}
+
+type Input<C extends Columns, I> = Flat<Pick<InputOf<C>, Extract<I, keyof InputOf<C>>>>;
+type Patch<C extends Columns, I> = Flat<Pick<PatchOf<C>, Extract<I, keyof PatchOf<C>>>>;
+
+/** One hook per verb, around the write and inside its transaction. Not calling `next` means not writing. */
+export interface Hooks<C extends Columns, P, I> {
+  readonly create?: (
+    context: WriteContext & { readonly input: Input<C, I> },
+    next: (values: Flat<Without<InsertOf<C>, P>>) => Promise<RowOf<C>>,
+  ) => Promise<RowOf<C>>;
+  readonly update?: (
+    context: WriteContext & { readonly before: RowOf<C>; readonly input: Patch<C, I> },
+    next: (changes: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
+  ) => Promise<RowOf<C>>;
+  readonly destroy?: (context: WriteContext & { readonly before: RowOf<C> }, next: () => Promise<void>) => Promise<void>;
+  readonly transition?: (
+    context: WriteContext & { readonly name: string; readonly before: RowOf<C>; readonly input: unknown },
+    next: (changes?: Flat<Without<UpdateOf<C>, P>>) => Promise<RowOf<C>>,
+  ) => Promise<RowOf<C>>;
+}
+
+/** A change of the state column: `pay: { from: ['open'], to: 'paid' }`. */
+export interface Transition<C extends Columns, S> {
+  readonly from: readonly RowOf<C>[Extract<S, keyof C>][];
+  readonly to: RowOf<C>[Extract<S, keyof C>];
+  /** Added to the controller's. */
+  readonly permission?: Permission;
+  /** The body it takes; the hook gets it. */
+  readonly input?: Schema;
+  /** True, false, or the sentence that tells the caller why not. */
+  readonly guard?: (row: RowOf<C>, caller: CrudCaller) => boolean | string;
+  readonly summary?: string;
+}
+
+/** What a computed field may use besides its row. `now` is the moment of the request, on every row the same; `clock` stands still at it. */
+export interface ComputedContext {
+  readonly now: Date;
+  readonly clock: Clock;
+  readonly caller: CrudCaller;
+}
+
+/** A field made from others when a row is shown. Exactly what `requires` names is loaded for it. */
+export interface ComputedField<C extends Columns> {
+  /** Columns (`due_at`) and columns of to-one relations (`customer.terms`). */
+  readonly requires: readonly (Name<C> | `${string}.${string}`)[];
+  readonly response: Schema;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the row has what `requires` names; related columns are below their relation
+  readonly value: (row: any, context: ComputedContext) => unknown;
+}
+
+export interface ResourceOptions<
+  C extends Columns,
+  R extends Relations,
+  O extends Name<C>,
+  N extends Name<C>,
+  V extends Name<C>,
+  I extends Name<C>,
+  S extends Name<C>,
+  T extends string,
+  W,
+> {
+  /** In events, audit entries and documents; the singular of the table unless given. */
+  readonly name?: string;
+  /** Rows of the caller's tenant only; set on create, never taken from a client. */
+  readonly tenant?: N;
+  /** Rows of the caller only; set on create, never taken from a client. */
+  readonly owner?: O | OwnerRule<O>;
+  /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
+  readonly rows?: (caller: CrudCaller<User>) => Maybe<W>;
+  /** Which rows callers without credentials see; none unless given. */
+  readonly anonymous?: Where<C> | boolean;
+  /** Rows by grants, joined to `owner` by OR. */
+  readonly access?: RowAccess;
+  /** Says on purpose: every caller the permission admits sees every row. */
+  readonly unscoped?: true;
+  /** The column of `versioned()`: ETag and If-Match. */
+  readonly version?: V;
+  /**
+   * DELETE marks the row, and the rows of these to-many relations, instead of removing them. True for a model with the columns of
+   * `softDelete()`; `false` removes rows all the same.
+   */
+  readonly softDelete?: boolean | { readonly cascade?: readonly ToManyNames<R>[] };
+  readonly relations?: R;
+  /** Columns a client may send; every writable one that is not hidden unless given. */
+  readonly input?: readonly I[];
+  /** Never on the wire, on no edge. */
+  readonly hidden?: readonly Name<C>[];
+  readonly fields?: { readonly [K in Name<C>]?: FieldRule };
+  readonly computed?: Readonly<Record<string, ComputedField<C>>>;
+  /** The column of the state that transitions change. */
+  readonly state?: S;
+  readonly transitions?: { readonly [K in T]: Transition<C, NoInfer<S>> };
+  /** Rows of to-many relations that are written with their parent: `items: { input: ['sku', 'amount'], missing: 'delete' }`. */
+  readonly nested?: NestedOptions<R>;
+  readonly hooks?: Hooks<C, O | N | V, NoInfer<I>>;
+  /** Called once per changed row, in the transaction. Throwing rolls everything back. */
+  readonly onChange?: (change: Change<C, NoInfer<T>>) => unknown;
+  /** One audit entry per changed row; true when an audit module is installed. */
+  readonly audit?: boolean;
+  /** `order.created`, `.updated`, `.deleted`, `.<transition>` by webhook; a function returns the event and its audience. */
+  readonly events?: boolean | ((change: Change<C, NoInfer<T>>) => ChangeEvent | null);
+  /**
+   * What staff see in the admin site; absent: not there. With `access`, those who are no superusers see what they own or were granted;
+   * `access: false` says on purpose that staff see the rows whatever they were granted.
+   */
+  readonly admin?: { readonly rows: true | Where<C>; readonly tenant?: 'all'; readonly access?: false };
+  /** The database's alias; `default` unless given. */
+  readonly using?: string;
+}
+
+/** The options with every type erased: what the code of this ring works with. */
+export interface AnyResourceOptions extends Omit<
+  // oxlint-disable-next-line typescript/no-explicit-any -- erased on purpose
+  ResourceOptions<any, Relations, any, any, any, any, any, any, any>,
+  'softDelete' | 'nested'
+> {
+  readonly nested?: Readonly<Record<string, NestedRelation | undefined>>;
+  readonly softDelete?: boolean | { readonly cascade?: readonly string[] };
+}
+
+/** Which rows and fields of a model a caller may see and change, on every path that reaches them. */
+export interface Resource<
+  C extends Columns = Columns,
+  R extends Relations = Relations,
+  P extends string = string,
+  I extends string = string,
+  T extends string = string,
+> {
+  readonly isResource: true;
+  readonly name: string;
+  readonly model: Model<C>;
+  readonly options: AnyResourceOptions;
+  readonly relations: R;
+  /** What is wrong with the resources of an app, this one's among them: once per app. */
+  faults?(app: App): readonly Fault[];
+  /** What it needs of the databases, which are open now. */
+  databaseFaults?(app: App): Promise<readonly Fault[]>;
+  /** In types only: the columns a policy sets, those a client may send, the transitions. */
+  readonly types?: { readonly policy: P; readonly input: I; readonly transitions: T };
+}
+
+/** A resource whatever its types are. */
+// oxlint-disable-next-line typescript/no-explicit-any -- see AnyResourceOptions
+export type AnyResource = Resource<any, any, any, any, any>;
+
+export function isResource(value: unknown): value is AnyResource {
+  return typeof value === 'object' && value !== null && (value as Partial<AnyResource>).isResource === true;
+}
+
+export type TransitionInput<S> = S extends Schema ? OutputOf<S> : undefined;

@@ -1,0 +1,150 @@
+import { countUpTo } from '../../db/keyset/count-rows.ts';
+import type { Db } from '../../db/db.ts';
+import type { CompiledWhere } from '../../db/where/compile-where.ts';
+import { renderFailure } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import { compileSerializer, type Serializer } from '../../http/json/project.ts';
+import type { QueryValues } from '../../http/query-string.ts';
+import { jsonSchemaOf } from '../../http/schema.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import { csvColumns, csvHeader, csvWriter } from './csv-text.ts';
+import { crudErrors } from '../declare/errors.ts';
+import { ExportStream } from './export-stream.ts';
+import { limits } from '../declare/limits.ts';
+import { conditions, keysetFor, narrowWhole, unitFor } from '../read/list.ts';
+import type { Context, ListAccess } from '../read/list-access.ts';
+import { ListQueryReader } from '../read/list-query.ts';
+import { presentRows, streamRows, type Selection } from '../read/read.ts';
+import { itemSchema } from '../serve/schemas.ts';
+import type { SelectUnit } from '../read/select-unit.ts';
+
+export type FileFormat = 'csv' | 'jsonl';
+
+export interface ExportOptions {
+  /** The first is the default. */
+  readonly formats: readonly FileFormat[];
+  /** More rows are 422 `export_too_large`; 1,000,000 unless given. */
+  readonly rowsMax?: number;
+  /** A client that takes nothing for this long is cut; 60 s unless given. */
+  readonly idleMs?: number;
+  /** Longest time of an export; 15 minutes unless given. */
+  readonly durationMs?: number;
+}
+
+export const mediaTypes: Readonly<Record<FileFormat, string>> = { csv: 'text/csv', jsonl: 'application/x-ndjson' };
+
+export function exportOptions(given: readonly FileFormat[] | ExportOptions): Required<ExportOptions> {
+  const {
+    formats,
+    rowsMax = limits.exportRows,
+    idleMs = limits.exportIdleMs,
+    durationMs = limits.exportDurationMs,
+  } = 'formats' in given ? given : { formats: given };
+  return { formats, rowsMax, idleMs, durationMs };
+}
+
+/** `GET /export`: the rows of a list as a file, in one statement through a cursor. */
+export class Exporter {
+  readonly #access: ListAccess;
+  readonly #options: Required<ExportOptions>;
+  #serializer: Serializer | undefined;
+
+  constructor(access: ListAccess, given: readonly FileFormat[] | ExportOptions) {
+    this.#access = access;
+    this.#options = exportOptions(given);
+  }
+
+  get options(): Required<ExportOptions> {
+    return this.#options;
+  }
+
+  /** Everything that may be refused is refused before the first byte; the first rows are read by then, too. */
+  readonly handle = async (context: Context): Promise<ExportStream> => {
+    const access = this.#access;
+    const { policy } = access;
+    const request = await access.request(context, 'export');
+    const visibilityOf = await access.visibilityOf(request);
+    const reader = new ListQueryReader(access.list, request, visibilityOf);
+    const { list, format } = await reader.readExport(context.query as QueryValues, this.#options.formats);
+    const shape = access.shape(visibilityOf, list, 1);
+    const db = policy.database(request);
+    const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
+    const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, list.where, fixed))];
+    await this.#refuseTooLarge(db, request, where);
+    const unit = unitFor(shape, []);
+    const orderBy = keysetFor(policy, list.ordering).orderSql(db.dialect);
+    const selection: Selection = { unit, where, orderBy, isFreeForm: true };
+    const columns = csvColumns(shape);
+    const write = format === 'csv' ? csvWriter(columns, unit.isWire) : this.#jsonLines();
+    const chunks = this.#chunks(db, request, selection, unit, write);
+    const exchange = exchangeOf(context.request);
+    context.reply.header('content-type', `${mediaTypes[format]}; charset=utf-8`);
+    context.reply.header('content-disposition', `attachment; filename="${policy.model.name}.${format}"`);
+    context.reply.header('cache-control', 'no-store');
+    const first = await chunks.next();
+    const render = (error: unknown) => renderFailure(exchange, failurePlan(exchange), error);
+    let rendered: ReturnType<typeof render> | undefined;
+    return new ExportStream(chunks, {
+      opening: (format === 'csv' ? csvHeader(columns) : '') + (first.done === true ? '' : first.value),
+      ...(format === 'csv' ? {} : { errorLine: () => `${JSON.stringify({ error: rendered?.document })}\n` }),
+      onError: (error) => (rendered = render(error)),
+      response: context.reply.raw,
+      signal: context.signal,
+      idleMs: this.#options.idleMs,
+      durationMs: this.#options.durationMs,
+    });
+  };
+
+  async *#chunks(
+    db: Db,
+    request: CrudRequest,
+    selection: Selection,
+    unit: SelectUnit,
+    write: (items: readonly Record<string, unknown>[]) => string,
+  ): AsyncGenerator<string, undefined> {
+    const { rowsMax } = this.#options;
+    let count = 0;
+    for await (const rows of streamRows(db, request, selection, CHUNK_ROWS)) {
+      count += rows.length;
+      // Rows that came after they were counted.
+      if (count > rowsMax) throw tooLarge(rowsMax);
+      yield write(await presentRows(db, request, unit, rows));
+    }
+    return undefined;
+  }
+
+  async #refuseTooLarge(db: Db, request: CrudRequest, where: readonly CompiledWhere[]): Promise<void> {
+    const { policy } = this.#access;
+    const { compiled } = await policy.scope(request);
+    const all = [compiled, ...where];
+    if (all.some(({ constant }) => constant === false)) return;
+    const parameters: unknown[] = [];
+    const terms = all.filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+    const { rowsMax } = this.#options;
+    if ((await countUpTo(db, { from, parameters }, rowsMax)) === null) throw tooLarge(rowsMax);
+  }
+
+  #jsonLines(): (items: readonly Record<string, unknown>[]) => string {
+    const { policy, output, list } = this.#access;
+    const serialize = (this.#serializer ??= compileSerializer(jsonSchemaOf(itemSchema(policy, output, list.expand), 'output')));
+    return (items) => {
+      let text = '';
+      for (const item of items) text += `${serialize(item)}\n`;
+      return text;
+    };
+  }
+}
+
+/** Rows per chunk: enough that the round trips do not count, few enough that memory stays flat. */
+const CHUNK_ROWS = 500;
+
+function tooLarge(rowsMax: number): Error {
+  return crudErrors.export_too_large({ extensions: { rows_max: rowsMax } });
+}
+
+/** Headers have left: only how an error is written down matters. */
+function failurePlan({ route }: Exchange) {
+  return { onResponse: [], errors: route?.errors ?? [], challenges: undefined };
+}

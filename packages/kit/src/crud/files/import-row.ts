@@ -1,0 +1,41 @@
+import type { ColumnSettings } from '../../db/column.ts';
+import { readJson } from '../../http/json/parse-json.ts';
+import { unguarded } from './csv-text.ts';
+
+/**
+ * The text of a cell as the JSON that the input schema of its column reads; text that is not JSON stays text, so that the schema reports it.
+ * `depthMax`: levels of nesting of a row.
+ */
+export function cellValue({ kind }: ColumnSettings, text: string, depthMax: number): unknown {
+  switch (kind) {
+    case 'text':
+      return unguarded(text);
+    case 'int':
+    case 'float':
+      return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : text;
+    case 'bool':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'json':
+    case 'array':
+      return jsonValue(kind, text, depthMax - 1);
+    default:
+      return text;
+  }
+}
+
+/** A cell that its column cannot read. Text would be a valid value of a JSON column. */
+export class CellFault {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+function jsonValue(kind: 'json' | 'array', text: string, depthMax: number): unknown {
+  const { value, fault, isTooDeep } = readJson(text, depthMax);
+  if (isTooDeep === true) return new CellFault(`Must not be nested more than ${depthMax} levels deep.`);
+  if (fault === undefined) return value;
+  if (fault.code !== 'invalid_json') return new CellFault(`Must be acceptable JSON: ${fault.message} at column ${fault.column}.`);
+  return kind === 'array' ? text : new CellFault('Must be JSON.');
+}

@@ -1,0 +1,568 @@
+import { Readable } from 'node:stream';
+import { setImmediate as yieldLoop } from 'node:timers/promises';
+import type { Db } from '../../db/db.ts';
+import type { ModelColumn } from '../../db/model-statements.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { type FieldError, hasCode, isKitError } from '../../errors/kit-error.ts';
+import { jsonSchema } from '../../http/json-schema.ts';
+import { filePart, type MultipartFile, readMultipart } from '../../http/multipart.ts';
+import type { QueryValues } from '../../http/query-string.ts';
+import { JSON_DEPTH_MAX } from '../../http/json/parse-json.ts';
+import type { JsonSchema, Schema } from '../../http/schema.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import { absentValue } from '../write/absent-value.ts';
+import { type BulkItem, BulkWriter, type KeyedItem } from '../write/bulk-write.ts';
+import { isSame } from '../write/change.ts';
+import { type CrudRequest, forAction, type Visibility } from '../policy/crud-request.ts';
+import { type FileFormat, mediaTypes } from './export.ts';
+import { CellFault, cellValue } from './import-row.ts';
+import { noteItems } from '../serve/http-crud-request.ts';
+import { limits } from '../declare/limits.ts';
+import type { Context, ListAccess } from '../read/list-access.ts';
+import type { ListDeclaration } from '../read/list-query.ts';
+import type { Policy } from '../policy/policy.ts';
+import { type FileRow, readFile } from './read-file.ts';
+import { bodySchemas, leadsToOne } from '../serve/schemas.ts';
+import type { Item } from '../read/select-unit.ts';
+import { computedOf, requiredPolicies } from '../read/shape.ts';
+import type { Writer, WriteOptions } from '../write/write.ts';
+import { checkReferences, isWritableByRequest, referencesOf } from '../write/write-checks.ts';
+
+export interface ImportOptions<N extends string = string> {
+  readonly formats: readonly FileFormat[];
+  /** The column that `mode=upsert` finds rows by, unique among the rows a caller sees. */
+  readonly by?: N;
+  /** 10 MB unless given. */
+  readonly bytesMax?: number;
+  /** 10,000 unless given. */
+  readonly rowsMax?: number;
+}
+
+/** What rows of a file are made of, and how they are written. */
+export interface ImportTarget {
+  readonly policy: Policy;
+  readonly list: Pick<ListDeclaration, 'expand' | 'limits'>;
+  /** Columns that are taken from a file. */
+  readonly input: readonly string[];
+  /** What a row must be; the schema of a create with `input` unless given. */
+  readonly schema?: Schema;
+  readonly writer: Writer;
+}
+
+/** What the route of an import works with, besides what lists do. */
+export interface ImportAccess extends ListAccess, Omit<ImportTarget, 'list'> {
+  fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'>;
+}
+
+export interface ImportResult {
+  readonly created: number;
+  readonly updated: number;
+  readonly dry_run: boolean;
+  /** Columns of the file that are known and not taken from clients. */
+  readonly ignored: readonly string[];
+}
+
+interface ImportMode {
+  readonly isDryRun: boolean;
+  /** Rows with the same value of `by` are changed. */
+  readonly isUpsert: boolean;
+}
+
+interface Parameters extends ImportMode {
+  readonly format: FileFormat | undefined;
+}
+
+/** Rows that are written, or read, before others get their turn. Statements on SQLite run on this thread; on PostgreSQL a batch costs round trips. */
+const BATCH_ROWS = 100;
+const BATCH_ROWS_POSTGRES = 500;
+
+/** `POST /import`. */
+export class Importer {
+  readonly #access: ImportAccess;
+  readonly options: Required<Pick<ImportOptions, 'formats' | 'bytesMax' | 'rowsMax'>> & Pick<ImportOptions, 'by'>;
+
+  constructor(access: ImportAccess, given: ImportOptions) {
+    this.#access = access;
+    this.options = { ...given, bytesMax: given.bytesMax ?? limits.importBytes, rowsMax: given.rowsMax ?? limits.importRows };
+  }
+
+  readonly handle = async (context: Context): Promise<ImportResult> => {
+    const access = this.#access;
+    const { policy } = access;
+    const request = await access.request(context, 'create');
+    const parameters = this.#parameters(context.query as QueryValues);
+    await access.parentRows(context, request, policy.database(request), true);
+    const { body, format } = await this.#file(context, parameters.format);
+    const rows = new RowImport(access, { ...this.options, jsonDepthMax: exchangeOf(context.request).host.jsonDepthMax });
+    const result = await rows.run(request, body, format, parameters, access.fixedOptions(context));
+    if (parameters.isDryRun) context.reply.code(200);
+    return result;
+  };
+
+  #parameters(given: QueryValues): Parameters {
+    const { formats, by } = this.options;
+    const faults: FieldError[] = [];
+    const choices: Readonly<Record<string, readonly string[]>> = {
+      format: formats,
+      dry_run: ['true', 'false'],
+      mode: by === undefined ? ['create'] : ['create', 'upsert'],
+    };
+    for (const [name, value] of Object.entries(given)) {
+      const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
+      if (known === undefined)
+        faults.push({
+          location: ['query', name.slice(0, 100)],
+          code: 'unknown_field',
+          message: `Unknown parameter.${didYouMean(name, Object.keys(choices))}`,
+        });
+      else if (!known.includes(value as string))
+        faults.push({ location: ['query', name], code: 'invalid', message: `Give one of ${known.join(', ')}.` });
+    }
+    if (faults.length > 0) throw coreErrors.validation_error({ errors: faults });
+    return {
+      format: given['format'] as FileFormat | undefined,
+      isDryRun: given['dry_run'] === 'true',
+      isUpsert: given['mode'] === 'upsert',
+    };
+  }
+
+  get #usual(): FileFormat {
+    return this.options.formats[0] as FileFormat;
+  }
+
+  /** The bytes of the file and its format: as the parameter says, else as the media type or the name does. */
+  async #file(context: Context, wanted: FileFormat | undefined): Promise<{ readonly body: Readable; readonly format: FileFormat }> {
+    const contentType = context.request.headers['content-type'] ?? '';
+    const type = (contentType.split(';', 1)[0] as string).trim().toLowerCase();
+    const { formats } = this.options;
+    if (type !== 'multipart/form-data') {
+      const format = wanted ?? formats.find((each) => mediaTypes[each] === type) ?? this.#usual;
+      return { body: context.body as Readable, format };
+    }
+    const form = await readMultipart(context.body as Readable, contentType, { file: filePart() });
+    if (form.issues !== undefined)
+      throw coreErrors.validation_error({
+        errors: form.issues.map(({ code = 'invalid', message, path = [] }) => ({ location: ['body', ...path.map(String)], code, message })),
+      });
+    const { name, mediaType, bytes } = form.value['file'] as MultipartFile;
+    const named = formats.find((each) => mediaTypes[each] === mediaType) ?? (/\.(?:jsonl|ndjson)$/i.test(name) ? 'jsonl' : 'csv');
+    const format = wanted ?? named;
+    if (!formats.includes(format)) throw coreErrors.unsupported_media_type({ detail: `This operation takes ${formats.join(', ')}.` });
+    return { body: Readable.from([bytes]), format };
+  }
+}
+
+export interface RowImportOptions {
+  readonly rowsMax: number;
+  readonly by?: string | undefined;
+  /** Levels of nesting of a row, as of a body; the default of apps unless given. */
+  readonly jsonDepthMax?: number;
+}
+
+/**
+ * All rows of a file or none. The first phase reads and checks every row without a transaction; the second writes them in one, through the
+ * pipeline of every other write, and lets other requests run between its batches.
+ */
+export class RowImport {
+  readonly #access: ImportTarget;
+  readonly #options: RowImportOptions;
+
+  constructor(target: ImportTarget, options: RowImportOptions) {
+    this.#access = target;
+    this.#options = options;
+  }
+
+  async run(
+    request: CrudRequest,
+    body: Readable,
+    format: FileFormat,
+    { isDryRun, isUpsert }: ImportMode,
+    fixed: Pick<WriteOptions, 'fixed' | 'authorize'> = {},
+  ): Promise<ImportResult> {
+    const { policy } = this.#access;
+    const visibility = await policy.visibility(request);
+    const db = policy.database(request);
+    await policy.scope(request);
+    const known = await knownColumns(policy, request);
+    const reader = new RowReader(this.#access, visibility, known, request, this.#options);
+    let items: readonly ImportItem[];
+    try {
+      items = await reader.read(body, format);
+    } finally {
+      body.destroy();
+    }
+    const keys = isUpsert ? reader.keys(items, this.#by) : undefined;
+    if (keys === undefined) for (const item of items) this.#refuseChanged(item, undefined, request.clock.now());
+    reader.finish();
+    noteItems(request, items.length);
+    await this.#checkReferences(db, request, items);
+    const write = () => this.#write(db, request, items, keys, fixed, isDryRun);
+    // Of two upserts of a new value at once one makes the row. The other could not see it yet: now it can, and changes it.
+    const written = await write().catch((error: unknown) => {
+      if (keys === undefined || !hasCode(error, 'conflict')) throw error;
+      return write();
+    });
+    return { ...written, dry_run: isDryRun, ignored: reader.ignored };
+  }
+
+  get #by(): ModelColumn {
+    return this.#access.policy.statements.column(this.#options.by as string);
+  }
+
+  async #checkReferences(db: Db, request: CrudRequest, items: readonly BulkItem[]): Promise<void> {
+    const checks = await referencesOf(
+      this.#access.policy,
+      request,
+      items.map(({ values }) => values),
+      items.map(({ at }) => at),
+    );
+    try {
+      await checkReferences(db, checks);
+    } catch (error) {
+      if (!isKitError(error) || error.errors === undefined) throw error;
+      throw coreErrors.validation_error({ errors: error.errors.slice(0, this.#access.list.limits.importFaults) });
+    }
+  }
+
+  async #write(
+    db: Db,
+    request: CrudRequest,
+    items: readonly ImportItem[],
+    keys: ReadonlyMap<BulkItem, unknown> | undefined,
+    given: Pick<WriteOptions, 'fixed' | 'authorize'>,
+    isDryRun: boolean,
+  ): Promise<Pick<ImportResult, 'created' | 'updated'>> {
+    const now = request.clock.now();
+    const bulk = new BulkWriter(this.#access.writer);
+    const options = { ...given, via: 'import' as const };
+    const count = async (_tx: Db, rows: readonly Item[]) => rows.length;
+    let created = 0;
+    let updated = 0;
+    try {
+      await db.transaction(async (tx) => {
+        const size = tx.dialect === 'postgres' ? BATCH_ROWS_POSTGRES : BATCH_ROWS;
+        for (let start = 0; start < items.length; start += size) {
+          const batch = items.slice(start, start + size);
+          const existing = keys === undefined ? new Map<string, Item>() : await this.#existing(tx, request, batch, keys, given);
+          const found = (item: BulkItem) => (keys === undefined ? undefined : existing.get(String(this.#by.encode(keys.get(item)))));
+          const fresh = batch.filter((item) => found(item) === undefined);
+          const known: KeyedItem[] = batch.flatMap((item) => {
+            const row = found(item);
+            if (row === undefined) return [];
+            const { key } = this.#access.policy;
+            this.#refuseChanged(item, row, now);
+            return [{ ...item, values: item.values, key: { column: key, value: row[key.name] } }];
+          });
+          if (keys !== undefined) for (const item of fresh) this.#refuseChanged(item, undefined, now);
+          if (fresh.length > 0) created += await bulk.createAndCount(tx, request, fresh, options);
+          if (known.length > 0) updated += await bulk.update(tx, request, known, false, options, count);
+          // Statements on SQLite run on this thread: others get their turn between batches.
+          await yieldLoop();
+        }
+        if (isDryRun) throw new Undone();
+      });
+    } catch (error) {
+      if (!(error instanceof Undone)) throw error;
+    }
+    return { created, updated };
+  }
+
+  /** 403 where a row would get another value of a column that the caller may not write. Without a row: another one than a new row gets. */
+  #refuseChanged({ kept }: ImportItem, row: Item | undefined, now: Date): void {
+    const { statements } = this.#access.policy;
+    const changed = Object.keys(kept).filter((name) => {
+      const column = statements.column(name);
+      return !isSameValue(column, row === undefined ? absentValue(column.settings, now) : row[name], kept[name]);
+    });
+    if (changed.length > 0) throw unwritable(changed);
+  }
+
+  /** Rows of the batch that are there already, among those the caller sees. */
+  async #existing(
+    tx: Db,
+    request: CrudRequest,
+    batch: readonly BulkItem[],
+    keys: ReadonlyMap<BulkItem, unknown>,
+    { fixed }: Pick<WriteOptions, 'fixed'>,
+  ): Promise<Map<string, Item>> {
+    const { policy, writer } = this.#access;
+    const column = this.#by;
+    const scope = await policy.writeScope(forAction(request, 'update'));
+    const rows = await writer.rows.selectMany(
+      tx,
+      scope,
+      column,
+      batch.map((item) => keys.get(item)),
+      fixed === undefined ? {} : { fixed },
+    );
+    return new Map(rows.map((row) => [String(column.encode(row[column.name])), row]));
+  }
+}
+
+/** A row of a file. */
+interface ImportItem extends BulkItem {
+  /** Values of columns that the caller may not write: an export has them. They must be what the row has without them. */
+  readonly kept: Item;
+}
+
+/** What the schema of a row says about it. */
+interface RowResult {
+  readonly value?: Item;
+  readonly issues?: readonly { readonly message: string; readonly code?: string; readonly path?: readonly unknown[] }[];
+}
+
+/** A dry run did everything; nothing of it stays. */
+class Undone extends Error {}
+
+/** The first phase: reads and checks rows, and notes what is wrong with them. */
+class RowReader {
+  readonly #access: ImportTarget;
+  readonly #request: CrudRequest;
+  readonly #visibility: Visibility;
+  readonly #rowsMax: number;
+  readonly #faultsMax: number;
+  readonly #depthMax: number;
+  readonly #faults: FieldError[] = [];
+  readonly #ignored = new Set<string>();
+  readonly #input: ReadonlySet<string>;
+  readonly #known: ReadonlySet<string>;
+  /** Input columns that this request may not write, whatever the row is. */
+  readonly #unwritable = new Set<string>();
+  /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
+  readonly #shownAsNull = new Set<string>();
+
+  constructor(
+    access: ImportTarget,
+    visibility: Visibility,
+    known: ReadonlySet<string>,
+    request: CrudRequest,
+    { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions,
+  ) {
+    this.#access = access;
+    this.#request = request;
+    this.#visibility = visibility;
+    this.#rowsMax = rowsMax;
+    this.#faultsMax = access.list.limits.importFaults;
+    this.#depthMax = jsonDepthMax;
+    this.#input = new Set(access.input);
+    this.#known = known;
+  }
+
+  /** Rules about rows are decided on each row. */
+  async #decideUnwritable(): Promise<void> {
+    const { policy, input } = this.#access;
+    for (const name of input) {
+      const permission = policy.options.fields?.[name]?.writableBy;
+      if (permission === undefined || permission.mayNeedObject || (await isWritableByRequest(policy, this.#request, [name]))) continue;
+      this.#unwritable.add(name);
+      const shown = policy.shown.get(name);
+      if (shown !== undefined && policy.sees(this.#visibility, shown) !== true) this.#shownAsNull.add(name);
+    }
+  }
+
+  get ignored(): string[] {
+    return [...this.#ignored];
+  }
+
+  async read(body: Readable, format: FileFormat): Promise<ImportItem[]> {
+    const { policy } = this.#access;
+    await this.#decideUnwritable();
+    const file = await readFile(body, format, this.#depthMax);
+    if (file.header !== undefined) this.#header(file.header);
+    const schema = (this.#access.schema ?? bodySchemas(policy, this.#access.input).create)['~standard'];
+    const items: ImportItem[] = [];
+    let count = 0;
+    const isCsv = file.header !== undefined;
+    for await (const rows of file.rows) {
+      for (const row of rows) {
+        count += 1;
+        if (count > this.#rowsMax)
+          throw coreErrors.body_too_large({
+            detail: `The file has more than ${this.#rowsMax} rows.`,
+            extensions: { rows_max: this.#rowsMax },
+          });
+        if (this.#faults.length >= this.#faultsMax) break;
+        const given = this.#given(row, isCsv);
+        if (given !== undefined) {
+          const result = schema.validate(given) as RowResult | Promise<RowResult>;
+          const item = this.#item(row.number, given, result instanceof Promise ? await result : result);
+          if (item !== undefined) items.push(item);
+        }
+        if (count % BATCH_ROWS === 0) await yieldLoop();
+      }
+      if (this.#faults.length >= this.#faultsMax) break;
+    }
+    return items;
+  }
+
+  #header(header: readonly string[]): void {
+    for (const [index, name] of header.entries()) {
+      if (header.indexOf(name) !== index) this.#refuse(['body', 1, name], 'duplicate', 'The header has this column twice.');
+      else this.#takes(name, 1);
+    }
+  }
+
+  /** Whether the column is taken. Known ones that are not are listed, unknown ones are faults. */
+  #takes(name: string, row: number): boolean {
+    if (this.#unwritable.has(name)) {
+      // What the caller does not see cannot come from its export.
+      if (!this.#known.has(name)) throw unwritable([name]);
+      this.#ignored.add(name);
+      return true;
+    }
+    if (this.#input.has(name)) return true;
+    if (this.#known.has(name) || this.#isRelated(name)) this.#ignored.add(name);
+    else this.#refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
+    return false;
+  }
+
+  /** `customer.name`, or the relation of a JSON line: an export with `expand` has them. No export has rows of a to-many relation. */
+  #isRelated(name: string): boolean {
+    const { policy, list } = this.#access;
+    const path = name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : name;
+    return list.expand.has(path) && leadsToOne(policy, path);
+  }
+
+  /** The members that are taken of a row. Undefined when it cannot be read. */
+  #given(row: FileRow, isCsv: boolean): Record<string, unknown> | undefined {
+    if (row.fault === undefined) return isCsv ? this.#cells(row.values, row.number) : this.#members(row.values, row.number);
+    this.#refuse(['body', row.number, ...(row.path ?? [])], 'invalid', `This row ${row.fault}.`);
+    return undefined;
+  }
+
+  #item(number: number, given: Record<string, unknown>, result: RowResult): ImportItem | undefined {
+    if (result.issues !== undefined) {
+      for (const { message, code = 'invalid', path = [] } of result.issues) {
+        const isMissing = path.length > 0 && given[String(path[0])] === undefined;
+        this.#refuse(
+          ['body', number, ...path.map(String)],
+          isMissing ? 'required' : code,
+          isMissing ? 'Required.' : `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`,
+        );
+      }
+      return undefined;
+    }
+    // The schema lets the database fill a default where null was given; a file that says NULL means it where the column may be.
+    const values = { ...(result.value as Item) };
+    const sent = Object.keys(given);
+    for (const name of sent) {
+      if (given[name] !== null || values[name] !== undefined) continue;
+      const { nullable, settings } = this.#column(name);
+      if (nullable || settings.kind === 'json') values[name] = null;
+    }
+    const kept: Item = {};
+    for (const name of this.#unwritable) {
+      const value = values[name];
+      delete values[name];
+      if (this.#shownAsNull.has(name)) {
+        if (value !== null && value !== undefined) throw unwritable([name]);
+      } else if (value !== undefined) kept[name] = value;
+    }
+    return { values, sent: sent.filter((name) => !this.#unwritable.has(name)), kept, at: ['body', number] };
+  }
+
+  #column(name: string): ModelColumn {
+    return this.#access.policy.statements.column(name);
+  }
+
+  #cells(cells: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
+    const given: Record<string, unknown> = {};
+    for (const name of this.#input) {
+      if (!Object.hasOwn(cells, name)) continue;
+      const text = cells[name] as string | null;
+      const column = this.#column(name);
+      if (text === null) {
+        if (column.nullable) given[name] = null;
+        continue;
+      }
+      const value = cellValue(this.#access.policy.shown.get(name)?.settings ?? column.settings, text, this.#depthMax);
+      if (value instanceof CellFault) this.#refuse(['body', number, name], 'invalid', value.message);
+      else given[name] = value;
+    }
+    return given;
+  }
+
+  #members(members: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
+    const given: Record<string, unknown> = {};
+    // A member called __proto__ is no column: it is refused before it could be set.
+    for (const name of Object.keys(members)) if (this.#takes(name, number)) given[name] = members[name];
+    return given;
+  }
+
+  /** What each row is found by; every row needs one, and no two the same. */
+  keys(items: readonly ImportItem[], by: ModelColumn): ReadonlyMap<BulkItem, unknown> {
+    const keys = new Map<BulkItem, unknown>();
+    const seen = new Map<string, number>();
+    for (const item of items) {
+      const value = item.values[by.name] ?? item.kept[by.name];
+      const number = item.at[1] as number;
+      if (value === null || value === undefined) this.#refuse(['body', number, by.name], 'required', 'Required: rows are found by it.');
+      else {
+        const text = String(by.encode(value));
+        const first = seen.get(text);
+        if (first !== undefined) this.#refuse(['body', number, by.name], 'duplicate', `Row ${first} has the same value.`);
+        seen.set(text, first ?? number);
+        keys.set(item, value);
+      }
+    }
+    return keys;
+  }
+
+  #refuse(location: readonly (string | number)[], code: string, message: string): void {
+    if (this.#faults.length < this.#faultsMax) this.#faults.push({ location, code, message });
+  }
+
+  finish(): void {
+    if (this.#faults.length > 0) throw coreErrors.validation_error({ errors: this.#faults });
+  }
+}
+
+/** Whether two values of a column are one, however they are spelled: `5.0` is `5.00`. */
+function isSameValue(column: ModelColumn, stored: unknown, given: unknown): boolean {
+  if (isSame(column, stored, given)) return true;
+  return stored !== null && stored !== undefined && given !== null && Object.is(column.encode(stored), column.encode(given));
+}
+
+function unwritable(fields: readonly string[]): Error {
+  return coreErrors.permission_denied({
+    detail: `You may not write ${fields.join(', ')}. Leave the column out, or as it is.`,
+    extensions: { fields },
+  });
+}
+
+/** What the caller may see: columns and computed fields. An export has them. */
+async function knownColumns(policy: Policy, request: CrudRequest): Promise<Set<string>> {
+  const visibilities = new Map<Policy, Visibility>();
+  for (const each of [policy, ...requiredPolicies(policy)]) visibilities.set(each, await each.visibility(request));
+  const visibilityOf = (each: Policy) => visibilities.get(each) as Visibility;
+  const columns = [...policy.shown.values()].filter(
+    (shown) => policy.sees(visibilityOf(policy), shown) !== false || shown.rule?.hidden === 'null',
+  );
+  return new Set([...columns, ...computedOf(policy, visibilityOf)].map(({ name }) => name));
+}
+
+export function importParameters({ formats, by }: ImportOptions): Record<string, JsonSchema> {
+  return {
+    format: { type: 'string', enum: [...formats], description: 'As the media type says unless given.' },
+    dry_run: { type: 'boolean', default: false, description: 'Does everything, hooks included, and undoes it.' },
+    mode: {
+      type: 'string',
+      enum: by === undefined ? ['create'] : ['create', 'upsert'],
+      default: 'create',
+      description: by === undefined ? 'Makes rows.' : `\`upsert\` changes the row with the same \`${by}\`, where there is one.`,
+    },
+  };
+}
+
+const count = { type: 'integer', minimum: 0 };
+export const ImportSchema: Schema<ImportResult> = jsonSchema<ImportResult>({
+  type: 'object',
+  properties: {
+    created: count,
+    updated: count,
+    dry_run: { type: 'boolean' },
+    ignored: { type: 'array', items: { type: 'string' }, description: 'Columns of the file that are not taken from clients.' },
+  },
+  required: ['created', 'updated', 'dry_run', 'ignored'],
+});

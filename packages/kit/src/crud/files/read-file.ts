@@ -1,0 +1,148 @@
+import { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { readJson } from '../../http/json/parse-json.ts';
+import type { FileFormat } from './export.ts';
+
+/** One row of a file, with its number as an editor of the file counts: CSV rows from 2, below the header; lines from 1. */
+export type FileRow =
+  | { readonly number: number; readonly values: Readonly<Record<string, unknown>>; readonly fault?: undefined }
+  | { readonly number: number; readonly fault: string; readonly path?: readonly (string | number)[] };
+
+/** A CSV file's header comes first, then its rows. Cells are text; an empty one is null, `""` is the empty text. */
+export interface ReadFile {
+  /** Names of the columns; undefined for JSON Lines, where each row has its own. */
+  readonly header: readonly string[] | undefined;
+  /** As many at a time as were read together: a turn for each row costs more than the row. */
+  readonly rows: AsyncIterable<readonly FileRow[]>;
+}
+
+/** `depthMax`: levels of nesting of a JSON line, as of a body. */
+export async function readFile(body: Readable, format: FileFormat, depthMax: number): Promise<ReadFile> {
+  if (format === 'jsonl') return { header: undefined, rows: jsonRows(decoded(body), depthMax) };
+  const records = csvRecords(decoded(body))[Symbol.asyncIterator]();
+  const first = await records.next();
+  if (first.done === true) return { header: [], rows: (async function* none() {})() };
+  const { value } = first;
+  if (!isRecord(value))
+    return {
+      header: [],
+      rows: (async function* broken() {
+        yield [value];
+      })(),
+    };
+  const header = value.cells.map((name) => name ?? '');
+  return { header, rows: csvRows(records, header) };
+}
+
+/** Text of valid UTF-8; a byte order mark at its start is left out. */
+async function* decoded(body: Readable): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const text = (chunk?: Uint8Array) => {
+    try {
+      return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
+    } catch (cause) {
+      throw coreErrors.malformed_body({ detail: 'The file is not UTF-8.', cause });
+    }
+  };
+  for await (const chunk of body as AsyncIterable<Buffer>) yield text(chunk);
+  yield text();
+}
+
+/** No row of a table is longer; a file with a quote that never ends is. */
+const RECORD_LENGTH_MAX = 1_000_000;
+
+interface CsvRecord {
+  /** Empty lines are no rows, and are counted. */
+  readonly number: number;
+  readonly cells: readonly (string | null)[];
+}
+
+async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<CsvRecord | FileRow> {
+  const parser = Readable.from(text, { objectMode: true })
+    .on('error', (error) => parser.destroy(error))
+    .pipe(
+      parse({
+        relax_column_count: true,
+        skip_empty_lines: true,
+        // Found by itself, it is what ends the header: in a file with both kinds, cells would keep the CR of the other.
+        record_delimiter: ['\r\n', '\n', '\r'],
+        max_record_size: RECORD_LENGTH_MAX,
+        cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+        // Its types know lists of cells only.
+        on_record: (cells, info) => ({ number: numberAt(info), cells }) as unknown as string[],
+      }),
+    );
+  try {
+    yield* parser as AsyncIterable<CsvRecord>;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    yield { number: numberAt(error as Partial<CsvPlace>) + 1, fault: csvFault(error) };
+  }
+}
+
+interface CsvPlace {
+  readonly records: number;
+  readonly empty_lines: number;
+}
+
+function numberAt({ records = 0, empty_lines: blank = 0 }: Partial<CsvPlace>): number {
+  return records + blank;
+}
+
+function csvFault({ code }: CsvError): string {
+  if (code === 'CSV_MAX_RECORD_SIZE') return `is longer than ${RECORD_LENGTH_MAX} characters; a quote may be missing`;
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'has a quote that is not closed';
+  return 'is not CSV; write a quote inside a quoted cell twice';
+}
+
+async function* csvRows(records: AsyncIterator<CsvRecord | FileRow>, header: readonly string[]): AsyncGenerator<FileRow[]> {
+  for (;;) {
+    const next = await records.next();
+    if (next.done === true) return;
+    const { value: record } = next;
+    if (!isRecord(record)) yield [record];
+    else yield [csvRow(record, header)];
+  }
+}
+
+function csvRow({ number, cells }: CsvRecord, header: readonly string[]): FileRow {
+  if (cells.length !== header.length) return { number, fault: `has ${cells.length} cells, the header has ${header.length}` };
+  return { number, values: Object.fromEntries(header.map((name, index) => [name, cells[index]])) };
+}
+
+function isRecord(value: CsvRecord | FileRow): value is CsvRecord {
+  return 'cells' in value;
+}
+
+async function* jsonRows(text: AsyncIterable<string>, depthMax: number): AsyncGenerator<FileRow[]> {
+  let number = 0;
+  let rest = '';
+  const read = (lines: readonly string[]): FileRow[] => {
+    const rows: FileRow[] = [];
+    for (const line of lines) {
+      number += 1;
+      if (line.trim() !== '') rows.push(jsonRow(line, number, depthMax));
+    }
+    return rows;
+  };
+  for await (const chunk of text) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() as string;
+    yield read(lines);
+    if (rest.length > RECORD_LENGTH_MAX) {
+      yield [{ number: number + 1, fault: `is longer than ${RECORD_LENGTH_MAX} characters` }];
+      return;
+    }
+  }
+  yield read([rest]);
+}
+
+/** A line is read as strictly as a body: what was given twice, or as a number too large, would be stored as something else. */
+function jsonRow(line: string, number: number, depthMax: number): FileRow {
+  const { value, fault, isTooDeep } = readJson(line, depthMax);
+  if (isTooDeep === true) return { number, fault: `is nested more than ${depthMax} levels deep` };
+  if (fault !== undefined) return { number, fault: `is not acceptable JSON: ${fault.message} at column ${fault.column}`, path: fault.path };
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { number, values: value as Record<string, unknown> };
+  return { number, fault: 'must be a JSON object' };
+}

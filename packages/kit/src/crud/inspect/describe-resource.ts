@@ -1,0 +1,161 @@
+import type { App, MountedController } from '../../app/module.ts';
+import type { ResponseFacts } from '../../http/compiled-route.ts';
+import { operationsOfController } from '../serve/controller.ts';
+import type { Operations } from '../serve/operations.ts';
+import type { FieldRule } from '../declare/field-rule.ts';
+import { requiredColumns, visibleToNames } from '../policy/rule-marks.ts';
+import { type UnindexedColumn, unindexedColumns } from '../checks/unindexed.ts';
+
+/** A mounted resource as data: what `kit inspect orders` prints. */
+export interface ResourceDescription {
+  readonly resource: string;
+  readonly table: string;
+  readonly controller: string;
+  /** Which rows a caller reaches, in words. */
+  readonly rows: readonly string[];
+  readonly fields: readonly { readonly name: string; readonly visible_to: string; readonly writable_by: string }[];
+  readonly operations: readonly {
+    readonly name: string;
+    readonly method: string;
+    readonly path: string;
+    readonly permission: string;
+    readonly scope: string | null;
+    readonly statements: string;
+    /** Versions of its responses, and how they are cached. */
+    readonly responses: ResponseFacts;
+  }[];
+  /** How `?search=` finds rows; null where lists have no search. */
+  readonly search: { readonly backend: string; readonly columns: readonly string[] } | null;
+  readonly unindexed: readonly UnindexedColumn[];
+}
+
+/** Every resource that the app mounts, once per controller. */
+export function describeResources(app: App): ResourceDescription[] {
+  return app.controllers.flatMap((controller) => {
+    const operations = operationsOfController(controller);
+    return operations === undefined ? [] : [describe(app, controller, operations)];
+  });
+}
+
+function describe(app: App, controller: MountedController, operations: Operations): ResourceDescription {
+  const { policy } = operations;
+  const own = new Set(Object.values(controller));
+  return {
+    resource: policy.name,
+    table: policy.model.name,
+    controller: controller.constructor.name,
+    rows: rowsOf(operations),
+    fields: fieldsOf(operations),
+    operations: app.routes
+      .filter(({ route }) => own.has(route))
+      .map((route) => ({
+        name: route.field,
+        method: route.method,
+        path: route.path,
+        permission: route.permission.name,
+        scope: route.scope ?? null,
+        statements: statementsOf(operations, route.field, app),
+        responses: route.responseFacts,
+      })),
+    search: operations.list.search === undefined ? null : { backend: operations.list.search.name, columns: operations.list.search.columns },
+    unindexed: unindexedColumns(operations),
+  };
+}
+
+function rowsOf({ policy }: Operations): string[] {
+  const { tenant, rows, anonymous, unscoped, access } = policy.options;
+  const words: string[] = [];
+  if (unscoped === true) words.push('every row (unscoped)');
+  if (tenant !== undefined) words.push(`of the caller's tenant: ${String(tenant)}`);
+  if (policy.owner !== undefined)
+    words.push(
+      `of the caller: ${policy.owner.column}${policy.owner.unless === undefined ? '' : `, unless ${policy.owner.unless.name}`}${access === undefined ? '' : `, or by ${access.name}`}`,
+    );
+  else if (access !== undefined) words.push(`by ${access.name}`);
+  if (rows !== undefined) words.push('that the rows function gives');
+  if (anonymous !== undefined) words.push(`without credentials: ${JSON.stringify(anonymous)}`);
+  if (policy.softDelete !== undefined) words.push('not deleted');
+  return words;
+}
+
+function fieldsOf({ policy, input, output }: Operations): ResourceDescription['fields'] {
+  const everyone = 'everyone';
+  const columns = [...policy.statements.byName.keys()].map((name) => {
+    const rule: FieldRule | undefined = policy.options.fields?.[name];
+    return {
+      name,
+      // A controller may show less than its resource does.
+      visible_to:
+        policy.shown.has(name) && (output === undefined || output.has(name) || name === policy.key.name)
+          ? (rule?.visibleTo?.name ?? everyone)
+          : 'nobody',
+      writable_by: input.includes(name) ? (rule?.writableBy?.name ?? everyone) : 'nobody',
+    };
+  });
+  const computed = Object.entries(policy.options.computed ?? {}).map(([name, { requires }]) => ({
+    name,
+    visible_to: visibleToNames(requiredColumns(policy, requires)) ?? everyone,
+    writable_by: 'nobody',
+  }));
+  return [...columns, ...computed];
+}
+
+/** How many statements an operation runs, besides authentication. */
+function statementsOf({ policy, list, options }: Operations, name: string, { registry }: App): string {
+  const { hooks, onChange, rows, access, audit, events } = policy.options;
+  const records =
+    (audit !== false && registry.audit !== null ? 1 : 0) + (events !== undefined && events !== false && registry.events !== null ? 1 : 0);
+  const isWatched = onChange !== undefined || rows !== undefined || access !== undefined || records > 0;
+  const more = records === 0 ? '' : `, + ${records} of the record`;
+  const batches = [...list.expand].filter((path) => isToMany(policy, path)).length;
+  const expanded = batches === 0 ? '' : `, + 1 per to-many expansion (${batches})`;
+  const parent = options.parent === undefined ? '' : ', + 1 of the parent';
+  switch (name) {
+    case 'list':
+    case 'query':
+    case 'queryAlias':
+      return `1${list.page.count === 'none' ? '' : ', + 1 to count when the first page is full'}${expanded}${parent}`;
+    case 'retrieve':
+      return `1${expanded}`;
+    case 'create':
+      return `${isWatched || hooks?.create !== undefined ? 'a transaction of 1' : '1'}, + 1 per reference that is checked${more}${parent}`;
+    case 'update':
+    case 'partialUpdate':
+      return isWatched || hooks?.update !== undefined
+        ? `a transaction of 2${more}${parent}`
+        : `1, + 1 per reference that is checked${parent}`;
+    case 'destroy':
+      return isWatched || hooks?.destroy !== undefined ? `a transaction of 2${more}${parent}` : `1${parent}`;
+    case 'restore':
+      return `a transaction of 2, + 1 per level of the cascade${more}${parent}`;
+    case 'bulkCreate':
+      return `a transaction of 1 per ${hooks?.create === undefined ? '100 rows' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+    case 'bulkUpdate':
+      return `a transaction of 1 to lock, + 1 per row, or 1 for the same values${more}${parent}`;
+    case 'bulkDestroy':
+      return `a transaction of 1 to lock, + ${hooks?.destroy === undefined ? '1' : '1 per row'}${more}${parent}`;
+    case 'import':
+      return `a transaction of 1 per ${hooks?.create === undefined ? 'batch of 100 rows or more' : 'row'}, + 1 per reference that is checked${more}${parent}`;
+    case 'export':
+      return `1 to count, 1 through a cursor${parent}`;
+    case 'stats':
+      return `1${parent}`;
+    case 'transitions':
+      return '1';
+    case 'meta':
+      return '0';
+    default:
+      return Object.hasOwn(policy.options.transitions ?? {}, name) ? (isWatched ? `a transaction of 2${more}` : '1 or 2') : '-';
+  }
+}
+
+function isToMany(policy: Operations['policy'], path: string): boolean {
+  let at: Operations['policy'] | undefined = policy;
+  let kind: string | undefined;
+  for (const step of path.split('.')) {
+    const edge: ReturnType<Operations['policy']['edge']> = at?.edge(step);
+    kind = edge?.kind;
+    at = edge?.target;
+  }
+  return kind === 'many';
+}

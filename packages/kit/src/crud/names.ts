@@ -1,1 +1,0 @@
-export { pascal, singular } from '../db/component-name.ts';

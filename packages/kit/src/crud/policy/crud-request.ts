@@ -1,0 +1,74 @@
+import type { Principal, User } from '../../auth/principal.ts';
+import type { Clock } from '../../db/clock.ts';
+import type { Db } from '../../db/db.ts';
+import type { CompiledWhere } from '../../db/where/compile-where.ts';
+import type { Where } from '../../db/where/where.ts';
+import type { ServiceScope } from '../../di/container.ts';
+import type { PermissionContext, Verdict } from '../../permissions/permission.ts';
+import type { CrudCaller } from '../declare/crud-caller.ts';
+
+/** What a caller may see of a policy's columns: one verdict per distinct permission. */
+export interface Visibility {
+  /** The verdicts in one short text: part of every plan's key. */
+  readonly mask: string;
+  readonly verdicts: readonly Verdict[];
+}
+
+/** The rows a caller may see: as data, and checked against the model. */
+export interface Scope {
+  readonly where: Where | boolean;
+  readonly compiled: CompiledWhere;
+  /** The access of the resource decides about the rows: it may find them sooner. */
+  readonly byAccess?: boolean;
+}
+
+/** The rows a write may reach: those the caller sees, and those among them that its action is allowed on. */
+export interface WriteScope extends Scope {
+  /** Absent: seeing a row is enough. */
+  readonly allowed?: { readonly action: string; readonly compiled: CompiledWhere };
+}
+
+/** One request as policies see it. What a policy decides for the caller is decided once and kept here. */
+export interface CrudRequest {
+  readonly context: PermissionContext;
+  readonly user: User | null;
+  readonly principal: Principal | null;
+  readonly tenant: string | null;
+  readonly action: string;
+  readonly clock: Clock;
+  readonly services: ServiceScope;
+  readonly requestId: string | null;
+  /** By alias; the open transaction of the request in place of its database. */
+  readonly databases: Readonly<Record<string, Db>>;
+  /** The admin site asks: `resource({ admin })` says which rows. */
+  readonly isAdmin: boolean;
+  /** By policy. */
+  readonly visibilities: Map<object, Visibility>;
+  /** By policy. */
+  readonly scopes: { get(policy: object): Scope | undefined; set(policy: object, scope: Scope): void };
+}
+
+/** The same request, for another action of its caller. */
+export function forAction(request: CrudRequest, action: string): CrudRequest {
+  const { context, user, principal, tenant, clock, requestId, databases, isAdmin, visibilities, scopes } = request;
+  return {
+    context,
+    user,
+    principal,
+    tenant,
+    action,
+    clock,
+    get services() {
+      return request.services;
+    },
+    requestId,
+    databases,
+    isAdmin,
+    visibilities,
+    scopes,
+  };
+}
+
+export function callerOf({ user, principal, tenant, action, clock, services }: CrudRequest): CrudCaller {
+  return { user, principal, tenant, action, now: clock.now(), services };
+}

@@ -1,0 +1,13 @@
+import { coreErrors } from '../../errors/core-errors.ts';
+import { Permission } from '../../permissions/permission.ts';
+
+/** Rows of a tenant are for callers who have one: 403 `tenant_required` before the body is read. Programs are asked with the rows. */
+export const hasTenant = new Permission({
+  name: 'hasTenant',
+  kind: 'has_tenant',
+  evaluate(context) {
+    const { tenant } = context as { readonly tenant?: string | null | Promise<string | null> };
+    return tenant instanceof Promise ? tenant.then((settled) => settled !== null) : tenant !== null;
+  },
+  denial: () => coreErrors.tenant_required(),
+});

@@ -1,0 +1,35 @@
+import { hash } from 'node:crypto';
+import type { Policy } from '../policy/policy.ts';
+import type { SelectUnit } from './select-unit.ts';
+import type { Shape } from './shape.ts';
+
+/** What the tag of an answer is made of. */
+export type TagSource =
+  /** A row with a version: the tag is known before the body is. */
+  | { readonly kind: 'version'; readonly tag: string }
+  /** A row with a version whose body holds more than the row: relations, computed fields, rules about the row. */
+  | { readonly kind: 'version-body'; readonly version: string }
+  /** No version, or a list: good for 304 only. */
+  | { readonly kind: 'body' };
+
+/** The tag of a row as this caller sees it. */
+export function tagOf({ options }: Policy, { shape }: SelectUnit, version: unknown): TagSource {
+  if (options.version === undefined) return { kind: 'body' };
+  const text = String(version);
+  if (hasMoreThanColumns(shape)) return { kind: 'version-body', version: text };
+  return { kind: 'version', tag: shape.isWhole ? `"${text}"` : `"${text}-${shortHash(shape.key)}"` };
+}
+
+function hasMoreThanColumns({ edges, computed, perRow }: Shape): boolean {
+  return edges.length > 0 || computed.length > 0 || perRow.length > 0;
+}
+
+export function bodyTag(source: Exclude<TagSource, { kind: 'version' }>, body: string): string {
+  const digest = shortHash(body);
+  return source.kind === 'body' ? `"${digest}"` : `"${source.version}-${digest}"`;
+}
+
+/** 96 bits: tags tell representations apart, they guard nothing. */
+function shortHash(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, 16);
+}

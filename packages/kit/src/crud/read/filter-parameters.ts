@@ -1,0 +1,301 @@
+import type { ColumnSettings } from '../../db/column.ts';
+import { operatorsOf, type WhereOperator } from '../../db/where/operators.ts';
+import type { Where } from '../../db/where/where.ts';
+import { columnJsonSchema } from '../../db/column-json.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import { jsonSchemaOf, type JsonSchema, type SchemaResult } from '../../http/schema.ts';
+import { compileCoercions } from '../../http/json/coerce.ts';
+import type { CrudCaller } from '../declare/crud-caller.ts';
+import type { Visibility } from '../policy/crud-request.ts';
+import { isCustomFilter, type CustomFilter } from '../declare/filter.ts';
+import { readJsonValue, readParameter, type ReadValue } from './parameter-value.ts';
+import type { Policy, ShownColumn } from '../policy/policy.ts';
+import { markVisible } from '../policy/rule-marks.ts';
+
+/** A column that may be filtered: of the resource, or of what a to-one relation leads to. */
+export interface FilteredColumn {
+  /** The relation it belongs to; undefined for columns of the resource. */
+  readonly relation: string | undefined;
+  readonly policy: Policy;
+  readonly shown: ShownColumn;
+  readonly settings: ColumnSettings;
+  readonly operators: readonly WhereOperator[];
+}
+
+/** One query parameter that filters. */
+export type FilterParameter =
+  | { readonly kind: 'column'; readonly name: string; readonly column: FilteredColumn; readonly operator: WhereOperator }
+  | { readonly kind: 'custom'; readonly name: string; readonly filter: CustomFilter };
+
+/** The parameters that `filters` declares: `status`, `total__gte`, `customer__name__contains`, custom ones under their own name. */
+export class FilterParameters {
+  readonly policy: Policy;
+  readonly parameters = new Map<string, FilterParameter>();
+  readonly columns = new Map<string, FilteredColumn>();
+  readonly custom = new Map<string, CustomFilter>();
+  /** Parameters that two filters take. */
+  readonly collisions: string[] = [];
+
+  constructor(policy: Policy, declared: Readonly<Record<string, unknown>>) {
+    this.policy = policy;
+    for (const [name, given] of Object.entries(declared)) {
+      if (isCustomFilter(given)) {
+        this.custom.set(name, given);
+        this.#add({ kind: 'custom', name, filter: given });
+      } else this.#addColumn(name, given as readonly WhereOperator[]);
+    }
+  }
+
+  #addColumn(path: string, operators: readonly WhereOperator[]): void {
+    const column = filteredColumn(this.policy, path, operators);
+    if (column === undefined) return; // reported by the start-up checks
+    this.columns.set(path, column);
+    const base = path.replace('.', '__');
+    for (const operator of operators) {
+      const name = operator === 'eq' ? base : `${base}__${operator}`;
+      this.#add({ kind: 'column', name, column, operator });
+    }
+  }
+
+  #add(parameter: FilterParameter): void {
+    if (this.parameters.has(parameter.name)) this.collisions.push(parameter.name);
+    this.parameters.set(parameter.name, parameter);
+  }
+
+  /** The parameters this caller may use. What it may not see, it may not filter by. */
+  *usable(visibilityOf: (policy: Policy) => Visibility): Iterable<FilterParameter> {
+    for (const parameter of this.parameters.values()) if (this.isUsable(parameter, visibilityOf)) yield parameter;
+  }
+
+  isUsable(parameter: FilterParameter, visibilityOf: (policy: Policy) => Visibility): boolean {
+    return parameter.kind === 'custom' || this.isVisible(parameter.column, visibilityOf);
+  }
+
+  isVisible({ relation, policy, shown }: FilteredColumn, visibilityOf: (policy: Policy) => Visibility): boolean {
+    if (policy.sees(visibilityOf(policy), shown) !== true) return false;
+    if (relation === undefined) return true;
+    const through = this.policy.shown.get(this.policy.edge(relation)?.column ?? '');
+    return through === undefined || this.policy.sees(visibilityOf(this.policy), through) === true;
+  }
+}
+
+export function filteredColumn(policy: Policy, path: string, operators: readonly WhereOperator[]): FilteredColumn | undefined {
+  const [first = '', second, ...deeper] = path.split('.');
+  const relation = second === undefined ? undefined : first;
+  const edge = relation === undefined ? undefined : policy.edge(relation);
+  const target = relation === undefined ? policy : edge?.target;
+  const shown = target?.shown.get(second ?? first);
+  // One level, to one row: of several, none would be meant.
+  if (target === undefined || shown === undefined || edge?.kind === 'many' || deeper.length > 0) return undefined;
+  return { relation, policy: target, shown, settings: shown.settings, operators };
+}
+
+/** The condition of a value, below its relation where the column has one. */
+function columnCondition(column: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+  const condition = ownCondition(column, operator, value);
+  return column.relation === undefined ? condition : ({ [column.relation]: { is: condition } } as Where);
+}
+
+/** The condition of a value on the table that has the column: for a tree, which says the relation itself. */
+function ownCondition({ shown }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+  return { [shown.name]: { [operator]: value } } as Where;
+}
+
+/** Reads the text of one parameter; faults are added with their place. */
+export function readColumnFilter(
+  { name, column, operator }: Extract<FilterParameter, { kind: 'column' }>,
+  given: string | readonly string[],
+  valuesMax: number,
+  faults: FieldError[],
+): Where | undefined {
+  const refuse = (code: string, message: string): undefined => {
+    faults.push({ location: ['query', name], code, message });
+    return undefined;
+  };
+  const { settings } = column;
+  if (operator === 'in' || operator === 'nin') {
+    const texts = (typeof given === 'string' ? [given] : given).flatMap((text) => (settings.kind === 'text' ? [text] : splitList(text)));
+    if (texts.length === 0) return refuse('required', 'Give at least one value.');
+    if (texts.length > valuesMax) return refuse('too_many', `At most ${valuesMax} values.`);
+    const values: unknown[] = [];
+    for (const text of texts) {
+      const read = readParameter(settings, text);
+      if (read.fault !== undefined) return refuse('invalid', sentence(read.fault));
+      values.push(read.value);
+    }
+    return columnCondition(column, operator, values);
+  }
+  if (typeof given !== 'string') return refuse('duplicate', 'Give this parameter once.');
+  const read = readOperand(settings, operator, given, readParameter);
+  return read.fault === undefined ? columnCondition(column, operator, read.value) : refuse('invalid', sentence(read.fault));
+}
+
+/** Reads one leaf of a query body: `{ gte: '10.00' }` or a plain value. The condition is about the column's own table. */
+export function readJsonFilter(
+  column: FilteredColumn,
+  operator: WhereOperator,
+  given: unknown,
+  valuesMax: number,
+): { readonly where: Where } | { readonly fault: string } {
+  const { settings } = column;
+  if (operator === 'in' || operator === 'nin') {
+    if (!Array.isArray(given) || given.length === 0) return { fault: 'must be a list with at least one value' };
+    if (given.length > valuesMax) return { fault: `must have at most ${valuesMax} values` };
+    const values: unknown[] = [];
+    for (const each of given) {
+      const read = readJsonValue(settings, each);
+      if (read.fault !== undefined) return { fault: read.fault };
+      values.push(read.value);
+    }
+    return { where: ownCondition(column, operator, values) };
+  }
+  const read =
+    operator === 'isnull'
+      ? typeof given === 'boolean'
+        ? { value: given }
+        : { fault: 'must be true or false' }
+      : textOperators.has(operator)
+        ? typeof given === 'string'
+          ? { value: given }
+          : { fault: 'must be text' }
+        : readJsonValue(settings, given);
+  return read.fault === undefined ? { where: ownCondition(column, operator, read.value) } : { fault: read.fault };
+}
+
+const textOperators: ReadonlySet<string> = new Set(['contains', 'starts', 'ends']);
+
+function readOperand(
+  settings: ColumnSettings,
+  operator: WhereOperator,
+  text: string,
+  read: (settings: ColumnSettings, text: string) => ReadValue,
+): ReadValue {
+  if (operator === 'isnull') return text === 'true' || text === 'false' ? { value: text === 'true' } : { fault: 'must be true or false' };
+  return textOperators.has(operator) ? { value: text } : read(settings, text);
+}
+
+function splitList(text: string): string[] {
+  return text === '' ? [] : text.split(',');
+}
+
+function sentence(fault: string): string {
+  return `It ${fault}.`;
+}
+
+/** Reads a custom filter's parameter by its schema and asks it for its condition, on rows of the policy. */
+export function readCustomFilter(
+  filter: CustomFilter,
+  given: unknown,
+  location: readonly (string | number)[],
+  policy: Policy,
+  caller: CrudCaller,
+  faults: FieldError[],
+): Maybe<Where | undefined> {
+  const condition = (result: SchemaResult<unknown>): Maybe<Where | undefined> => {
+    if (result.issues === undefined) return andThen(filter.where(result.value as never, caller) as Maybe<Where>, checked);
+    for (const issue of result.issues) faults.push({ location, code: issue.code ?? 'invalid', message: issue.message });
+    return undefined;
+  };
+  // The schema may take more than the columns hold: a text that is too long, a number of more than 32 bits.
+  const checked = (where: Where): Where | undefined => {
+    if (where === undefined)
+      throw new TypeError(`The filter "${location.at(-1)}" returned undefined: return {} where it asks for nothing.`);
+    if (policy.canHoldValuesOf(where)) return where;
+    faults.push({ location, code: 'invalid', message: 'No row can have this value.' });
+    return undefined;
+  };
+  const result = filter.schema['~standard'].validate(given);
+  return result instanceof Promise ? result.then(condition) : condition(result);
+}
+
+/** The text of a parameter as the custom filter's schema wants it: numbers and booleans out of text. */
+export function coerceParameter(filter: CustomFilter, given: string | string[]): unknown {
+  let coercion = coercions.get(filter);
+  if (coercion === undefined) {
+    const json = { type: 'object', properties: { value: jsonSchemaOf(filter.schema, 'input') } };
+    coercions.set(filter, (coercion = compileCoercions(json).get('value') ?? unchanged));
+  }
+  return coercion(given);
+}
+
+const coercions = new WeakMap<CustomFilter, (given: string | string[]) => unknown>();
+const unchanged = (given: string | string[]): unknown => given;
+
+/** How the parameter is documented. */
+export function filterJsonSchema(parameter: FilterParameter, valuesMax: number): JsonSchema {
+  if (parameter.kind === 'custom') {
+    const schema = jsonSchemaOf(parameter.filter.schema, 'input');
+    const description = parameter.filter.description ?? schema['description'] ?? 'A condition of its own.';
+    return { ...schema, description };
+  }
+  const { column, operator } = parameter;
+  const place = column.relation === undefined ? column.shown.name : `${column.relation}.${column.shown.name}`;
+  const own = filterValueJson(column.settings);
+  const described = (schema: JsonSchema, text: string): JsonSchema =>
+    markVisible({ ...schema, description: `${place} ${text}` }, column.shown);
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return described(
+        {
+          type: 'array',
+          items: own,
+          minItems: 1,
+          maxItems: valuesMax,
+          ...(column.settings.kind === 'text' ? {} : { 'x-style': 'comma' }),
+        },
+        operator === 'in' ? 'is one of these.' : 'is none of these.',
+      );
+    case 'isnull':
+      return described({ type: 'boolean' }, 'has no value, or has one.');
+    case 'contains':
+    case 'starts':
+    case 'ends':
+      return described({ type: 'string' }, `${operator === 'contains' ? 'contains' : `${operator} with`} this text; A–Z match a–z.`);
+    default:
+      return described(own, OPERATOR_TEXT[operator]);
+  }
+}
+
+/** A value that a filter compares with: what the column can hold, without what a new row would get. */
+export function filterValueJson(settings: ColumnSettings): JsonSchema {
+  const {
+    readOnly: _readOnly,
+    default: _default,
+    description: _description,
+    ...own
+  } = columnJsonSchema({ ...settings, nullable: false }, 'input');
+  return own;
+}
+
+/** What an operator takes in a tree of conditions. */
+export function operandJson(value: JsonSchema, operator: WhereOperator, valuesMax: number): JsonSchema {
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return { type: 'array', items: value, minItems: 1, maxItems: valuesMax };
+    case 'isnull':
+      return { type: 'boolean' };
+    case 'contains':
+    case 'starts':
+    case 'ends':
+      return { type: 'string' };
+    default:
+      return value;
+  }
+}
+
+const OPERATOR_TEXT: Readonly<Record<'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte', string>> = {
+  eq: 'equals this.',
+  ne: 'has another value.',
+  gt: 'is greater than this.',
+  gte: 'is at least this.',
+  lt: 'is less than this.',
+  lte: 'is at most this.',
+};
+
+/** Operators that the kind of column has. */
+export function fits(settings: ColumnSettings, operator: string): boolean {
+  return (operatorsOf(settings.kind) as readonly string[]).includes(operator);
+}

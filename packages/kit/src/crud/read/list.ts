@@ -1,0 +1,402 @@
+import { BoundedMap } from '../../db/bounded-map.ts';
+import type { Db } from '../../db/db.ts';
+import { countUpTo, estimateCount } from '../../db/keyset/count-rows.ts';
+import type { Cursors } from '../../db/keyset/cursor.ts';
+import { type Keyset, keysetOf, type KeysetPosition } from '../../db/keyset/keyset.ts';
+import type { CompiledWhere } from '../../db/where/compile-where.ts';
+import type { Where } from '../../db/where/where.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import { crudErrors } from '../declare/errors.ts';
+import type { ListPlan } from './list-plan.ts';
+import type { ListRequest } from './list-query.ts';
+import { limits } from '../declare/limits.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
+import type { OrderTerm } from './ordering.ts';
+import type { CountMode, PageOptions } from '../declare/page-options.ts';
+import type { Policy } from '../policy/policy.ts';
+import { presentRows, selectRows, type Selection } from './read.ts';
+import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
+import { type Item, SelectUnit } from './select-unit.ts';
+import type { Shape } from './shape.ts';
+
+/** A page of a list, and what its headers say. */
+export interface ListPage {
+  readonly items: readonly Item[];
+  readonly count: number | null;
+  /** Query-only references: resolved against the request's address they are right behind any host, prefix or proxy. */
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+export interface ListResult {
+  readonly page: ListPage;
+  /** The same list from its start. */
+  readonly first: string;
+  /** `123`, `1000+`, `~120000`; undefined when nothing was counted. */
+  readonly totalCount: string | undefined;
+}
+
+export interface ListContext {
+  readonly policy: Policy;
+  readonly options: PageOptions;
+  readonly cursors: Cursors;
+  /** Tells lists apart, by operation and parent: a cursor belongs to one. */
+  readonly operation: string;
+  /** Where the page begins; the first one without it. */
+  readonly cursor: string | undefined;
+  /** The query string of the request, without the question mark. */
+  readonly queryString: string;
+  /** The greatest offset that a link may have. */
+  readonly offsetMax: number;
+  /** Conditions of the address: the parent. */
+  readonly fixed: readonly CompiledWhere[];
+}
+
+const keysets = new WeakMap<Policy, BoundedCache<Keyset>>();
+/** Of orderings that are not made for one request: the default one of a list. */
+const keysetsOfOrderings = new WeakMap<readonly OrderTerm[], { readonly policy: Policy; readonly keyset: Keyset }>();
+
+export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
+  const found = keysetsOfOrderings.get(ordering);
+  if (found?.policy === policy) return found.keyset;
+  let known = keysets.get(policy);
+  if (known === undefined) keysets.set(policy, (known = new BoundedCache(limits.plans)));
+  const names = ordering.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
+  const keyset = known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
+  keysetsOfOrderings.set(ordering, { policy, keyset });
+  return keyset;
+}
+
+/** Reads one page: one statement, one more to count when the first page is full. */
+export function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Maybe<ListResult> {
+  return andThen(plannedConditions(request, plan, context), (where) =>
+    context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byOffset(db, request, plan, where, context),
+  );
+}
+
+function plannedConditions(
+  request: CrudRequest,
+  { list, where }: ListPlan,
+  { policy, fixed }: ListContext,
+): Maybe<readonly CompiledWhere[]> {
+  if (where === undefined) return conditions(request, policy, list.where, fixed);
+  return fixed.length === 0 ? where : [...fixed, ...where];
+}
+
+function byCursor(
+  db: Db,
+  request: CrudRequest,
+  { list, shape, isFreeForm }: ListPlan,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+): Maybe<ListResult> {
+  const { policy, options, cursors } = context;
+  const keyset = keysetFor(policy, list.ordering);
+  const bound = boundTo(request, list, keyset, context.operation);
+  const from = context.cursor === undefined ? undefined : cursors.read(context.cursor, bound);
+  const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
+  if (context.cursor !== undefined && values === undefined) throw invalidCursor();
+  const unit = unitFor(shape, keyset.names);
+  const backwards = from?.backwards ?? false;
+  const selection: Selection = {
+    unit,
+    where,
+    orderBy: keyset.orderSql(db.dialect, backwards),
+    limit: list.limit + 1,
+    rows: list.isDeleted ? 'deleted' : 'live',
+    isFreeForm,
+    after:
+      from === undefined || values === undefined
+        ? undefined
+        : {
+            shape: `${backwards ? '<' : '>'}${keyset.positionShape(from.position)}`,
+            text: (first: number) => keyset.text(db.dialect, from.position, backwards, first),
+            values,
+          },
+  };
+  const page = (): AccessPage => ({
+    limit: list.limit + 1,
+    isFiltered: where.length > 0,
+    ...byKey(policy, list.ordering, backwards, from?.position[0]),
+  });
+  return andThen(selectPage(db, request, policy, selection, page), (found) => {
+    const hasMore = found.length > list.limit;
+    const kept = hasMore ? found.slice(0, list.limit) : found;
+    const rows = backwards ? kept.toReversed() : kept;
+    const counted =
+      from === undefined
+        ? countRows(db, request, list, where, context, { found: found.length, hasMore })
+        : carried(from.count, options.count);
+    return andThen(counted, (count) =>
+      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
+        const [first, last] = [rows[0], rows.at(-1)];
+        const positionOf = (row: Item | undefined): KeysetPosition => {
+          if (row === undefined) return from?.position ?? [];
+          return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
+        };
+        const { previous, next } = cursors.writeAround(
+          { first: positionOf(first), last: positionOf(last), count: count.carried },
+          { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
+          bound,
+        );
+        const others = othersThanCursor(context.queryString);
+        const linkTo = (cursor: string | null) => (cursor === null ? null : `?cursor=${cursor}${others}`);
+        return {
+          page: {
+            items,
+            count: count.number,
+            next: linkTo(next),
+            previous: linkTo(previous),
+          },
+          first: `?${others.slice(1)}`,
+          totalCount: count.text,
+        };
+      }),
+    );
+  });
+}
+
+function byOffset(
+  db: Db,
+  request: CrudRequest,
+  { list, shape, isFreeForm }: ListPlan,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+): Maybe<ListResult> {
+  const { policy } = context;
+  const keyset = keysetFor(policy, list.ordering);
+  const unit = unitFor(shape, []);
+  const { limit, offset } = list;
+  const selection: Selection = {
+    unit,
+    where,
+    orderBy: keyset.orderSql(db.dialect),
+    limit: limit + 1,
+    offset,
+    isFreeForm,
+    rows: list.isDeleted ? 'deleted' : 'live',
+  };
+  const page = (): AccessPage => ({
+    limit: offset + limit + 1,
+    isFiltered: where.length > 0,
+    ...byKey(policy, list.ordering, false, undefined),
+  });
+  return andThen(selectPage(db, request, policy, selection, page), (found) => {
+    const hasMore = found.length > limit;
+    const rows = hasMore ? found.slice(0, limit) : found;
+    const isKnown = offset === 0 || rows.length > 0;
+    const counted = countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
+    return andThen(counted, (count) =>
+      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
+        const others = without(context.queryString, 'offset');
+        const link = (to: number) => [`?offset=${to}`, ...others].join('&');
+        return {
+          page: {
+            items,
+            count: count.number,
+            next: hasMore && offset + limit <= context.offsetMax ? link(offset + limit) : null,
+            previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+          },
+          first: `?${others.join('&')}`,
+          totalCount: count.text,
+        };
+      }),
+    );
+  });
+}
+
+const UNITS_MAX = 64;
+const units = new WeakMap<Shape, BoundedMap<string, SelectUnit>>();
+
+/** Shapes are kept per caller's view, units per shape and ordering. */
+export function unitFor(shape: Shape, extra: readonly string[]): SelectUnit {
+  let known = units.get(shape);
+  if (known === undefined) units.set(shape, (known = new BoundedMap(UNITS_MAX)));
+  const key = extra.join();
+  let unit = known.get(key);
+  if (unit === undefined) known.set(key, (unit = new SelectUnit(shape, extra)));
+  return unit;
+}
+
+function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
+  return Object.fromEntries(keyset.columns.map(({ name }) => [name, unit.extra(row, name)]));
+}
+
+/** The conditions of a request, and those of the address. */
+export function conditions(
+  request: CrudRequest,
+  policy: Policy,
+  where: readonly Where[],
+  fixed: readonly CompiledWhere[],
+): Maybe<readonly CompiledWhere[]> {
+  if (where.length === 0) return fixed;
+  const compile = () => [...fixed, ...where.map((each) => policy.compile(request, each))];
+  const pending = policy.loadScopes(request, where);
+  return pending === undefined ? compile() : pending.then(compile);
+}
+
+/** How a page is found sooner, where the access of the resource knows. */
+async function narrow(db: Db, request: CrudRequest, policy: Policy, page: AccessPage): Promise<CompiledNarrowing | undefined> {
+  const { access } = policy.options;
+  if (access?.page === undefined) return undefined;
+  const { compiled, byAccess } = await policy.scope(request);
+  if (compiled.constant !== undefined || byAccess !== true) return undefined;
+  const narrowing = await access.page(policy.accessContext(request, db), page);
+  return narrowing === undefined ? undefined : { ...narrowing, compiled: policy.compile(request, narrowing.where) };
+}
+
+interface CompiledNarrowing extends AccessNarrowing {
+  readonly compiled: CompiledWhere;
+}
+
+/** A condition that leaves out rows the caller may not see, for reads of every row; empty where the access of the resource knows none. */
+export async function narrowWhole(db: Db, request: CrudRequest, policy: Policy): Promise<CompiledWhere[]> {
+  const narrowed = await narrow(db, request, policy, { limit: Infinity, isFiltered: true, isWhole: true });
+  return narrowed?.isComplete === true ? [narrowed.compiled] : [];
+}
+
+/** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
+function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: () => AccessPage): Maybe<Item[]> {
+  // Grants of deleted objects are hidden: deleted rows are not found through them.
+  return policy.options.access?.page === undefined || selection.rows === 'deleted'
+    ? selectRows(db, request, selection)
+    : selectNarrowed(db, request, policy, selection, page());
+}
+
+async function selectNarrowed(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
+  for (const isRetry of [false, true]) {
+    const narrowed = await narrow(db, request, policy, isRetry ? { ...page, isRetry } : page);
+    if (narrowed === undefined) break;
+    const found = await selectRows(db, request, { ...selection, where: [...selection.where, narrowed.compiled] });
+    if (narrowed.isComplete || found.length >= (selection.limit ?? 0)) return found;
+  }
+  return selectRows(db, request, selection);
+}
+
+function byKey(policy: Policy, ordering: readonly OrderTerm[], backwards: boolean, after: unknown): Pick<AccessPage, 'byKey'> {
+  const [term] = ordering;
+  if (ordering.length !== 1 || term?.column !== policy.key.name) return {};
+  return { byKey: { descending: term.descending !== backwards, ...(after === undefined ? {} : { after }) } };
+}
+
+interface Counted {
+  /** In the body. */
+  readonly number: number | null;
+  /** In the header. */
+  readonly text: string | undefined;
+  /** In the cursors, so that later pages say the same. */
+  readonly carried: number | null;
+}
+
+/** No statement when the first page is the whole list. */
+function countRows(
+  db: Db,
+  request: CrudRequest,
+  list: ListRequest,
+  where: readonly CompiledWhere[],
+  context: ListContext,
+  { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
+): Maybe<Counted> {
+  if (context.options.count === 'none') return NOT_COUNTED;
+  return hasMore ? countBeyond(db, request, list, where, context) : exactly(found);
+}
+
+const NOT_COUNTED: Counted = Object.freeze({ number: null, text: undefined, carried: null });
+
+function exactly(number: number): Counted {
+  return { number, text: String(number), carried: number };
+}
+
+function moreThan(upTo: number): Counted {
+  return { number: null, text: `${upTo}+`, carried: null };
+}
+
+/** No count is below zero: a cursor tells an estimate by that. */
+function about(estimate: number): Counted {
+  return { number: null, text: `~${estimate}`, carried: -1 - estimate };
+}
+
+async function countBeyond(
+  db: Db,
+  request: CrudRequest,
+  { isDeleted }: ListRequest,
+  where: readonly CompiledWhere[],
+  { options: { count: mode }, policy }: ListContext,
+): Promise<Counted> {
+  const { compiled } = await policy.scope(request, isDeleted ? 'deleted' : 'live');
+  const sourceOf = (conditions: readonly CompiledWhere[]) => {
+    const parameters: unknown[] = [];
+    const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+    return { from, parameters, terms };
+  };
+  const { terms, ...source } = sourceOf([compiled, ...where]);
+  if (mode === 'exact') {
+    const whole = isDeleted ? [] : await narrowWhole(db, request, policy);
+    const { from, parameters } = sourceOf([...whole, compiled, ...where]);
+    const [row] = await db.query<{ count: number | bigint }>(`select count(*) as count ${from}`, parameters, { replanned: true });
+    return exactly(Number(row?.count ?? 0));
+  }
+  if (mode === 'estimate') {
+    const estimate = await estimateCount(db, policy.model.name, terms.length === 0 ? undefined : source);
+    if (estimate !== undefined) return about(estimate);
+  }
+  const upTo = upToOf(mode);
+  const narrowed = isDeleted
+    ? undefined
+    : await narrow(db, request, policy, { limit: upTo + 1, isFiltered: where.length > 0, isCount: true });
+  let number = narrowed === undefined ? undefined : await countUpTo(db, sourceOf([narrowed.compiled, compiled, ...where]), upTo);
+  if (number === undefined || (number !== null && narrowed?.isComplete !== true)) number = await countUpTo(db, source, upTo);
+  return number === null ? moreThan(upTo) : exactly(number);
+}
+
+function upToOf(mode: CountMode): number {
+  return typeof mode === 'object' ? mode.upTo : limits.countUpTo;
+}
+
+/** The count of the first page, as its cursor carries it. */
+function carried(count: number | null, mode: CountMode): Counted {
+  if (mode === 'none') return NOT_COUNTED;
+  if (count === null) return mode === 'exact' ? NOT_COUNTED : moreThan(upToOf(mode));
+  return count < 0 ? about(-1 - count) : exactly(count);
+}
+
+function boundTo({ user, tenant }: CrudRequest, { binding }: ListRequest, keyset: Keyset, operation: string): string {
+  return JSON.stringify([operation, user?.id ?? null, tenant, keyset.shape, binding]);
+}
+
+export function invalidCursor(): Error {
+  return crudErrors.invalid_cursor({
+    errors: [
+      {
+        location: ['query', 'cursor'],
+        code: 'invalid_cursor',
+        message: 'The cursor does not belong to this list. Start at the first page, or follow next and previous as they are.',
+      },
+    ],
+  });
+}
+
+/**
+ * The parameters beside the cursor as they were sent, also empty and repeated ones, each after `&`. The cursor is there once, or was refused, and
+ * comes first in the links of a page: the rest needs no reading.
+ */
+function othersThanCursor(queryString: string): string {
+  const end = queryString.startsWith('cursor=') ? queryString.indexOf('&') : -1;
+  const rest = end === -1 ? '' : queryString.slice(end);
+  if (end !== -1 && !rest.includes('&&') && !rest.endsWith('&')) return rest;
+  return without(queryString, 'cursor')
+    .map((pair) => `&${pair}`)
+    .join('');
+}
+
+function without(queryString: string, name: string): string[] {
+  return queryString.split('&').filter((pair) => pair !== '' && decodeName(pair) !== name);
+}
+
+function decodeName(pair: string): string {
+  const equals = pair.indexOf('=');
+  const name = equals === -1 ? pair : pair.slice(0, equals);
+  return name.includes('%') || name.includes('+') ? decodeURIComponent(name.replaceAll('+', ' ')) : name;
+}

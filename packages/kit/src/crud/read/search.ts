@@ -1,0 +1,121 @@
+import type { Db } from '../../db/db.ts';
+import type { Dialect } from '../../db/dialect.ts';
+import { fullTextCondition, fullTextWords } from '../../db/full-text.ts';
+import { fullTextDrift } from '../../db/migrations/full-text-drift.ts';
+import type { Model } from '../../db/model.ts';
+import type { FullTextDefinition } from '../../db/table-definition.ts';
+import { whereSql } from '../../db/where/where-sql.ts';
+import type { Where } from '../../db/where/where.ts';
+import type { Fault } from '../../options/fault.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, flag, listOf, required } from '../../options/value-rule.ts';
+import type { CrudCaller } from '../declare/crud-caller.ts';
+import type { Maybe } from '../../db/maybe.ts';
+
+/** Who searches, and where. */
+export interface SearchContext {
+  readonly caller: CrudCaller;
+  readonly model: Model;
+  readonly dialect: Dialect;
+}
+
+/** How `?search=` finds rows. Its condition is one more of the list's statement: it narrows the rows a caller sees and cannot widen them. */
+export interface SearchBackend<N extends string = string> {
+  /** In `kit inspect`. */
+  readonly name: string;
+  /** The columns it looks into. Every caller must be allowed to see them: a search tells what a column contains. */
+  readonly columns: readonly N[];
+  /** What the parameter is, for the OpenAPI document. */
+  readonly description?: string;
+  /** The words of a text as it searches for them, for the limit of words; what is between blanks unless given. */
+  words?(text: string): readonly string[];
+  /** The condition for a text of 1 to 200 characters and at most 10 words, unless `limits` of the controller say otherwise. A text that nothing can match is `{ or: [] }`. */
+  where(text: string, context: SearchContext): Maybe<Where>;
+  /** What is wrong with the declaration, before a database is open. */
+  faults?(declared: { readonly model: Model }): readonly Fault[];
+  /** What is wrong with the database, at start-up. */
+  check?(declared: { readonly model: Model; readonly db: Db }): Maybe<readonly Fault[]>;
+}
+
+/** The default: every word is contained in one of the columns. Needs nothing in the database, and reads every row that other conditions leave. */
+export function containsSearch(columns: readonly string[]): SearchBackend {
+  return {
+    name: 'contains',
+    columns,
+    description: `Words that ${columns.join(' or ')} must contain, all of them.`,
+    where: (text) => ({ and: blankSeparated(text).map((word) => ({ or: columns.map((column) => ({ [column]: { contains: word } })) })) }),
+    faults: ({ model }) =>
+      columns
+        .filter((column) => Object.hasOwn(model.table.columns, column) && model.table.columns[column]?.kind !== 'text')
+        .map((column) => ({ id: 'E012', message: `search looks into "${column}", which is not text.` })),
+  };
+}
+
+/** What of a text is searched for. */
+export function searchedWords(backend: SearchBackend, text: string): readonly string[] {
+  return backend.words?.(text) ?? blankSeparated(text);
+}
+
+export function blankSeparated(text: string): string[] {
+  return text.split(/\s+/u).filter((word) => word !== '');
+}
+
+export interface FullTextOptions<N extends string = string> {
+  /** The columns of a `fullText` of the model. */
+  readonly columns: readonly N[];
+  /** The text search configuration of PostgreSQL, as the model has it; `simple` unless given. */
+  readonly config?: string;
+  /** Whether a word also finds longer ones that start with it. True unless given. */
+  readonly prefix?: boolean;
+}
+
+/** `kit migrate` makes them where its migration is pending; where it was applied, it finds nothing to do. */
+const MISSING_STRUCTURES =
+  'Run: kit migrate. Where nothing is pending they were changed by hand: write a migration with dropFullText and createFullText.';
+
+const WORD_BYTES_MAX = 2_046;
+
+const rules: OptionRules<FullTextOptions> = { columns: required(listOf(filledText, { min: 1 })), config: filledText, prefix: flag };
+
+/**
+ * Searches by words: full text of PostgreSQL, FTS5 of SQLite. Case and accents do not matter, all words must be there. The model declares
+ * the same columns, `fullText: [{ columns: ['title', 'body'] }]`, and migrations keep what it takes.
+ */
+export function fullText<const N extends string>(options: FullTextOptions<N>): SearchBackend<N> {
+  const { columns, config = 'simple', prefix = true } = readOptions('fullText()', options, rules as OptionRules<FullTextOptions<N>>);
+  const definitionOf = ({ table }: Model): FullTextDefinition | undefined =>
+    table.fullText?.find((each) => each.config === config && [...each.columns].sort().join() === [...columns].sort().join());
+  return {
+    name: config === 'simple' ? 'full text' : `full text (${config})`,
+    columns: [...columns],
+    description: `Words that ${columns.join(' or ')} must have, all of them, whatever their case and accents.${prefix ? ' A word also finds longer ones that start with it.' : ''}`,
+    words: (text) => fullTextWords(text).map(({ written }) => written),
+    where(text, { model, dialect }) {
+      const words = fullTextWords(text);
+      const definition = definitionOf(model);
+      if (words.length === 0 || definition === undefined) return { or: [] };
+      // PostgreSQL keeps no longer words, and refuses a query that has one.
+      if (dialect === 'postgres' && words.some(({ plain }) => Buffer.byteLength(plain) > WORD_BYTES_MAX)) return { or: [] };
+      const condition = fullTextCondition(model.table, definition, { words, prefix }, dialect);
+      return whereSql(condition.text, [condition.value]);
+    },
+    faults({ model }) {
+      if (definitionOf(model) !== undefined) return [];
+      const names = columns.map((column) => `'${column}'`).join(', ');
+      const declaration = `fullText: [{ columns: [${names}]${config === 'simple' ? '' : `, config: '${config}'`} }]`;
+      return [
+        {
+          id: 'E012',
+          message: `search is full text of ${columns.join(', ')} (${config}), which model("${model.name}") does not declare.`,
+          hint: `Add to its options: ${declaration}, then run kit migrate make.`,
+        },
+      ];
+    },
+    async check({ model, db }) {
+      const definition = definitionOf(model);
+      if (definition === undefined) return [];
+      const missing = await fullTextDrift(db, model.table, definition);
+      return missing.map((message) => ({ id: 'E021', message, hint: MISSING_STRUCTURES }));
+    },
+  };
+}

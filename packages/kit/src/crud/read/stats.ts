@@ -1,0 +1,374 @@
+import { columnDefinition, type ColumnSettings } from '../../db/column.ts';
+import { columnJsonSchema } from '../../db/column-json.ts';
+import { compareValues, type Comparable } from '../../db/comparable.ts';
+import { quoteName } from '../../db/names.ts';
+import type { CompiledWhere } from '../../db/where/compile-where.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { FieldError } from '../../errors/kit-error.ts';
+import type { QueryValues } from '../../http/query-string.ts';
+import type { JsonSchema, Schema } from '../../http/schema.ts';
+import type { Fault } from '../../options/fault.ts';
+import { didYouMean } from '../../options/did-you-mean.ts';
+import type { CrudRequest, Visibility } from '../policy/crud-request.ts';
+import { crudErrors } from '../declare/errors.ts';
+import type { ControllerLimits } from '../declare/limits.ts';
+import { conditions, type ListPage, narrowWhole } from './list.ts';
+import type { Context, ListAccess } from './list-access.ts';
+import { ListQueryReader } from './list-query.ts';
+import { type Metric, metricKinds } from '../declare/metric.ts';
+import { pascal } from '../declare/names.ts';
+import type { Policy, ShownColumn } from '../policy/policy.ts';
+import { unknownName } from './shape.ts';
+import { markVisible } from '../policy/rule-marks.ts';
+import type { Item } from './select-unit.ts';
+import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
+
+export interface StatsOptions<N extends string = string> {
+  /** Columns that rows may be grouped by; timestamps and dates by hour, day, week, month or year. */
+  readonly by?: readonly N[];
+  readonly metrics: Readonly<Record<string, Metric<N>>>;
+}
+
+/** One column of `group_by`. */
+interface Group {
+  /** As in the answer: `status`, `created_at__month`. */
+  readonly name: string;
+  readonly column: ShownColumn;
+  readonly bucket: Bucket | undefined;
+}
+
+interface StatsRequest {
+  readonly groups: readonly Group[];
+  readonly metrics: readonly (readonly [string, Metric])[];
+  readonly ordering: readonly { readonly name: string; readonly descending: boolean }[];
+}
+
+/** `GET /stats`: counts, sums and means of the rows a caller sees, by groups, in one statement. */
+export class Stats {
+  readonly #access: ListAccess;
+  readonly #options: StatsOptions;
+
+  constructor(access: ListAccess, options: StatsOptions) {
+    this.#access = access;
+    this.#options = options;
+  }
+
+  readonly handle = async (context: Context): Promise<ListPage> => {
+    const access = this.#access;
+    const { policy } = access;
+    const request = await access.request(context, 'stats');
+    const visibilityOf = await access.visibilityOf(request);
+    const { group_by: groupBy, metrics, ordering, ...rest } = context.query as QueryValues;
+    const faults: FieldError[] = [];
+    const stats = this.#read(visibilityOf(policy), { groupBy, metrics, ordering }, faults);
+    const reader = new ListQueryReader(access.list, request, visibilityOf);
+    const given = await reader.readRows(rest, ['group_by', 'metrics', 'ordering'], faults);
+    const db = policy.database(request);
+    const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
+    const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, given, fixed))];
+    const items = await this.#rows(request, stats, where);
+    return { items, count: items.length, next: null, previous: null };
+  };
+
+  async #rows(request: CrudRequest, { groups, metrics, ordering }: StatsRequest, where: readonly CompiledWhere[]): Promise<Item[]> {
+    const { policy, list } = this.#access;
+    const { statsRows } = list.limits;
+    const db = policy.database(request);
+    const { compiled } = await policy.scope(request);
+    const parameters: unknown[] = [];
+    const terms = [compiled, ...where].filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
+    const plans = metrics.map(([name, { kind, column }]) => {
+      const own = column === null ? undefined : (policy.shown.get(column) as ShownColumn);
+      const plan = metricPlan(kind, `t0.${quoteName(column ?? '')}`, own && columnDefinition(own.settings), db.dialect);
+      return { name, ...plan };
+    });
+    const selected = [
+      ...groups.map((group, index) => `${groupSql(group, db.dialect)} as ${quoteName(`g${index}`)}`),
+      ...plans.flatMap(({ columns }, index) => columns.map((sql, part) => `${sql} as ${quoteName(`m${index}.${part}`)}`)),
+    ];
+    const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
+    const text = `select ${selected.join(', ')} from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${statsRows + 1}`;
+    const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' }).catch((error: unknown) => {
+      if (!isSumOverflow(error)) throw error;
+      const floats = metrics.filter(([, { column }]) => column !== null && policy.shown.get(column)?.settings.kind === 'float');
+      throw sumTooLarge(floats.map(([name]) => name));
+    });
+    if (rows.length > statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: statsRows } });
+    const items = rows.map((row) => {
+      const item: Item = {};
+      for (const [index, { name }] of groups.entries()) item[name] = row[`g${index}`];
+      for (const [index, { name, columns, value }] of plans.entries()) {
+        const read = columns.map((_, part) => row[`m${index}.${part}`] as string | null);
+        item[name] = metricValue(name, value, read);
+      }
+      return item;
+    });
+    return items.sort(this.#comparison(groups, metrics, ordering));
+  }
+
+  /** At most a thousand rows unless the controller says otherwise: ordered here, where both databases agree. NULLs are last. */
+  #comparison(
+    groups: StatsRequest['groups'],
+    metrics: StatsRequest['metrics'],
+    ordering: StatsRequest['ordering'],
+  ): (a: Item, b: Item) => number {
+    const comparable = new Map<string, (value: unknown) => Comparable>([
+      ...groups.map(({ name, column, bucket }) => [name, bucket === undefined ? valueOf(column.settings) : asIs] as const),
+      ...metrics.map(([name, { kind, column }]) => {
+        const settings = column === null || kind === 'countDistinct' ? undefined : this.#access.policy.shown.get(column)?.settings;
+        return [name, settings === undefined ? asIs : valueOf(settings)] as const;
+      }),
+    ]);
+    const terms = [...ordering, ...groups.map(({ name }) => ({ name, descending: false }))];
+    return (a, b) => {
+      for (const { name, descending } of terms) {
+        const [left, right] = [a[name], b[name]];
+        if (left === right) continue;
+        if (left === null || right === null) return left === null ? 1 : -1;
+        const read = comparable.get(name) as (value: unknown) => Comparable;
+        const order = compareValues(read(left), read(right));
+        if (order !== 0) return descending ? -order : order;
+      }
+      return 0;
+    };
+  }
+
+  #read(
+    visibility: Visibility,
+    given: Record<'groupBy' | 'metrics' | 'ordering', string | string[] | undefined>,
+    faults: FieldError[],
+  ): StatsRequest {
+    const { policy, list } = this.#access;
+    const { statsGroups, statsMetrics, orderingColumns } = list.limits;
+    const sees = (name: string) => {
+      const shown = policy.shown.get(name);
+      return shown !== undefined && policy.sees(visibility, shown) === true;
+    };
+    const known = groupNames(policy, (this.#options.by ?? []).filter(sees));
+    const offered = Object.entries(this.#options.metrics).filter(([, { column }]) => column === null || sees(column));
+    const groups = chosen('group_by', given.groupBy, [...known.keys()], statsGroups, faults).map((name) => known.get(name) as Group);
+    const metricNames = offered.map(([name]) => name);
+    const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, statsMetrics, faults);
+    if (wanted.length > statsMetrics) faults.push(tooManyOffered(metricNames, statsMetrics));
+    const metrics = offered.filter(([name]) => wanted.includes(name));
+    const inAnswer = [...groups.map(({ name }) => name), ...metrics.map(([name]) => name)];
+    const ordering = split(given.ordering ?? []).map((text) => ({ name: text.replace(/^-/, ''), descending: text.startsWith('-') }));
+    for (const { name } of ordering) if (!inAnswer.includes(name)) faults.push(unknownName('ordering', name, inAnswer));
+    if (ordering.length > orderingColumns)
+      faults.push({ location: ['query', 'ordering'], code: 'too_many', message: `At most ${orderingColumns} columns.` });
+    return { groups, metrics, ordering };
+  }
+}
+
+/** Every name of `group_by` that the columns offer. */
+function groupNames(policy: Policy, columns: readonly string[]): Map<string, Group> {
+  const groups = new Map<string, Group>();
+  for (const each of columns) {
+    const column = policy.shown.get(each) as ShownColumn;
+    const { kind } = column.settings;
+    if (kind !== 'timestamp') groups.set(each, { name: each, column, bucket: undefined });
+    if (kind !== 'timestamp' && kind !== 'date') continue;
+    for (const bucket of buckets) {
+      const name = `${each}__${bucket}`;
+      if (kind === 'timestamp' || bucket !== 'hour') groups.set(name, { name, column, bucket });
+    }
+  }
+  return groups;
+}
+
+/** Everything is computed unless metrics are named; where that is too much, the caller has to choose. */
+function tooManyOffered(names: readonly string[], most: number): FieldError {
+  const message = `At most ${most} names, and ${names.length} are offered: choose. Known: ${names.join(', ')}.`;
+  return { location: ['query', 'metrics'], code: 'too_many', message };
+}
+
+function chosen(
+  parameter: string,
+  given: string | string[] | undefined,
+  known: readonly string[],
+  max: number,
+  faults: FieldError[],
+): string[] {
+  if (given === undefined) return [];
+  const names = split(given);
+  if (names.length === 0) faults.push({ location: ['query', parameter], code: 'required', message: 'Give at least one name.' });
+  if (names.length > max) faults.push({ location: ['query', parameter], code: 'too_many', message: `At most ${max} names.` });
+  for (const name of names.slice(0, max)) if (!known.includes(name)) faults.push(unknownName(parameter, name, known));
+  return names.filter((name) => known.includes(name)).slice(0, max);
+}
+
+function split(given: string | readonly string[]): string[] {
+  return [...new Set([given].flat().flatMap((text) => text.split(',')))].filter((name) => name !== '');
+}
+
+function groupSql({ column: { name, settings }, bucket }: Group, dialect: 'sqlite' | 'postgres'): string {
+  const sql = `t0.${quoteName(name)}`;
+  return bucket === undefined ? sql : bucketSql(sql, settings.kind as 'timestamp' | 'date', bucket, dialect);
+}
+
+function metricValue(name: string, value: (read: readonly (string | null)[]) => unknown, read: readonly (string | null)[]): unknown {
+  try {
+    return value(read);
+  } catch (error) {
+    if (!(error instanceof SumTooLarge)) throw error;
+    throw sumTooLarge([name]);
+  }
+}
+
+function sumTooLarge(names: readonly string[]): Error {
+  return coreErrors.validation_error({
+    errors: [
+      {
+        location: ['query', 'metrics'],
+        code: 'too_large',
+        message: `The sum ${names.map((name) => `"${name}"`).join(' or ')} is larger than a JSON number can be: filter the rows.`,
+      },
+    ],
+  });
+}
+
+const asIs = (value: unknown) => value as Comparable;
+
+/** A wire value in a form that compares as the column does. Means have more digits than their column; those of bigints are numbers. */
+export function valueOf({ kind }: Pick<ColumnSettings, 'kind'>): (value: unknown) => Comparable {
+  if (kind === 'decimal' || kind === 'bigint')
+    return (value) => {
+      if (typeof value === 'number') return value;
+      const [whole = '', fraction = ''] = String(value).split('.');
+      return BigInt(`${whole}${fraction.padEnd(30, '0')}`);
+    };
+  return kind === 'bool' ? Number : asIs;
+}
+
+/** E007: what the declaration names and cannot have; E016: what not every row shows to a caller. */
+export function statsFaults(place: string, policy: Policy, { by = [], metrics }: StatsOptions): Fault[] {
+  const known = [...policy.shown.keys()];
+  const faults: Fault[] = [];
+  const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
+  const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
+    const shown = policy.shown.get(name);
+    if (shown === undefined) add(`${role} names no column "${name}" that callers may see.`, didYouMean(name, known).trim() || undefined);
+    else if (!kinds.includes(shown.settings.kind))
+      add(`${role} has "${name}", and a ${shown.settings.kind} column cannot be ${verb}.`, `It must be ${kinds.join(', ')}.`);
+    else if (shown.rule?.visibleTo?.mayNeedObject === true)
+      add(`${role} has "${name}", whose visibility depends on the row.`, 'Such a column can neither be grouped nor measured.', 'E016');
+  };
+  for (const name of by) check('stats.by', name, GROUP_KINDS, 'grouped by');
+  for (const [name, { kind, column }] of Object.entries(metrics)) {
+    if (column !== null) check(`the metric "${name}"`, column, metricKinds(kind), kind === 'sum' || kind === 'avg' ? 'summed' : 'measured');
+    if (
+      groupNames(
+        policy,
+        by.filter((each) => policy.shown.has(each)),
+      ).has(name)
+    )
+      add(`the metric "${name}" has the name of a group.`);
+  }
+  if (Object.keys(metrics).length === 0) add('stats has no metrics.', 'metrics: { rows: count() }.');
+  return faults;
+}
+
+const GROUP_KINDS: readonly string[] = ['text', 'enum', 'bool', 'int', 'bigint', 'decimal', 'uuid', 'date', 'timestamp'];
+
+/** The parameters besides the filters. */
+export function statsParameters(
+  policy: Policy,
+  { by = [], metrics }: StatsOptions,
+  { statsGroups, statsMetrics, orderingColumns }: ControllerLimits,
+): Record<string, JsonSchema> {
+  const groups = [
+    ...groupNames(
+      policy,
+      by.filter((name) => policy.shown.has(name)),
+    ).keys(),
+  ];
+  const names = Object.keys(metrics);
+  const list = (values: readonly string[], maxItems: number, description: string): JsonSchema => ({
+    type: 'array',
+    items: { type: 'string', enum: [...values] },
+    maxItems,
+    'x-style': 'comma',
+    description,
+  });
+  return {
+    ...(groups.length === 0 ? {} : { group_by: list(groups, statsGroups, 'One row per group; one row of everything without it.') }),
+    metrics: list(names, statsMetrics, metricsDescription(names, statsMetrics)),
+    ordering: list(
+      [...groups, ...names].flatMap((name) => [name, `-${name}`]),
+      orderingColumns,
+      'By groups unless given; a leading minus means descending.',
+    ),
+  };
+}
+
+function metricsDescription({ length }: readonly string[], most: number): string {
+  return length > most
+    ? `What to compute, at most ${most} names. To be given by callers to whom more than that are offered.`
+    : 'What to compute; everything unless given.';
+}
+
+export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, { statsRows }: ControllerLimits): Schema {
+  const name = `${pascal(policy.name)}Stats`;
+  const groups = [
+    ...groupNames(
+      policy,
+      by.filter((each) => policy.shown.has(each)),
+    ).values(),
+  ];
+  const nothing = { type: 'null' };
+  const json = (): JsonSchema => ({
+    $ref: `#/$defs/${name}`,
+    $defs: {
+      [name]: {
+        type: 'object',
+        properties: {
+          items: {
+            type: 'array',
+            maxItems: statsRows,
+            items: {
+              type: 'object',
+              properties: Object.fromEntries([
+                ...groups.map((group) => [group.name, markVisible(groupJson(group), group.column)]),
+                ...Object.entries(metrics).map(([each, metric]) => [
+                  each,
+                  markVisible(metricJson(metric, policy), metric.column === null ? undefined : policy.shown.get(metric.column)),
+                ]),
+              ]) as Record<string, JsonSchema>,
+            },
+          },
+          count: { type: 'integer', minimum: 0 },
+          next: nothing,
+          previous: nothing,
+        },
+        required: ['items', 'count', 'next', 'previous'],
+      },
+    },
+  });
+  return {
+    '~standard': { version: 1, vendor: 'kit', validate: (value: unknown) => ({ value }), jsonSchema: { input: json, output: json } },
+  };
+}
+
+function groupJson({ column: { settings }, bucket }: Group): JsonSchema {
+  if (bucket === undefined) {
+    const { readOnly: _readOnly, ...json } = columnJsonSchema({ ...settings, nullable: true }, 'output');
+    return json;
+  }
+  return {
+    type: ['string', 'null'],
+    format: settings.kind === 'date' ? 'date' : 'date-time',
+    description: `The first ${settings.kind === 'date' ? 'day' : 'moment'} of the ${bucket}, in UTC.`,
+  };
+}
+
+function metricJson({ kind, column }: Metric, policy: Policy): JsonSchema {
+  if (column === null || kind === 'countDistinct') return { type: 'integer', minimum: 0 };
+  const settings = policy.shown.get(column)?.settings;
+  const isText = settings !== undefined && (settings.kind === 'decimal' || (settings.kind === 'bigint' && kind !== 'avg'));
+  if (kind === 'sum' || kind === 'avg')
+    return isText
+      ? { type: ['string', 'null'], format: settings.kind === 'decimal' ? 'decimal' : 'int64' }
+      : { type: [settings?.kind === 'int' && kind === 'sum' ? 'integer' : 'number', 'null'] };
+  const { readOnly: _readOnly, ...json } = settings === undefined ? {} : columnJsonSchema({ ...settings, nullable: true }, 'output');
+  return json;
+}

@@ -1,0 +1,285 @@
+import type { App } from '../../app/module.ts';
+import type { Db } from '../../db/db.ts';
+import type { Model } from '../../db/model.ts';
+import type { Where } from '../../db/where/where.ts';
+import { asCaller, expandingOperationsOf, operationsOf, type ProgramCaller } from './crud-of.ts';
+import { limits, usualLimits } from '../declare/limits.ts';
+import { narrowWhole, unitFor } from '../read/list.ts';
+import type { AsCaller, Operations } from './operations.ts';
+import { policiesOf } from '../policy/policies.ts';
+import type { Edge, Policy, RowState } from '../policy/policy.ts';
+import { possibleTransitions } from '../write/possible-transitions.ts';
+import { presentRows, selectRows } from '../read/read.ts';
+import type { TransitionRule } from '../declare/transition-rule.ts';
+import type { AnyResource } from '../declare/resource.ts';
+import type { SearchBackend } from '../read/search.ts';
+import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import type { Item } from '../read/select-unit.ts';
+import { computedOf } from '../read/shape.ts';
+import type { WriteOptions } from '../write/write.ts';
+import type { Readable } from 'node:stream';
+import type { Schema } from '../../http/schema.ts';
+import type { FileFormat } from '../files/export.ts';
+import { type ImportResult, RowImport } from '../files/import.ts';
+
+/** What a form of the admin site sent, besides its values. */
+export interface AdminWrite {
+  /** Names of the fields that were sent: what the right to write is decided by. */
+  readonly sent: readonly string[];
+  /** The version the form was made from: another one in the database is a 412. */
+  readonly version?: number;
+  readonly tx?: Db;
+}
+
+export interface AdminImport {
+  /** Columns that are taken: those of the form of a new row. */
+  readonly input: readonly string[];
+  readonly schema: Schema;
+  /** The column that finds rows which are there already; absent: every row is new. */
+  readonly by?: string | undefined;
+  readonly isDryRun: boolean;
+}
+
+/** What the declaration of a resource adds to a row. */
+export interface AdminExpansion {
+  /** Computed fields, by name. */
+  readonly computed: Item;
+  readonly related: readonly RelatedRows[];
+}
+
+/** Rows of a relation to many, as the declaration orders and limits them. */
+export interface RelatedRows {
+  readonly name: string;
+  readonly model: Model;
+  /** The column that refers to the row. */
+  readonly column: string;
+  /** The columns that this member of staff sees. */
+  readonly columns: ReadonlySet<string>;
+  readonly items: readonly Item[];
+  /** There are more than the limit of the relation. */
+  readonly hasMore: boolean;
+}
+
+const NOTHING_MORE: AdminExpansion = Object.freeze({ computed: {}, related: [] });
+
+/** The resource that declares a model in this app. */
+export function resourceOfModel(app: App, model: Model): AnyResource | undefined {
+  return policiesOf(app).find(model)?.resource;
+}
+
+/**
+ * A resource as the admin site reaches it: the rows that `resource({ admin })` says, the columns its rules show to this member of staff, and
+ * the write pipeline with `via: 'admin'`. The values of a new row include its owner, and its tenant where the site shows all of them.
+ */
+export class AdminAccess {
+  readonly #app: App;
+  readonly #operations: Operations;
+  readonly #as: AsCaller;
+
+  constructor(app: App, resource: AnyResource, caller: ProgramCaller) {
+    this.#app = app;
+    this.#operations = operationsOf(app, resource);
+    this.#as = asCaller(app, caller, true);
+  }
+
+  /** Whether `resource({ admin })` says which rows staff see; without it they see what they would see on the API. */
+  get isInSite(): boolean {
+    return this.#operations.resource.options.admin !== undefined;
+  }
+
+  /** The row with this key among those the site shows, or 404. */
+  find(key: string, rows: RowState = 'live'): Promise<Item> {
+    return this.#as('retrieve', (request) => this.#operations.findAs(request, key, rows));
+  }
+
+  rows(where?: Where, limit: number = limits.pageMax): Promise<Item[]> {
+    return this.#as('list', (request) => this.#operations.rowsOf(request, where, limit));
+  }
+
+  /** The condition on the rows that the site shows, for a statement of its own; values are appended to `parameters`. `true` is every row. */
+  condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const { compiled } = await policy.scope(request, rows);
+      if (compiled.constant !== undefined) return compiled.constant;
+      const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
+      return [...whole, compiled].map((each) => each.append(dialect, alias, parameters)).join(' and ');
+    });
+  }
+
+  /** The condition of a search, for a statement of the site's own; values are appended to `parameters`. */
+  search(backend: SearchBackend, text: string, dialect: Db['dialect'], alias: string, parameters: unknown[]): Promise<string | boolean> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const where = await backend.where(text, { caller: callerOf(request), model: policy.model, dialect });
+      await policy.loadScopes(request, where);
+      const compiled = policy.compile(request, where);
+      return compiled.constant ?? compiled.append(dialect, alias, parameters);
+    });
+  }
+
+  /** The columns this member of staff sees. One that is shown on some rows only is not among them. */
+  columns(): Promise<ReadonlySet<string>> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const visibility = await policy.visibility(request);
+      return new Set([...policy.shown.values()].filter((column) => policy.sees(visibility, column) === true).map(({ name }) => name));
+    });
+  }
+
+  /**
+   * Computed fields of a row, and rows of its relations to many: those whose resource is in the site too, by its own rules. Relations that
+   * `isShownElsewhere` are left out.
+   */
+  expanded(key: string, isShownElsewhere: (model: Model, column: string) => boolean): Promise<AdminExpansion> {
+    const operations = expandingOperationsOf(this.#app, this.#operations.resource);
+    return this.#as('retrieve', async (request) => {
+      const { policy } = operations;
+      const edges = relationsInSite(policy, request).filter(({ target, column }) => !isShownElsewhere(target.model, column));
+      const expand = edges.map(({ name }) => name);
+      const shape = operations.shape(await operations.visibilityOf(request), { fields: undefined, expand }, 1);
+      if (shape.computed.length === 0 && edges.length === 0) return NOTHING_MORE;
+      const unit = unitFor(shape, []);
+      const { column, value } = operations.rowKey(key);
+      const db = policy.database(request);
+      const where = [policy.compile(request, { [column.name]: value } as Where)];
+      const [item] = await presentRows(db, request, unit, await selectRows(db, request, { unit, where, limit: 1, isFreeForm: true }));
+      if (item === undefined) return NOTHING_MORE;
+      return {
+        computed: Object.fromEntries(shape.computed.filter(({ name }) => name in item).map(({ name }) => [name, item[name]])),
+        related: shape.edges.map(({ edge, shape: below }) => ({
+          name: edge.name,
+          model: edge.target.model,
+          column: edge.column,
+          columns: new Set([...below.columns, ...below.perRow].map(({ name }) => name)),
+          items: (item[edge.name] ?? []) as readonly Item[],
+          hasMore: item[`${edge.name}_more`] === true,
+        })),
+      };
+    });
+  }
+
+  /** Computed fields of rows, by the text of their keys, in one statement. Fields that this member of staff may not see are left out. */
+  computed(keys: readonly unknown[], names: readonly string[]): Promise<ReadonlyMap<string, Item>> {
+    return this.#as('list', async (request) => {
+      const { policy } = this.#operations;
+      const visibilityOf = await this.#operations.visibilityOf(request);
+      const fields = computedOf(policy, visibilityOf).flatMap(({ name }) => (names.includes(name) ? [name] : []));
+      if (fields.length === 0 || keys.length === 0) return new Map<string, Item>();
+      const unit = unitFor(this.#operations.shape(visibilityOf, { fields, expand: [] }, keys.length), []);
+      const db = policy.database(request);
+      const where = [policy.compile(request, { [policy.key.name]: { in: keys } } as Where)];
+      const rows = await selectRows(db, request, { unit, where, limit: keys.length, isFreeForm: true });
+      const items = await presentRows(db, request, unit, rows);
+      return new Map(items.map((item) => [String(item[policy.key.name]), item]));
+    });
+  }
+
+  create(values: Item, write: AdminWrite): Promise<Item> {
+    return this.#as('create', (request) =>
+      this.#operations.writer.create(write.tx ?? this.#operations.policy.database(request), request, values, options(write)),
+    );
+  }
+
+  update(key: string, changes: Item, write: AdminWrite): Promise<Item> {
+    return this.#as('update', (request) =>
+      this.#operations.writer.update(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        changes,
+        options(write),
+      ),
+    );
+  }
+
+  destroy(key: string, write: AdminWrite = NOTHING_SENT): Promise<void> {
+    return this.#as('destroy', (request) =>
+      this.#operations.writer.destroy(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        options(write),
+      ),
+    );
+  }
+
+  /** Brings back a row that was deleted softly, and those that went with it. */
+  restore(key: string, write: AdminWrite = NOTHING_SENT): Promise<Item> {
+    return this.#as('restore', (request) =>
+      this.#operations.writer.restore(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        options(write),
+      ),
+    );
+  }
+
+  /** Moves the state of a row. Its permission is the site's to ask: see `transitions`. */
+  transition(key: string, name: string, input?: unknown, write: AdminWrite = NOTHING_SENT): Promise<Item> {
+    return this.#as(name, (request) => {
+      const { permission } = this.#rule(name);
+      const authorize =
+        permission === undefined
+          ? {}
+          : {
+              authorize: async (row: Item) => {
+                if ((await permission.evaluate(request.context, row)) !== true) throw await permission.denial(request.context, row);
+              },
+            };
+      return this.#operations.writer.transition(
+        write.tx ?? this.#operations.policy.database(request),
+        request,
+        this.#operations.rowKey(key),
+        name,
+        input,
+        { ...options(write), ...authorize },
+      );
+    });
+  }
+
+  /** The transitions this member of staff may make from the row's state now. */
+  transitions(row: Item): Promise<string[]> {
+    return this.#as('transitions', (request) =>
+      possibleTransitions(this.#operations.policy, request, row).then((found) => found.map(({ name }) => name)),
+    );
+  }
+
+  /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
+  importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun }: AdminImport): Promise<ImportResult> {
+    const { policy, list, writer } = this.#operations;
+    const rows = new RowImport({ policy, list, writer, input, schema }, { rowsMax: limits.importRows, by });
+    return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
+  }
+
+  #rule(name: string): TransitionRule {
+    const found = this.#operations.transitionRules[name];
+    if (found === undefined) throw new Error(`The resource "${this.#operations.resource.name}" has no transition "${name}".`);
+    return found;
+  }
+}
+
+/** Relations to many that lead to rows which staff see: of a resource that is in the site, with its tenant known. */
+function relationsInSite(policy: Policy, { tenant }: CrudRequest): Edge[] {
+  return Object.keys(policy.resource.relations as object)
+    .flatMap((name) => policy.edge(name) ?? [])
+    .filter(
+      ({
+        kind,
+        target: {
+          options: { admin, tenant: column },
+        },
+      }) => {
+        if (kind !== 'many' || admin === undefined) return false;
+        return column === undefined || admin.tenant === 'all' || tenant !== null;
+      },
+    )
+    .slice(0, usualLimits.expandPaths);
+}
+
+const NOTHING_SENT: AdminWrite = Object.freeze({ sent: [] });
+
+function options({ sent, version }: AdminWrite): WriteOptions {
+  return { via: 'admin', sent, ...(version === undefined ? {} : { ifMatch: { any: false, versions: [String(version)] } }) };
+}

@@ -1,0 +1,151 @@
+import { resolveReference } from '../../db/column.ts';
+import { patchSchema } from '../../db/model-schema.ts';
+import type { Columns } from '../../db/rows.ts';
+import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/schema.ts';
+import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from '../write/item-reader.ts';
+import { pascal } from '../declare/names.ts';
+import { keyText } from '../read/parameter-value.ts';
+import { markWritable } from '../policy/rule-marks.ts';
+import type { Item } from '../read/select-unit.ts';
+
+/** A body of a bulk operation, validated. */
+export interface BulkBody {
+  readonly items: readonly ReadItem[];
+  /** Every row gets the same values: `{ ids, changes }`. */
+  readonly isSame: boolean;
+}
+
+export interface BulkBodyOptions extends ItemOptions {
+  /** Columns a client may send. */
+  readonly input: readonly string[];
+  readonly max: number;
+  /** Faults of an item are reported with it, and do not refuse the request. */
+  readonly isPartial: boolean;
+}
+
+type BodySchema = Schema<unknown, BulkBody>;
+
+/** `{ items: [{ sku, amount }, …] }`. */
+export function bulkCreateBody(options: BulkBodyOptions): BodySchema {
+  const reader = new ItemReader(options, 'create', options.input);
+  const json = () => bodyJson(options, 'BulkInput', { items: listJson(options, itemJson(options, reader.json)) }, ['items']);
+  return bodySchema(json, (body) => readItems(options, reader, body));
+}
+
+/** `{ items: [{ id, amount }, …] }`, or `{ ids, changes }` for the same values. */
+export function bulkUpdateBody(options: BulkBodyOptions): BodySchema {
+  const { policy, lookup } = options;
+  const changed = options.input.filter((name) => name !== lookup.name);
+  const reader = new ItemReader(options, 'keyed', changed);
+  const columns = Object.fromEntries(changed.map((name) => [name, policy.model.columns[name]])) as Columns;
+  const patch = patchSchema(columns) as unknown as Schema;
+  const ids = listJson(options, keyJson(policy, lookup));
+  const json = () => ({
+    anyOf: [
+      bodyJson(options, 'BulkPatch', { items: listJson(options, itemJson(options, reader.json)) }, ['items']),
+      bodyJson(options, 'BulkChange', { ids, changes: markWritable(policy, jsonSchemaOf(patch, 'input')) }, ['ids', 'changes']),
+    ],
+  });
+  return bodySchema(json, async (body) => {
+    if (body['ids'] === undefined && body['changes'] === undefined) return readItems(options, reader, body);
+    const result = await patch['~standard'].validate(body['changes']);
+    const issues: SchemaIssue[] = (result.issues ?? []).map(({ message, code, path = [] }) => ({
+      message,
+      code,
+      path: ['changes', path].flat(),
+    }));
+    const keys = readKeys(options, body['ids'], 'ids');
+    if ('issues' in keys) issues.push(...keys.issues);
+    if (issues.length > 0 || 'issues' in keys || result.issues !== undefined) return { issues };
+    const sent = Object.keys(body['changes'] as object);
+    const values = result.value as Item;
+    const items = keys.items.map(({ key, at }) => ({ key, at, values, sent, valuesAt: ['body', 'changes'] }));
+    return { value: { items, isSame: true } };
+  });
+}
+
+/** `{ ids }`, or `{ items: [{ id, version }] }` where versions are compared. */
+export function bulkDestroyBody(options: BulkBodyOptions): BodySchema {
+  const reader = new ItemReader(options, 'keyed', []);
+  const ids = listJson(options, keyJson(options.policy, options.lookup));
+  const json = () => ({
+    anyOf: [
+      bodyJson(options, 'BulkKeys', { ids }, ['ids']),
+      bodyJson(options, 'BulkVersions', { items: listJson(options, itemJson(options, reader.json)) }, ['items']),
+    ],
+  });
+  return bodySchema(json, async (body) => {
+    if (body['ids'] === undefined && body['items'] !== undefined) return readItems(options, reader, body);
+    const keys = readKeys(options, body['ids'], 'ids');
+    return 'issues' in keys ? keys : { value: { items: keys.items, isSame: false } };
+  });
+}
+
+async function readItems(options: BulkBodyOptions, reader: ItemReader, body: Item): Promise<SchemaResult<BulkBody>> {
+  const fault = countFault(options, body['items'], 'items');
+  if (fault !== undefined) return { issues: [fault] };
+  const given = body['items'] as readonly unknown[];
+  const items = await Promise.all(given.map((item, index) => reader.read(item, ['body', 'items', index])));
+  const repeated = repeatedKeys(
+    options.lookup,
+    items.map(({ key }) => key),
+  );
+  if (repeated.length > 0) return { issues: repeated.map((index) => duplicate(['items', index, options.lookup.name])) };
+  if (options.isPartial) return { value: { items, isSame: false } };
+  const faults = items.flatMap((item) => item.faults ?? []);
+  if (faults.length === 0) return { value: { items, isSame: false } };
+  return { issues: faults.map(({ location, code, message }) => ({ message, code, path: location.slice(1) })) };
+}
+
+function readKeys(
+  options: BulkBodyOptions,
+  given: unknown,
+  member: string,
+): { readonly items: (ReadItem & { readonly key: string })[] } | { readonly issues: SchemaIssue[] } {
+  const fault = countFault(options, given, member);
+  if (fault !== undefined) return { issues: [fault] };
+  const settings = resolveReference(options.lookup.settings);
+  const keys = (given as readonly unknown[]).map((key) => keyText(settings, key));
+  const wrong = keys.flatMap((key, index) => (key === undefined ? [index] : []));
+  if (wrong.length > 0)
+    return { issues: wrong.map((index) => ({ message: 'must be the key of a row', code: 'invalid_type', path: [member, index] })) };
+  const texts = keys as readonly string[];
+  const repeated = repeatedKeys(options.lookup, texts);
+  if (repeated.length > 0) return { issues: repeated.map((index) => duplicate([member, index])) };
+  return { items: texts.map((key, index) => ({ key, values: {}, sent: [], at: ['body', member, index] })) };
+}
+
+function duplicate(path: readonly (string | number)[]): SchemaIssue {
+  return { message: 'The same row is named more than once.', code: 'duplicate', path };
+}
+
+function countFault({ max }: BulkBodyOptions, given: unknown, member: string): SchemaIssue | undefined {
+  const path = [member];
+  if (given === undefined) return { message: 'Required.', code: 'required', path };
+  if (!Array.isArray(given)) return { message: 'must be a list', code: 'invalid_type', path };
+  if (given.length === 0) return { message: 'must have at least one item', code: 'too_small', path };
+  return given.length > max ? { message: `must have at most ${max} items`, code: 'too_big', path } : undefined;
+}
+
+function bodySchema(json: () => JsonSchema, read: (body: Item) => Promise<SchemaResult<BulkBody>>): BodySchema {
+  const validate = (value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? read(value as Item)
+      : { issues: [{ message: 'must be an object', code: 'invalid_type', path: [] }] };
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
+}
+
+function bodyJson({ policy }: BulkBodyOptions, suffix: string, properties: JsonSchema, required: readonly string[]): JsonSchema {
+  return { title: `${pascal(policy.name)}${suffix}`, type: 'object', properties, required, additionalProperties: false };
+}
+
+function listJson({ max }: BulkBodyOptions, items: JsonSchema): JsonSchema {
+  return { type: 'array', minItems: 1, maxItems: max, items };
+}
+
+/** Where items are judged one by one, an unknown member must not refuse the whole body before they are. */
+function itemJson({ isPartial }: BulkBodyOptions, json: JsonSchema): JsonSchema {
+  return isPartial
+    ? { anyOf: [json, { type: 'object', additionalProperties: true, description: 'Its faults are reported with it.' }] }
+    : json;
+}

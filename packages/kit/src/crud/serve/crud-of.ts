@@ -1,0 +1,150 @@
+import type { App } from '../../app/module.ts';
+import type { Principal, User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import type { Columns, RowOf } from '../../db/rows.ts';
+import type { Where } from '../../db/where/where.ts';
+import type { ServiceScope } from '../../di/container.ts';
+import { type OptionRules, readOptions, requireArguments } from '../../options/read-options.ts';
+import { filledText, nullable, objectWith, required, rule } from '../../options/value-rule.ts';
+import { allowAny } from '../../permissions/built-ins.ts';
+import type { PermissionContext } from '../../permissions/permission.ts';
+import type { RowWriter } from '../declare/crud-options.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import { limits } from '../declare/limits.ts';
+import { type AsCaller, Operations } from './operations.ts';
+import type { Relations } from '../declare/relation.ts';
+import { type AnyResource, type Resource, type RelatedOf, isResource } from '../declare/resource.ts';
+import type { Item } from '../read/select-unit.ts';
+
+/** The caller that a program acts for. What it reaches is what this caller would reach over HTTP. */
+export interface ProgramCaller {
+  /** Null: a caller without credentials. */
+  readonly user: User | null;
+  readonly tenant?: string | null;
+  /** How the user was authenticated; a credential without scopes unless given. */
+  readonly principal?: Principal;
+  /** The services that hooks and `onChange` get; those of one action each unless given. */
+  readonly services?: ServiceScope;
+  /** In audit entries. */
+  readonly requestId?: string | null;
+}
+
+const callerRules: OptionRules<ProgramCaller> = {
+  user: required(nullable(objectWith('a user, or null'))),
+  tenant: nullable(filledText),
+  principal: objectWith('a principal: { user, scheme, scopes }'),
+  services: objectWith('services of a request', 'get'),
+  requestId: nullable(filledText),
+};
+
+/** A resource for code without HTTP: the same rows, fields and write pipeline as its operations. */
+export interface CrudProgram<C extends Columns, R extends Relations, P, T extends string> {
+  /** The row with this key among those the caller sees, or the error of a 404. */
+  find(key: string): Promise<RowOf<C>>;
+  /** Rows among those the caller sees, at most 1,000. */
+  rows(where?: Where<C, RelatedOf<R>>, limit?: number): Promise<RowOf<C>[]>;
+  /** Writes through the pipeline, in a savepoint of the transaction if one is given. */
+  write(tx?: Db): RowWriter<C, P, T>;
+  /** A row, or several, as this caller may see them. */
+  present(row: RowOf<C>): Promise<Record<string, unknown>>;
+  present(rows: readonly RowOf<C>[]): Promise<Record<string, unknown>[]>;
+}
+
+/** What programs, jobs and commands reach a resource with: `crudOf(app, orderResource).as({ user, tenant }).find(id)`. */
+export function crudOf<C extends Columns, R extends Relations, P extends string, I extends string, T extends string>(
+  app: App,
+  resource: Resource<C, R, P, I, T>,
+): { as(caller: ProgramCaller): CrudProgram<C, R, P, T> } {
+  requireArguments(
+    'crudOf()',
+    { app, resource },
+    { app: objectWith('an app: createApp(…)', 'inject'), resource: rule('a resource: resource(model, options)', isResource) },
+  );
+  const operations = operationsOf(app, resource);
+  return {
+    as(caller) {
+      readOptions(`crudOf(${resource.name}).as()`, caller, callerRules);
+      const as = asCaller(app, caller);
+      return {
+        find: (key: string) => as('retrieve', (request) => operations.findAs(request, key)),
+        rows: (where?: Where, limit: number = limits.pageMax) => as('list', (request) => operations.rowsOf(request, where, limit)),
+        write: (tx?: Db) => operations.writingAs(as, tx),
+        present: (rows: Item | readonly Item[]) => as('retrieve', (request) => operations.presentAs(request, rows)),
+      } as unknown as CrudProgram<C, R, P, T>;
+    },
+  };
+}
+
+type KnownOperations = WeakMap<App, Map<AnyResource, Operations>>;
+
+const known: KnownOperations = new WeakMap();
+const knownExpanding: KnownOperations = new WeakMap();
+
+/** The operations of a resource in an app, whether a controller offers them or not. */
+export function operationsOf(app: App, resource: AnyResource): Operations {
+  return madeOnce(known, app, resource, () => []);
+}
+
+/** As {@link operationsOf}, and every relation to many can be expanded. */
+export function expandingOperationsOf(app: App, resource: AnyResource): Operations {
+  return madeOnce(knownExpanding, app, resource, () => {
+    const relations = Object.entries(resource.relations as Relations);
+    return relations.filter(([, { kind }]) => kind === 'many').map(([name]) => name);
+  });
+}
+
+function madeOnce(all: KnownOperations, app: App, resource: AnyResource, expand: () => readonly string[]): Operations {
+  let byResource = all.get(app);
+  if (byResource === undefined) all.set(app, (byResource = new Map()));
+  let operations = byResource.get(resource);
+  if (operations === undefined) {
+    operations = new Operations(resource, { permission: allowAny, expand: expand() });
+    operations.prepare(app);
+    operations.install(app);
+    byResource.set(resource, operations);
+  }
+  return operations;
+}
+
+/** Makes a request per action, with services that end with it. */
+export function asCaller(app: App, caller: ProgramCaller, isAdmin = false): AsCaller {
+  return async (action, work) => {
+    if (caller.services !== undefined) return work(requestOf(app, caller, action, caller.services, isAdmin));
+    await using services = app.services.scope();
+    return await work(requestOf(app, caller, action, services, isAdmin));
+  };
+}
+
+function requestOf(app: App, caller: ProgramCaller, action: string, services: ServiceScope, isAdmin: boolean): CrudRequest {
+  const { user, tenant = null, requestId = null } = caller;
+  const principal = user === null ? null : (caller.principal ?? { user, scheme: 'program', scopes: null });
+  const context: PermissionContext = {
+    method: METHODS[action] ?? 'POST',
+    url: '',
+    headers: {},
+    principal,
+    user,
+    scope: undefined,
+    get db() {
+      return app.db;
+    },
+    rules: app.rules,
+  };
+  return {
+    context,
+    user,
+    principal,
+    tenant,
+    action,
+    clock: app.clock,
+    services,
+    requestId,
+    databases: app.databases,
+    isAdmin,
+    visibilities: new Map(),
+    scopes: new Map(),
+  };
+}
+
+/** Permissions may look at the method: what an action would be over HTTP. */
+const METHODS: Readonly<Record<string, string>> = { list: 'GET', retrieve: 'GET', update: 'PATCH', destroy: 'DELETE' };

@@ -1,0 +1,201 @@
+import { jsonSchema } from '../../http/json-schema.ts';
+import { jsonSchemaOf, type JsonSchema, type Schema } from '../../http/schema.ts';
+import { exchangeOf } from '../../http/serve-route.ts';
+import type { CompiledRoute } from '../../http/compiled-route.ts';
+import type { PermissionContext } from '../../permissions/permission.ts';
+import type { ColumnSettings } from '../../db/column.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import { filterJsonSchema } from '../read/filter-parameters.ts';
+import type { ControllerLimits } from '../declare/limits.ts';
+import type { Context, ListAccess } from '../read/list-access.ts';
+import { ListQueryReader } from '../read/list-query.ts';
+import { pascal } from '../declare/names.ts';
+import { NestedBody } from '../write/nested-body.ts';
+import type { NestedPlan } from '../write/nested.ts';
+import { defaultOrdering } from '../read/ordering.ts';
+import type { Policy } from '../policy/policy.ts';
+import { withoutMarks } from '../policy/rule-marks.ts';
+import { bodySchemas, rowJsonSchema } from './schemas.ts';
+import type { Item } from '../read/select-unit.ts';
+import type { TransitionRule } from '../declare/transition-rule.ts';
+
+/** What a description of the resource is made of, besides its lists. */
+export interface MetaAccess extends ListAccess {
+  readonly input: readonly string[];
+  readonly lookup: { readonly name: string };
+  readonly nested: readonly NestedPlan[];
+  readonly transitionRules: Readonly<Record<string, TransitionRule>>;
+  /** The routes of the controller, with the permissions of everything around them. */
+  readonly routes: readonly CompiledRoute[];
+}
+
+/** `GET /meta`: what this caller may see, send and do. Made of the declaration alone, without a statement. */
+export async function describeResource(access: MetaAccess, context: Context): Promise<Item> {
+  const { policy, list } = access;
+  const request = await access.request(context, 'meta');
+  const visibilityOf = await access.visibilityOf(request);
+  const shape = access.shape(visibilityOf, { fields: undefined, expand: [] }, 1);
+  const reader = new ListQueryReader(list, request, visibilityOf);
+  const offered = await offeredRoutes(access, context);
+  const writable = await writableColumns(policy, access.input, request);
+  const { create, patch } = bodySchemas(policy, writable, await nestedBody(access, request));
+  const shown = new Set([...[...shape.columns, ...shape.perRow].map(({ name }) => name), ...shape.nulls]);
+  const computed = shape.computed.map(({ name }) => name);
+  const orderable = reader.orderable();
+  const usual = defaultOrdering(policy, list.ordering).map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
+  return {
+    name: policy.name,
+    key: access.lookup.name,
+    input: offered.has('create') || offered.has('update') ? plainSchema(create, `${pascal(policy.name)}Input`) : null,
+    patch: offered.has('partialUpdate') ? plainSchema(patch, `${pascal(policy.name)}Patch`) : null,
+    output: outputSchema(access, shown, computed),
+    filters: Object.fromEntries(
+      [...list.filters.usable(visibilityOf)].map((each) => [each.name, withoutMarks(filterJsonSchema(each, list.limits.listValues))]),
+    ),
+    ordering: { by: orderable, default: usual },
+    search: list.search === undefined ? null : { columns: list.search.columns },
+    fields: list.isSparse ? [...shown, ...computed] : null,
+    expand: reader.expandable(),
+    transitions: Object.entries(access.transitionRules)
+      .filter(([name]) => offered.has(name))
+      .map(([name, { from, to, input }]) => ({ name, from, to, input: input === undefined ? undefined : jsonSchemaOf(input, 'input') })),
+    operations: [...offered],
+    limits: {
+      page: list.page.default,
+      page_max: list.page.max,
+      ...snakeLimits(list.limits),
+    },
+    ui: {
+      columns: Object.fromEntries(
+        [...policy.shown.values()]
+          .filter(({ name }) => shown.has(name) || writable.includes(name))
+          .map(({ name, settings }) => [name, { label: labelOf(name), control: controlOf(settings) }]),
+      ),
+    },
+  };
+}
+
+/** As the other members of the answer are written: `list_values`. */
+function snakeLimits(limits: ControllerLimits): Record<string, number> {
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(limits).map(([name, value]) => [snake(name), value]));
+}
+
+/** Operations whose permission does not refuse the caller. One that needs the row counts as offered. */
+async function offeredRoutes({ routes }: MetaAccess, context: Context): Promise<ReadonlySet<string>> {
+  const { method: _method, ...exchange } = permissionContext(context);
+  const offered = new Set<string>();
+  for (const { permission, scope, method, metadata } of routes) {
+    const { operation } = metadata['crud'] as { readonly operation: string };
+    if ((await permission.evaluate({ ...exchange, method, scope })) !== false) offered.add(operation);
+  }
+  return offered;
+}
+
+function permissionContext({ request }: Context): PermissionContext {
+  const { method, url, headers, principal, user, scope, db, rules } = exchangeOf(request);
+  return { method, url, headers, principal, user, scope, db, rules };
+}
+
+/** The children that a body takes, with the columns of theirs that this caller may send. */
+async function nestedBody({ nested }: MetaAccess, request: CrudRequest): Promise<NestedBody | undefined> {
+  if (nested.length === 0) return undefined;
+  const plans: NestedPlan[] = [];
+  for (const plan of nested) plans.push({ ...plan, input: await writableColumns(plan.edge.target, plan.input, request) });
+  return new NestedBody(plans);
+}
+
+async function writableColumns(policy: Policy, input: readonly string[], { context }: CrudRequest): Promise<string[]> {
+  const writable: string[] = [];
+  for (const name of input) {
+    const permission = policy.options.fields?.[name]?.writableBy;
+    if (permission === undefined || (await permission.evaluate(context)) !== false) writable.push(name);
+  }
+  return writable;
+}
+
+function plainSchema(schema: Schema, name: string): JsonSchema {
+  const { $defs } = jsonSchemaOf(schema, 'input') as { readonly $defs: Readonly<Record<string, JsonSchema>> };
+  return withoutMarks($defs[name] as JsonSchema);
+}
+
+function outputSchema({ policy, output }: MetaAccess, shown: ReadonlySet<string>, computed: readonly string[]): JsonSchema {
+  const whole = rowJsonSchema(policy, output);
+  const properties = Object.entries(whole['properties'] as Readonly<Record<string, JsonSchema>>);
+  return withoutMarks({
+    ...whole,
+    properties: Object.fromEntries(properties.filter(([name]) => shown.has(name) || computed.includes(name))),
+  });
+}
+
+/** `customer_id` → `Customer`, `created_at` → `Created at`. */
+function labelOf(name: string): string {
+  const words = name.replace(/_id$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const SHORT_TEXT_MAX = 200;
+
+const CONTROLS: Readonly<Partial<Record<ColumnSettings['kind'], string>>> = {
+  enum: 'select',
+  int: 'number',
+  float: 'number',
+  bool: 'checkbox',
+  timestamp: 'datetime',
+  date: 'date',
+  json: 'json',
+  array: 'json',
+  bytes: 'file',
+};
+
+function controlOf({ kind, reference, max }: ColumnSettings): string {
+  if (reference !== undefined) return 'reference';
+  return CONTROLS[kind] ?? (kind === 'text' && (max === undefined || max > SHORT_TEXT_MAX) ? 'textarea' : 'text');
+}
+
+const anything = {};
+const schemaOrNull = { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'null' }] };
+const names = { type: 'array', items: { type: 'string' } };
+
+export const MetaSchema: Schema<Item> = jsonSchema<Item>({
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    key: { type: 'string', description: 'The column in the address of a row.' },
+    input: { ...schemaOrNull, description: 'The JSON Schema of a new row; null when the caller can make none.' },
+    patch: { ...schemaOrNull, description: 'The JSON Schema of a change; null when the caller can make none.' },
+    output: { type: 'object', additionalProperties: true, description: 'The JSON Schema of a row as the caller sees it.' },
+    filters: { type: 'object', additionalProperties: anything, description: 'Query parameters that filter, each with its JSON Schema.' },
+    ordering: { type: 'object', properties: { by: names, default: names }, required: ['by', 'default'] },
+    search: { anyOf: [{ type: 'object', properties: { columns: names }, required: ['columns'] }, { type: 'null' }] },
+    fields: { anyOf: [names, { type: 'null' }] },
+    expand: names,
+    transitions: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { name: { type: 'string' }, from: { type: 'array', items: anything }, to: anything, input: anything },
+        required: ['name', 'from', 'to'],
+      },
+    },
+    operations: { ...names, description: 'What the caller may call; a permission about the row may still refuse one row.' },
+    limits: { type: 'object', additionalProperties: { type: 'integer' } },
+    ui: { type: 'object', additionalProperties: true, description: 'Labels and controls for forms.' },
+  },
+  required: [
+    'name',
+    'key',
+    'input',
+    'patch',
+    'output',
+    'filters',
+    'ordering',
+    'search',
+    'fields',
+    'expand',
+    'transitions',
+    'operations',
+    'limits',
+    'ui',
+  ],
+});

@@ -1,0 +1,338 @@
+import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
+import { columnJsonSchema, orNull } from '../../db/column-json.ts';
+import { pascal } from '../declare/names.ts';
+import { inputSchema, patchSchema } from '../../db/model-schema.ts';
+import type { Columns } from '../../db/rows.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { withAddress } from './with-address.ts';
+import { jsonSchemaOf, type JsonSchema, type RawQuerySchema, type Schema, type SchemaResult } from '../../http/schema.ts';
+import { type FilterParameters, filterJsonSchema } from '../read/filter-parameters.ts';
+import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';
+import type { NestedBody } from '../write/nested-body.ts';
+import { readKey } from '../read/parameter-value.ts';
+import { type Edge, isKey, type Policy, type ShownColumn, withoutKey } from '../policy/policy.ts';
+import { markVisible, markWritable, requiredColumns } from '../policy/rule-marks.ts';
+
+/** A schema whose JSON Schema half is one named component of the document. */
+function named<O>(
+  name: string,
+  json: () => JsonSchema,
+  validate: (value: unknown) => SchemaResult<O> | Promise<SchemaResult<O>>,
+): Schema<O> {
+  const component = () => ({ $ref: `#/$defs/${name}`, $defs: { [name]: json() } });
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: component, output: component } } };
+}
+
+/** The same component, and members that are optional in it and required here. */
+function requiring(required: readonly string[], schema: Schema): Schema {
+  if (required.length === 0) return schema;
+  const json = () => {
+    const { $defs, ...component } = jsonSchemaOf(schema, 'input') as { readonly $defs?: JsonSchema };
+    return { allOf: [component, { type: 'object', required }], $defs };
+  };
+  return { '~standard': { ...schema['~standard'], jsonSchema: { input: json, output: json } } };
+}
+
+const pass = (value: unknown) => ({ value });
+
+/** The columns a caller may get, and computed fields. What some callers may not see is not required. */
+export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | undefined): JsonSchema {
+  const shown = [...policy.shown.values()].filter(({ name }) => output === undefined || output.has(name) || name === policy.key.name);
+  const computed = Object.entries(policy.options.computed ?? {});
+  return {
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(shown.map((column) => [column.name, columnSchema(column)])),
+      ...Object.fromEntries(
+        computed.map(([name, { response, requires }]) => [
+          name,
+          markVisible(jsonSchemaOf(response, 'output'), ...requiredColumns(policy, requires)),
+        ]),
+      ),
+    },
+    required: [policy.key.name],
+  };
+}
+
+function columnSchema(column: ShownColumn): JsonSchema {
+  const { settings, rule } = column;
+  const schema = markVisible(columnJsonSchema(settings, 'output'), column);
+  return rule?.hidden === 'null' && !settings.nullable ? orNull(schema) : schema;
+}
+
+/** The row of an answer, with the relations that may be expanded below it. */
+export function itemSchema(
+  policy: Policy,
+  output: ReadonlySet<string> | undefined,
+  expand: ReadonlySet<string>,
+): Schema<Record<string, unknown>> {
+  const defs: Record<string, JsonSchema> = {};
+  const json = withRelations(policy, output, expandTree(expand), defs, 'root');
+  const whole = () => ({ ...json, $defs: defs });
+  return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: whole, output: whole } } } as Schema<
+    Record<string, unknown>
+  >;
+}
+
+interface Tree {
+  readonly [name: string]: Tree;
+}
+
+function expandTree(paths: ReadonlySet<string>): Tree {
+  const root: Record<string, Tree> = {};
+  for (const path of paths) {
+    let at = root;
+    for (const step of path.split('.')) at = at[step] ??= {};
+  }
+  return root;
+}
+
+function withRelations(
+  policy: Policy,
+  output: ReadonlySet<string> | undefined,
+  expand: Tree,
+  defs: Record<string, JsonSchema>,
+  place: 'root' | 'expansion',
+): JsonSchema {
+  const name = place === 'root' ? pascal(policy.name) : `${pascal(policy.name)}Fields`;
+  const { required, ...row } = rowJsonSchema(policy, output);
+  // `fields=customer.name` leaves the key of an expanded row out; a row of its own always has it.
+  defs[name] ??= place === 'root' ? { ...row, required } : row;
+  const properties: Record<string, JsonSchema> = {};
+  for (const [relation, below] of Object.entries(expand)) {
+    const edge = policy.edge(relation);
+    if (edge === undefined) continue;
+    const target = withRelations(edge.target, undefined, below, defs, 'expansion');
+    if (edge.kind === 'one') properties[relation] = { anyOf: [target, { type: 'null' }] };
+    else {
+      properties[relation] = { type: 'array', items: target, maxItems: edge.limit };
+      properties[`${relation}_more`] = { type: 'boolean', const: true, description: `There are more ${relation} than are shown.` };
+    }
+  }
+  const reference = { $ref: `#/$defs/${name}` };
+  return Object.keys(properties).length === 0 ? reference : { allOf: [reference, { type: 'object', properties }] };
+}
+
+/** The envelope around an item's schema. */
+export function pageSchema(policy: Policy, item: Schema): Schema {
+  const name = `${pascal(policy.name)}Page`;
+  const json = () => {
+    const { $defs, ...items } = jsonSchemaOf(item, 'output') as { readonly $defs?: Record<string, JsonSchema> };
+    const reference = { anyOf: [{ type: 'string' }, { type: 'null' }] };
+    return {
+      $ref: `#/$defs/${name}`,
+      $defs: {
+        ...$defs,
+        [name]: {
+          type: 'object',
+          properties: {
+            items: { type: 'array', items },
+            count: {
+              anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }],
+              description: 'How many there are; null when not counted that far.',
+            },
+            next: { ...reference, description: 'The query string of the next page.' },
+            previous: { ...reference, description: 'The query string of the page before.' },
+          },
+          required: ['items', 'count', 'next', 'previous'],
+        },
+      },
+    };
+  };
+  return { '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: json, output: json } } };
+}
+
+/** Bodies of create, replace and change, for a set of columns. */
+export function bodySchemas(
+  policy: Policy,
+  input: readonly string[],
+  nested?: NestedBody,
+  lookup = policy.key.name,
+): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
+  const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
+  const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
+  // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
+  // The address says which row it is.
+  const keys = new Set(input.filter((column) => isKey(policy, column)));
+  const ruled = new Set(
+    input.filter((column) => keys.has(column) || policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)),
+  );
+  const replace = ruled.size === 0 ? create : (inputSchema<Record<string, unknown>>(columns, undefined, ruled) as unknown as Schema);
+  const patch = patchSchema<Record<string, unknown>>(withoutKey(policy, columns)) as unknown as Schema;
+  const name = pascal(policy.name);
+  const marked = (schema: Schema) => () => {
+    const json = markWritable(policy, jsonSchemaOf(schema, 'input'));
+    return nested === undefined ? json : nested.json(json);
+  };
+  const validate = (schema: Schema) => {
+    const own = withAddress(schema, policy, lookup);
+    return nested === undefined ? own['~standard'].validate : (value: unknown) => nested.validate(own, value);
+  };
+  const createNamed = named(`${name}Input`, marked(create), validate(create));
+  const updateNamed =
+    keys.size > 0
+      ? named(`${name}Replacement`, marked(replacement(columns, keys)), validate(replace))
+      : replace === create
+        ? createNamed
+        : named(`${name}Input`, marked(create), validate(replace));
+  return {
+    create: createNamed,
+    update: requiring(nested?.requiredByPut ?? [], updateNamed),
+    patch: named(`${name}Patch`, marked(patch), validate(patch)),
+  };
+}
+
+/** The body of a PUT as the document has it: like that of create, without the need for a key. */
+function replacement(columns: Columns, keys: ReadonlySet<string>): Schema {
+  return inputSchema(columns, undefined, keys);
+}
+
+/** The row's key in the address. A malformed one is exactly as missing as an unknown one. */
+export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>>): Schema<Record<string, string>> {
+  const json = () => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.entries(keys).map(([name, settings]) => [
+        name,
+        {
+          ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'),
+          pattern: undefined,
+          default: undefined,
+          description: name === 'id' ? 'The key of the row.' : 'The key of the row that the address is below.',
+        },
+      ]),
+    ),
+    required: Object.keys(keys),
+    additionalProperties: false,
+  });
+  const names = Object.entries(keys);
+  const validate = (value: unknown) => {
+    for (const [name, settings] of names) {
+      const text = (value as Record<string, string>)[name] as string;
+      if (readKey(settings, text).fault !== undefined) throw coreErrors.not_found();
+    }
+    return { value: value as Record<string, string> };
+  };
+  return { '~standard': { version: 1, vendor: 'kit', validate, jsonSchema: { input: json, output: json } } };
+}
+
+function rawQuery(properties: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  const json = () => ({ type: 'object', properties, additionalProperties: false });
+  return {
+    isRawQuery: true,
+    '~standard': { version: 1, vendor: 'kit', validate: pass, jsonSchema: { input: json, output: json } },
+  } as unknown as RawQuerySchema;
+}
+
+const commaList = (items: JsonSchema, maxItems: number, description: string): JsonSchema => ({
+  type: 'array',
+  items,
+  minItems: 1,
+  maxItems,
+  'x-style': 'comma',
+  description,
+});
+
+function shapeProperties({ isSparse, expand, policy, output, limits }: ListDeclaration): Record<string, JsonSchema> {
+  const example = [...policy.shown.keys()]
+    .filter((name) => output === undefined || output.has(name) || name === policy.key.name)
+    .slice(0, 2)
+    .join(',');
+  return {
+    ...(isSparse
+      ? { fields: commaList({ type: 'string' }, MEMBERS_MAX, `Only these members, dotted through expanded relations: \`${example}\`.`) }
+      : {}),
+    ...(expand.size > 0
+      ? { expand: commaList({ type: 'string', enum: [...expand] }, limits.expandPaths, 'Relations to show below the row.') }
+      : {}),
+  };
+}
+
+/** Parameters of an answer with one row. */
+export function shapeQuery(list: ListDeclaration): RawQuerySchema {
+  return rawQuery(shapeProperties(list));
+}
+
+function pageProperties({ page, limits }: ListDeclaration): Record<string, JsonSchema> {
+  return {
+    limit: { type: 'integer', minimum: 1, maximum: page.max, default: page.default, description: 'Rows per page.' },
+    ...(page.style === 'cursor'
+      ? { cursor: { type: 'string', maxLength: CURSOR_LENGTH_MAX, description: 'From `next` or `previous` of a page.' } }
+      : { offset: { type: 'integer', minimum: 0, maximum: limits.offset, default: 0, description: 'Rows to skip.' } }),
+  };
+}
+
+/** Every parameter of a list, typed. */
+export function listQuery(list: ListDeclaration): RawQuerySchema {
+  const deleted = { type: 'string', enum: ['only'], description: 'The deleted rows, for callers who may restore them.' };
+  return rawQuery({
+    ...rowProperties(list),
+    ...pageProperties(list),
+    ...shapeProperties(list),
+    ...(list.hasDeleted ? { deleted } : {}),
+  });
+}
+
+/** Every parameter of an export: those of the list without its pages, and the format. */
+export function exportQuery(list: ListDeclaration, formats: readonly string[]): RawQuerySchema {
+  const toOne = new Set([...list.expand].filter((path) => leadsToOne(list.policy, path)));
+  return rawQuery({
+    format: { type: 'string', enum: [...formats], default: formats[0], description: 'The form of the file.' },
+    ...rowProperties(list),
+    ...shapeProperties({ ...list, expand: toOne }),
+  });
+}
+
+/** Parameters that are no filters. */
+export function plainQuery(own: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  return rawQuery(own);
+}
+
+/** Every parameter of stats: filters, search and what `own` adds. */
+export function statsQuery(list: ListDeclaration, own: Readonly<Record<string, JsonSchema>>): RawQuerySchema {
+  return rawQuery({ ...own, ...rowProperties({ ...list, ordering: undefined }) });
+}
+
+/** Whether a path of relations ends at one row at most. */
+export function leadsToOne(policy: Policy, path: string): boolean {
+  let at: Policy | undefined = policy;
+  return path.split('.').every((step) => {
+    const edge: Edge | undefined = at?.edge(step);
+    at = edge?.target;
+    return edge?.kind === 'one';
+  });
+}
+
+/** Which rows, and in which order. */
+function rowProperties({ filters, search, ordering, limits }: ListDeclaration): Record<string, JsonSchema> {
+  return {
+    ...filterProperties(filters, limits.listValues),
+    ...(search !== undefined
+      ? {
+          search: {
+            type: 'string',
+            maxLength: limits.searchLength,
+            description: search.description ?? `Finds rows by ${search.columns.join(', ')}.`,
+          },
+        }
+      : {}),
+    ...(ordering === undefined
+      ? {}
+      : {
+          ordering: commaList(
+            { type: 'string', enum: ordering.by.flatMap((name) => [name, `-${name}`]) },
+            limits.orderingColumns,
+            'Columns to order by; a leading minus means descending.',
+          ),
+        }),
+  };
+}
+
+function filterProperties(filters: FilterParameters, valuesMax: number): Record<string, JsonSchema> {
+  return Object.fromEntries([...filters.parameters].map(([name, parameter]) => [name, filterJsonSchema(parameter, valuesMax)]));
+}
+
+/** What QUERY takes in the query string: paging only. */
+export function pageQuery(list: ListDeclaration): RawQuerySchema {
+  return rawQuery(pageProperties(list));
+}

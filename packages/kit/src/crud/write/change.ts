@@ -1,0 +1,52 @@
+import { canonicalJson } from '../../db/canonical-json.ts';
+import { sensitiveSchemaOf, toJson } from '../../db/column-json.ts';
+import { withoutSensitive } from '../../db/sensitive-members.ts';
+import type { ModelColumn } from '../../db/model-statements.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { Item } from '../read/select-unit.ts';
+
+/** Columns whose value differs. Those that every write moves (timestamps, version, user stamps) do not count. */
+export function changedColumns({ statements }: Policy, before: Item, after: Item): string[] {
+  return statements.columns
+    .filter((column) => !isBookkeeping(column) && !isSame(column, before[column.name], after[column.name]))
+    .map(({ name }) => name);
+}
+
+function isBookkeeping({ settings }: ModelColumn): boolean {
+  return settings.touch !== undefined || settings.increment === true || settings.stamp !== undefined;
+}
+
+/** Whether a column has the same value twice. */
+export function isSame({ settings: { kind } }: ModelColumn, before: unknown, after: unknown): boolean {
+  if (before === after) return true;
+  if (before === null || after === null || before === undefined || after === undefined) return false;
+  if (kind === 'timestamp') return (before as Date).getTime() === (after as Date).getTime();
+  if (kind === 'bytes') return Buffer.compare(before as Uint8Array, after as Uint8Array) === 0;
+  if (kind === 'json' || kind === 'array') return canonicalJson(before) === canonicalJson(after);
+  return false;
+}
+
+const MASK = '***';
+
+/** The stored columns as JSON, for audit entries: sensitive ones masked. */
+export function auditedRow({ statements }: Policy, row: Item | null): Record<string, unknown> | null {
+  if (row === null) return null;
+  const audited: Record<string, unknown> = {};
+  for (const { name, settings } of statements.columns)
+    audited[name] = settings.sensitive && row[name] !== null ? MASK : shownJson(settings, row[name], MASK);
+  return audited;
+}
+
+/** A value as JSON; sensitive members inside it are masked, or left out. */
+function shownJson(settings: ModelColumn['settings'], value: unknown, mask?: string): unknown {
+  const sensitive = sensitiveSchemaOf(settings);
+  return sensitive === undefined ? toJson(settings, value) : withoutSensitive(sensitive, value ?? null, mask);
+}
+
+/** The columns that are under no rule and not hidden, as JSON: what an event may show to its receiver. */
+export function announcedRow({ shown }: Policy, row: Item): Record<string, unknown> {
+  const announced: Record<string, unknown> = {};
+  for (const { name, settings, rule } of shown.values())
+    if (rule?.visibleTo === undefined) announced[name] = shownJson(settings, row[name]);
+  return announced;
+}

@@ -1,0 +1,152 @@
+import { resolveReference } from '../../db/column.ts';
+import type { Db } from '../../db/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { type FieldError, hasCode } from '../../errors/kit-error.ts';
+import { noteItems } from '../serve/http-crud-request.ts';
+import { BulkWriter, type KeyedItem } from './bulk-write.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import { crudErrors } from '../declare/errors.ts';
+import type { ReadItem } from './item-reader.ts';
+import { limits } from '../declare/limits.ts';
+import { readKey } from '../read/parameter-value.ts';
+import { every, type Edge, type Policy } from '../policy/policy.ts';
+import type { PendingChange } from './record-changes.ts';
+import type { RowKey } from './row-statements.ts';
+import type { Item } from '../read/select-unit.ts';
+import type { Writer } from './write.ts';
+
+/** A to-many relation whose rows are written with their parent. */
+export interface NestedPlan {
+  readonly name: string;
+  readonly edge: Edge;
+  readonly input: readonly string[];
+  readonly missing: 'keep' | 'delete';
+  readonly max: number;
+}
+
+/** The children that a request sent, by relation. A relation that was not sent is not there. */
+export type NestedItems = ReadonlyMap<NestedPlan, readonly ReadItem[]>;
+
+export function nestedPlans(policy: Policy): NestedPlan[] {
+  return Object.entries(policy.options.nested ?? {}).flatMap(([name, given]) => {
+    const edge = policy.edge(name);
+    if (given === undefined || edge === undefined || edge.kind !== 'many') return [];
+    const { input, missing = 'keep', max = limits.nested } = given;
+    // A misspelt column is reported by start-up; here it must not hide that.
+    const known = input.filter((column) => edge.target.statements.byName.has(column));
+    return [{ name, edge, input: known, missing, max }];
+  });
+}
+
+/** PUT deletes the children it does not name, and a plain read does not show them: a PUT must say that there are none. */
+export function requiredByPut(plans: readonly NestedPlan[]): NestedPlan[] {
+  return plans.filter(({ missing }) => missing === 'delete');
+}
+
+/** Writes the children of a row that is written itself, in its transaction: removes, changes, makes. Their own policy decides about them. */
+export async function writeNested(writer: Writer, within: NestedWrite, nested: NestedItems): Promise<void> {
+  for (const [plan, items] of nested) await new NestedWriter(writer, within, plan).write(items, within.isNew);
+}
+
+/** The transaction and the row that the children belong to. */
+interface NestedWrite {
+  readonly tx: Db;
+  readonly request: CrudRequest;
+  readonly parent: Item;
+  readonly isNew: boolean;
+  readonly changes: PendingChange[];
+}
+
+class NestedWriter {
+  readonly #bulk: BulkWriter;
+  readonly #child: Writer;
+  readonly #tx: Db;
+  readonly #request: CrudRequest;
+  readonly #plan: NestedPlan;
+  readonly #options: { readonly via: 'nested'; readonly fixed: Item; readonly changes: PendingChange[] };
+
+  constructor(writer: Writer, { tx, request, parent, changes }: NestedWrite, plan: NestedPlan) {
+    this.#child = writer.of(plan.edge.target);
+    this.#bulk = new BulkWriter(this.#child);
+    this.#tx = tx;
+    this.#request = request;
+    this.#plan = plan;
+    this.#options = { via: 'nested', fixed: { [plan.edge.column]: parent[writer.policy.key.name] }, changes };
+  }
+
+  async write(items: readonly ReadItem[], isNew: boolean): Promise<void> {
+    const known = items.filter(({ key }) => key !== undefined);
+    const fresh = items.filter(({ key }) => key === undefined);
+    if (isNew && known.length > 0) throw this.#unknown(known.map(({ at }) => at));
+    const keyed = known.map((item) => this.#keyed(item));
+    noteItems(this.#request, items.length);
+    if (!isNew && this.#plan.missing === 'delete') await this.#removeOthers(keyed);
+    if (keyed.length > 0) await this.#update(keyed);
+    if (fresh.length > 0) await this.#bulk.create(this.#tx, this.#request, fresh, this.#options, done);
+  }
+
+  /** A key that no child of this parent has, or that the caller does not see, names nothing. */
+  async #update(keyed: readonly KeyedItem[]): Promise<void> {
+    try {
+      await this.#bulk.update(this.#tx, this.#request, keyed, false, this.#options, done);
+    } catch (error) {
+      if (!hasCode(error, 'not_found') || error.errors === undefined) throw error;
+      throw this.#unknown(error.errors.map(({ location }) => location));
+    }
+  }
+
+  /** Only children that the caller sees and the relation shows: a caller cannot remove what they could not read. */
+  async #removeOthers(keyed: readonly KeyedItem[]): Promise<void> {
+    const { edge } = this.#plan;
+    const { target } = edge;
+    const scope = await target.scope(this.#request);
+    const shown = target.compile(this.#request, every([scope.where, ...(edge.where === undefined ? [] : [edge.where])]));
+    const column = target.statements.column(edge.column);
+    const found = await this.#child.rows.selectMany(
+      this.#tx,
+      { where: scope.where, compiled: shown },
+      column,
+      Object.values(this.#options.fixed),
+      {
+        limit: edge.limit + 1,
+      },
+    );
+    if (found.length > edge.limit)
+      throw crudErrors.too_many_related({
+        detail: `There are more ${this.#plan.name} than can be read at once: remove some at their own address first.`,
+        extensions: { rows_max: edge.limit },
+      });
+    const stored = (value: unknown) => String(target.key.encode(value));
+    const kept = new Set(keyed.map(({ key }) => stored(key.value)));
+    const others = found.filter((row) => !kept.has(stored(row[target.key.name])));
+    if (others.length === 0) return;
+    noteItems(this.#request, others.length);
+    const items = others.map((row) => ({
+      key: { column: target.key, value: row[target.key.name] },
+      values: {},
+      sent: [],
+      at: ['body', this.#plan.name],
+    }));
+    await this.#bulk.destroy(this.#tx, this.#request, items, this.#options);
+  }
+
+  #keyed(item: ReadItem): KeyedItem {
+    return { ...item, key: this.#keyOf(item) };
+  }
+
+  #keyOf({ key, at }: ReadItem): RowKey {
+    const { key: column } = this.#plan.edge.target;
+    const read = readKey(resolveReference(column.settings), key ?? '');
+    if (read.fault !== undefined) throw this.#unknown([at]);
+    return { column, value: read.value };
+  }
+
+  #unknown(places: readonly FieldError['location'][]): Error {
+    const name = this.#plan.edge.target.key.name;
+    return coreErrors.validation_error({
+      errors: places.map((at) => ({ location: [...at, name], code: 'unknown_reference', message: 'There is no such row below this one.' })),
+    });
+  }
+}
+
+const done = (): Promise<undefined> => Promise.resolve(undefined);

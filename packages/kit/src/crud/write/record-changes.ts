@@ -1,0 +1,102 @@
+import type { EventEntry, EventPublisher } from '../../app/registry.ts';
+import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
+import type { Db } from '../../db/db.ts';
+import { andThen, type Maybe } from '../../db/maybe.ts';
+import { announcedRow, auditedRow } from './change.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { Change, ChangeEvent } from '../declare/resource.ts';
+import type { Item } from '../read/select-unit.ts';
+
+/** Where changes are recorded and announced, if anywhere. */
+export interface Recorders {
+  readonly audit: AuditSink | null;
+  readonly events: EventPublisher | null;
+}
+
+/** A changed row that is not recorded yet. */
+export interface PendingChange {
+  readonly policy: Policy;
+  readonly change: Change;
+}
+
+/** Whether the changes of a resource are recorded or announced. */
+export function isRecorded({ options: { audit, events } }: Policy, recorders: Recorders): boolean {
+  return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
+}
+
+/**
+ * Audit entries and events of every change of a request: one statement for each, however many rows changed. Without a promise where nothing has to
+ * be waited for.
+ */
+export function recordChanges(tx: Db, { audit, events }: Recorders, changes: readonly PendingChange[]): Maybe<unknown> {
+  if (changes.length === 0) return undefined;
+  return andThen(recordEntries(tx, audit, changes), () => publishEvents(tx, events, changes));
+}
+
+function recordEntries(tx: Db, sink: AuditSink | null, changes: readonly PendingChange[]): Maybe<void> {
+  if (sink === null) return undefined;
+  const entries: AuditEntry[] = [];
+  for (const change of changes) if (change.policy.options.audit !== false) entries.push(auditEntry(change));
+  if (entries.length === 0) return undefined;
+  return sink.recordAtOnce === undefined ? sink.record(tx, entries) : sink.recordAtOnce(tx, entries);
+}
+
+function publishEvents(tx: Db, publisher: EventPublisher | null, changes: readonly PendingChange[]): Maybe<unknown> {
+  if (publisher === null) return undefined;
+  const entries: EventEntry[] = [];
+  for (const change of changes) {
+    const entry = eventEntry(change);
+    if (entry !== null) entries.push(entry);
+  }
+  if (entries.length === 0) return undefined;
+  return publisher.publishAtOnce === undefined ? publisher.publish(tx, entries) : publisher.publishAtOnce(tx, entries);
+}
+
+const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };
+
+/** The names under which changes that are no transitions are recorded and announced. */
+export const pastOperations: ReadonlySet<string> = new Set(Object.values(PAST));
+
+/** `order.created`, `order.pay`. */
+function actionOf({ name }: Policy, { operation }: Change): string {
+  return `${name}.${operation.startsWith('transition:') ? operation.slice('transition:'.length) : (PAST[operation] as string)}`;
+}
+
+function auditEntry({ policy, change }: PendingChange): AuditEntry {
+  const row = (change.after ?? change.before) as Item;
+  return {
+    actor: change.principal ?? change.user,
+    action: actionOf(policy, change),
+    target_type: policy.name,
+    target_id: String(row[policy.key.name]),
+    before: auditedRow(policy, change.before as Item | null),
+    after: auditedRow(policy, change.after as Item | null),
+    request_id: change.requestId,
+    ...(change.via === 'single' ? {} : { metadata: { via: change.via } }),
+  };
+}
+
+function eventEntry({ policy, change }: PendingChange): EventEntry | null {
+  const { events } = policy.options;
+  if (events === undefined || events === false) return null;
+  const event = typeof events === 'function' ? (events as (change: Change) => ChangeEvent | null)(change) : defaultEvent(policy, change);
+  if (event === null) return null;
+  const row = (change.after ?? change.before) as Item;
+  const { type, data, audience } = event;
+  return { type, data, ...audience, orderingKey: `${policy.name}:${String(row[policy.key.name])}` };
+}
+
+function defaultEvent(policy: Policy, change: Change): ChangeEvent {
+  const row = (change.after ?? change.before) as Item;
+  const { owner, options } = policy;
+  const tenant = options.tenant as string | undefined;
+  const announced = announcedRow(policy, row);
+  const audience: { owner?: string; tenantKey?: string } = {};
+  if (owner !== undefined) audience.owner = String(row[owner.column]);
+  if (tenant !== undefined) audience.tenantKey = String(row[tenant]);
+  return {
+    type: actionOf(policy, change),
+    data: { id: announced[policy.key.name], changed: change.changed.filter((name) => Object.hasOwn(announced, name)), object: announced },
+    audience,
+  };
+}
