@@ -8,7 +8,6 @@ import { coreErrors } from '../errors/core-errors.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import { bindEvents, unbindEvents } from '../events/event-hub.ts';
 import { BlockingWatch } from '../http/blocking-watch.ts';
-import { RecentKeys } from '../http/idempotency/recent-keys.ts';
 import type { CompiledRoute } from '../http/compiled-route.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Host } from '../http/host.ts';
@@ -139,7 +138,6 @@ class Application implements App {
       throttleRates: settings.throttleRates,
       tenantOf: (exchange) => knownTenant(exchange as Exchange, tenant?.(exchange as Exchange) ?? null),
       blocking: new BlockingWatch(settings.warnBlockingMs, log),
-      recentKeys: new RecentKeys(),
       jsonDepthMax: options.jsonDepthMax ?? JSON_DEPTH_MAX,
       draining: this.#draining.signal,
       stopping: this.#stopping.signal,

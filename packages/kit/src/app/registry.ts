@@ -1,7 +1,6 @@
 import type { AuditEntry, AuditSink } from '../auth/audit-sink.ts';
 import type { GroupDirectory } from '../auth/group-directory.ts';
 import type { Db } from '../db/db.ts';
-import type { Maybe } from '../db/maybe.ts';
 import type { SqlExecutor } from '../db/foreign/sql-executor.ts';
 import type { EventHandler } from '../events/event-handler.ts';
 import type { MetricRegistry } from '../observe/metric-registry.ts';
@@ -58,8 +57,6 @@ export interface EventPublisher {
   readonly databases?: readonly string[];
   /** Stores the events in the caller's transaction, with one statement (two on SQLite). An empty list does nothing. */
   publish(tx: Db, events: readonly EventEntry[]): Promise<unknown>;
-  /** {@link publish}, without a promise where nothing has to be waited for: SQLite. Throws where `publish` rejects. */
-  publishAtOnce?(tx: Db, events: readonly EventEntry[]): Maybe<unknown>;
 }
 
 export const emptyRegistry: Registry = Object.freeze({

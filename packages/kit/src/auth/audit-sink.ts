@@ -1,5 +1,4 @@
 import type { Db } from '../db/db.ts';
-import type { Maybe } from '../db/maybe.ts';
 import type { Principal, User } from './principal.ts';
 
 /** Who did what to which object. */
@@ -25,6 +24,4 @@ export interface AuditSink {
    * that cannot be written fails these, and with them the change.
    */
   record(tx: Db, entries: readonly AuditEntry[]): Promise<void>;
-  /** {@link record}, without a promise where nothing has to be waited for: SQLite. Throws where `record` rejects. */
-  recordAtOnce?(tx: Db, entries: readonly AuditEntry[]): Maybe<void>;
 }

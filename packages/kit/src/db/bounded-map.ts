@@ -10,6 +10,12 @@ export class BoundedMap<K, V> extends Map<K, V> {
     this.#max = max;
   }
 
+  getOrMake(key: K, make: () => V): V {
+    let value = this.get(key);
+    if (value === undefined) this.set(key, (value = make()));
+    return value;
+  }
+
   override set(key: K, value: V): this {
     if (this.size >= this.#max && !this.has(key)) this.clear();
     return super.set(key, value);

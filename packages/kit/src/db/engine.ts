@@ -1,6 +1,5 @@
 import type { PoolStatus } from './database-observer.ts';
 import type { Dialect } from './dialect.ts';
-import type { ModelStatements } from './model-statements.ts';
 
 /** What one statement gave back. `count` is the number of rows returned or changed. */
 export interface StatementResult {
@@ -66,20 +65,6 @@ export interface SentStatement {
   readonly answered?: (error: unknown, count: number) => void;
   /** The error that the commit fails with when the statement failed; the database's own unless given. */
   readonly failureOf?: (error: unknown) => unknown;
-  /**
-   * Given where the statement does not depend on those before it in its transaction: on PostgreSQL it may be joined with them. It is an INSERT, or
-   * `with <name> as (…)`, a new line and a SELECT of one integer column.
-   */
-  readonly joined?: JoinedRows;
-}
-
-/** How many rows a statement selects; `any` where that varies. */
-export type JoinedRows = 0 | 1 | 'any';
-
-/** What an INSERT should write, and the parameters of the statement that checks it. */
-export interface ExpectedRow {
-  readonly row: Record<string, unknown>;
-  readonly parameters: readonly unknown[];
 }
 
 /** One open transaction, bound to one connection. */
@@ -97,14 +82,6 @@ export interface EngineTransaction extends StatementRunner {
   commit(): Promise<void>;
   /** Never rejects: a connection that cannot roll back is thrown away, which rolls back too. */
   rollback(): Promise<void>;
-}
-
-/** A transaction of an engine that waits for nothing. */
-export interface ImmediateTransaction extends EngineTransaction {
-  /** Like `commit`, done when the call returns. */
-  commitNow(): void;
-  /** Like `rollback`, done when the call returns. */
-  rollbackNow(): void;
 }
 
 /** What an engine needs of a handle to notify in its transaction. */
@@ -130,28 +107,8 @@ export interface Engine extends StatementRunner {
   readonly preparesStatements?: boolean;
   /** Visible SQL has `$1` on every database; this is what the engine's own statements have. */
   toOwnPlaceholders(text: string, parameters: readonly unknown[]): { readonly text: string; readonly parameters: readonly unknown[] };
-  /** An INSERT of every column and the row that it writes, where the engine knows that nothing else can be in it. */
-  knownInsertion?(
-    statements: ModelStatements,
-    names: readonly string[],
-    parameters: readonly unknown[],
-    as: QueryOptions['as'],
-  ): { readonly parameters: readonly unknown[]; readonly row: Record<string, unknown> } | undefined;
-  /** The row that an INSERT should write, where waiting for it costs a round trip; undefined where only the database can know. */
-  expectedRow?(
-    statements: ModelStatements,
-    names: readonly string[],
-    parameters: readonly unknown[],
-    as: QueryOptions['as'],
-  ): ExpectedRow | undefined;
-  /** The INSERT that fails when it wrote another row than the expected one. */
-  expectedInsertText?(statements: ModelStatements, names: readonly string[]): string;
-  /** Whether it failed for what it does beyond an ordinary INSERT. */
-  isRefutation?(error: unknown): boolean;
-  /** No row of this table is expected from now on. */
-  forgetExpected?(statements: ModelStatements): void;
   /** The transaction at once, where the engine can begin it without waiting, else undefined. */
-  beginNow?(options: EngineTransactionOptions): ImmediateTransaction | undefined;
+  beginNow?(options: EngineTransactionOptions): EngineTransaction | undefined;
   begin(options: EngineTransactionOptions): Promise<EngineTransaction>;
   isRetryable(error: unknown): boolean;
   listen(channel: string, listener: NotificationListener, options: ListenOptions): Promise<() => Promise<void>>;

@@ -9,15 +9,12 @@ import type {
   EngineTransactionOptions,
   QueryOptions,
   SentStatement,
-  StatementResult,
   StreamOptions,
   TransactionOptions,
 } from './engine.ts';
 import { dbErrors } from './errors.ts';
 import { EngineConnection, EngineDialect } from './kysely-dialect.ts';
 import type { DbLog } from './log.ts';
-import { andThen, type Maybe } from './maybe.ts';
-import type { ModelStatements } from './model-statements.ts';
 import type { ObservedRunner } from './observed-runner.ts';
 import { isReadOnly } from './statement-text.ts';
 import { refuseUnknownNames } from '../options/read-options.ts';
@@ -98,32 +95,16 @@ export class Handle {
     return result.rows as R[];
   }
 
-  queryAtOnce<R>(text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
+  async send(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Promise<void> {
     const own = this.context.engine.toOwnPlaceholders(text, parameters);
-    const result = this.runner.runNow(own.text, own.parameters, options);
-    return (result === undefined ? this.runner.run(own.text, own.parameters, options).then(rowsOf) : result.rows) as R[] | Promise<R[]>;
-  }
-
-  executeAtOnce(text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
-    return this.runner.runNow(own.text, own.parameters) ?? this.runner.run(own.text, own.parameters);
-  }
-
-  sendAtOnce(text: string, parameters: readonly unknown[], sent: SentStatement = {}): Maybe<void> {
-    const own = this.context.engine.toOwnPlaceholders(text, parameters);
-    if (this.runner.send(own.text, own.parameters, sent)) return undefined;
-    const answered = ({ count }: StatementResult): void => sent.answered?.(undefined, count);
-    const failed = (error: unknown): never => {
+    if (this.runner.send(own.text, own.parameters, sent)) return;
+    try {
+      const { count } = this.runner.runNow(own.text, own.parameters) ?? (await this.runner.run(own.text, own.parameters));
+      sent.answered?.(undefined, count);
+    } catch (error) {
       sent.answered?.(error, 0);
       throw sent.failureOf?.(error) ?? error;
-    };
-    let result: StatementResult | undefined;
-    try {
-      result = this.runner.runNow(own.text, own.parameters);
-    } catch (error) {
-      return failed(error);
     }
-    return result === undefined ? this.runner.run(own.text, own.parameters).then(answered, failed) : answered(result);
   }
 
   async execute<R>(text: string, parameters: readonly unknown[] = [], options?: QueryOptions): Promise<ExecuteResult<R>> {
@@ -155,24 +136,6 @@ export class Handle {
     return this.runTransaction(work, options);
   }
 
-  transactionAtOnce<R>(work: (tx: Db) => Maybe<R>): Maybe<R> {
-    if (this.#scope !== undefined) return innermost(this.#scope).savepoint(async (tx) => work(tx));
-    const transaction = this.context.engine.beginNow?.({});
-    if (transaction === undefined) return this.#attemptAtOnce(work);
-    const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
-    let result: Maybe<R>;
-    try {
-      result = scope.runAtOnce(work);
-      if (result instanceof Promise) return this.#end(transaction, scope, result);
-      transaction.commitNow();
-    } catch (error) {
-      scope.close();
-      transaction.rollbackNow();
-      throw error;
-    }
-    return andThen(runCallbacks(scope.callbacks, this.context.log), () => result);
-  }
-
   /** Also takes what only migrations may ask for. */
   async runTransaction<R>(work: (tx: Db) => Promise<R>, options: EngineTransactionOptions): Promise<R> {
     for (let retriesLeft = options.retries ?? 0; ; retriesLeft--) {
@@ -190,13 +153,6 @@ export class Handle {
     const transaction = engine.beginNow?.(options) ?? (await engine.begin(options));
     const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
     return this.#end(transaction, scope, scope.run(work));
-  }
-
-  /** Enters no async context, see {@link transactionAtOnce}: that took 9 µs. */
-  async #attemptAtOnce<R>(work: (tx: Db) => Maybe<R>): Promise<R> {
-    const transaction = await this.context.engine.begin({});
-    const scope = new TransactionScope(this.context, transaction, this.runner, undefined);
-    return this.#end(transaction, scope, new Promise<R>((resolve) => resolve(scope.runAtOnce(work))));
   }
 
   /** Commits when the work is done, rolls back when it failed. */
@@ -221,58 +177,16 @@ export class Handle {
   }
 }
 
-function rowsOf({ rows }: StatementResult): unknown[] {
-  return rows;
-}
-
-/** Like `db.query`, without a promise where the rows are there at once, as SQLite's are. Throws where `db.query` rejects. */
-export function queryAtOnce<R>(db: Db, text: string, parameters: readonly unknown[], options?: QueryOptions): R[] | Promise<R[]> {
-  return (db as unknown as Handle).queryAtOnce<R>(text, parameters, options);
-}
-
-/** Like `db.execute`, without a promise where the result is there at once. Throws where `db.execute` rejects. */
-export function executeAtOnce(db: Db, text: string, parameters: readonly unknown[]): StatementResult | Promise<StatementResult> {
-  return (db as unknown as Handle).executeAtOnce(text, parameters);
-}
-
-/**
- * Inserts one row and returns it: the names and encoded values of its columns in their order, and how the statement is written, which returns the
- * row or names every column. The row is asked back only where it may differ from what was given.
- */
-export function insertAtOnce<R>(
-  db: Db,
-  statements: ModelStatements,
-  { names, parameters }: { readonly names: readonly string[]; readonly parameters: readonly unknown[] },
-  text: (row: 'returned' | 'known') => string,
-  form: QueryOptions,
-): Maybe<R> {
-  const handle = db as unknown as Handle;
-  const known = handle.context.engine.knownInsertion?.(statements, names, parameters, form.as);
-  return known === undefined
-    ? andThen(handle.queryAtOnce<R>(text('returned'), parameters, form), ([first]) => first as R)
-    : andThen(handle.executeAtOnce(text('known'), known.parameters), () => known.row as R);
-}
-
 export function engineOf(db: Db): Engine {
   return (db as unknown as Handle).context.engine;
 }
 
 /**
- * Like `db.transaction`, without a promise where nothing has to be waited for: SQLite's writer is free and the work gives a value. Then the
- * transaction is over when the call returns, and no other code of this process ran meanwhile. Throws where `db.transaction` rejects. For work that
- * calls no code of the application: `currentTransaction()` does not know this transaction.
- */
-export function transactionAtOnce<R>(db: Db, work: (tx: Db) => Maybe<R>): Maybe<R> {
-  return (db as unknown as Handle).transactionAtOnce(work);
-}
-
-/**
  * Runs a statement of a transaction without waiting for its result: on PostgreSQL it goes out with the next statement or with the commit, which
- * saves a round trip. When it fails, they fail with its error, and nothing is saved. Without a promise where nothing has to be waited for. Throws what
- * is wrong with the parameters.
+ * saves a round trip. When it fails, they fail with its error, and nothing is saved.
  */
-export function sendAtOnce(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Maybe<void> {
-  return (tx as unknown as Handle).sendAtOnce(text, parameters, sent);
+export async function sendStatement(tx: Db, text: string, parameters: readonly unknown[], sent?: SentStatement): Promise<void> {
+  await (tx as unknown as Handle).send(text, parameters, sent);
 }
 
 /**
@@ -343,18 +257,6 @@ class TransactionScope implements AmbientScope {
 
   async run<R>(work: (tx: Db) => Promise<R>): Promise<R> {
     return this.#over(runInScope(this, () => work(this.handle)));
-  }
-
-  /**
-   * {@link run}, without a promise where the work gives a value, and not as the transaction of the async context, which costs 5 µs: no code of an
-   * application runs in it. The caller closes the scope when it throws.
-   */
-  runAtOnce<R>(work: (tx: Db) => Maybe<R>): Maybe<R> {
-    const result = work(this.handle);
-    if (result instanceof Promise) return this.#over(result);
-    this.#refuseHalfDone();
-    this.close();
-    return result;
   }
 
   async #over<R>(running: Promise<R>): Promise<R> {
@@ -438,33 +340,19 @@ function isWithin(scope: AmbientScope | undefined, outer: TransactionScope): boo
   return each !== undefined;
 }
 
-/** One after another, without a promise where no callback returns one. */
-function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Maybe<void> {
-  for (let index = 0; index < callbacks.length; index += 1) {
+/** One after another. */
+async function runCallbacks(callbacks: readonly (() => unknown)[], log: DbLog): Promise<void> {
+  for (const callback of callbacks) {
     try {
-      const running = callbacks[index]?.();
-      if (isThenable(running)) return finishCallbacks(running, callbacks.slice(index + 1), log);
+      await callback();
     } catch (error) {
       callbackFailed(error, log);
     }
   }
 }
 
-async function finishCallbacks(running: PromiseLike<unknown>, others: readonly (() => unknown)[], log: DbLog): Promise<void> {
-  try {
-    await running;
-  } catch (error) {
-    callbackFailed(error, log);
-  }
-  await runCallbacks(others, log);
-}
-
 function callbackFailed(error: unknown, log: DbLog): void {
   log.error({ err: error }, 'an after-commit callback failed');
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as Partial<PromiseLike<unknown>>).then === 'function';
 }
 
 export function kyselyOf(

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../testing/databases.ts';
 import { currentTransaction } from './ambient.ts';
 import type { Db } from './db.ts';
-import { queryAtOnce, transactionAtOnce } from './handle.ts';
 import { openDatabase } from './open-database.ts';
 
 interface Tables {
@@ -32,84 +31,6 @@ describeDatabases(
         }),
       ).rejects.toBe(failure);
       expect(await labels('rejected')).toEqual([]);
-    });
-
-    test('a transaction at once is saved when the call returns (SQLite) or its promise resolves, and callbacks ran after the commit', async () => {
-      const log: unknown[] = [];
-      const insert = (tx: Db, label: string) => queryAtOnce(tx, 'insert into entries values ($1)', [label]);
-      const work = (label: string) => (tx: Db) => {
-        tx.afterCommit(async () => log.push(await labels(label)));
-        tx.afterCommit(() => log.push('second'));
-        const inserted = insert(tx, label);
-        return inserted instanceof Promise ? inserted.then(() => label) : label;
-      };
-      const saved = transactionAtOnce(database.db, (tx) => {
-        const inserted = insert(tx, 'once-a');
-        return inserted instanceof Promise ? inserted.then(() => 'a') : 'a';
-      });
-      expect(saved instanceof Promise).toBe(database.dialect === 'postgres');
-      expect([await saved, await transactionAtOnce(database.db, work('once-b')), await labels('once')]).toEqual([
-        'a',
-        'once-b',
-        ['once-a', 'once-b'],
-      ]);
-      expect(log).toEqual([['once-b'], 'second']);
-      // While the writer of SQLite is taken it waits for its turn, like any transaction.
-      const [open, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const other = entries().transaction(async (tx) => {
-        await add(tx, 'once-c');
-        open.resolve();
-        await end.promise;
-      });
-      await open.promise;
-      const behind = transactionAtOnce(database.db, work('once-d'));
-      expect(behind).toBeInstanceOf(Promise);
-      end.resolve();
-      await Promise.all([other, behind]);
-      expect(await labels('once')).toEqual(['once-a', 'once-b', 'once-c', 'once-d']);
-    });
-
-    test('a transaction at once that throws, rejects or swallowed a failed statement leaves nothing, and the next one works', async () => {
-      const insert = (tx: Db, label: string) => queryAtOnce(tx, 'insert into entries values ($1)', [label]);
-      const attempt = async (work: (tx: Db) => unknown) => transactionAtOnce(database.db, work);
-      const log: string[] = [];
-      await expect(
-        attempt((tx) => {
-          tx.afterCommit(() => log.push('never'));
-          const inserted = insert(tx, 'gone-a');
-          const fail = () => {
-            throw new Error('no');
-          };
-          return inserted instanceof Promise ? inserted.then(fail) : fail();
-        }),
-      ).rejects.toThrow('no');
-      await expect(attempt(async (tx) => (await insert(tx, 'gone-b'), Promise.reject(new Error('no'))))).rejects.toThrow('no');
-      await expect(
-        attempt((tx) => {
-          try {
-            const [first, second] = [insert(tx, 'gone-c'), insert(tx, 'gone-c')];
-            return Promise.resolve(second).catch(() => first);
-          } catch {
-            return undefined;
-          }
-        }),
-      ).rejects.toMatchObject({ code: 'transaction_aborted' });
-      await expect(
-        attempt((tx) => void tx.transaction((inner) => add(inner.tables<Tables>(), 'gone-d')).catch(() => undefined)),
-      ).rejects.toMatchObject({
-        code: 'transaction_finished',
-      });
-      expect([await labels('gone'), log]).toEqual([[], []]);
-      await attempt((tx) => insert(tx, 'next'));
-      expect(await labels('next')).toEqual(['next']);
-      // Inside a transaction it is a savepoint.
-      await entries().transaction(async (tx) => {
-        await expect(
-          transactionAtOnce(tx as never, async (inner: Db) => (await insert(inner, 'gone-e'), Promise.reject(new Error('no')))),
-        ).rejects.toThrow('no');
-        await add(tx, 'around');
-      });
-      expect([await labels('gone'), await labels('around')]).toEqual([[], ['around']]);
     });
 
     test('a rolled-back savepoint takes only its own writes with it', async () => {

@@ -41,8 +41,8 @@ export function clientThrottleStages(throttles: readonly Throttle[]): Stage[] {
 }
 
 /** True for a route that writes and would not notice a repetition. Reads can be repeated anyway. */
-export function ignoresKeys({ idempotency, method, route }: CompiledRoute): boolean {
-  return idempotency === undefined && !safeMethods.has(method) && route.isRead !== true;
+export function ignoresKeys({ idempotency, method, isRead }: CompiledRoute): boolean {
+  return idempotency === undefined && !safeMethods.has(method) && !isRead;
 }
 
 /** Who sends a key relies on it: a key that is ignored in silence would double the effect of a retry. */

@@ -227,6 +227,7 @@ class RouteCompiler implements CompiledMount {
         options.idempotent ?? (route.takesKeys === true && !admitsAnonymous(permission, route.method)),
         response !== undefined && showsSensitive(response.json),
       ),
+      isRead: route.isRead === true,
       metadata: options.metadata ?? {},
       route,
     };

@@ -96,6 +96,8 @@ export interface CompiledRoute {
   readonly atomic: AtomicOptions | undefined;
   /** Set when requests may carry an idempotency key. */
   readonly idempotency: IdempotencyPlan | undefined;
+  /** A POST that only reads. */
+  readonly isRead: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly route: Route;
 }

@@ -56,8 +56,6 @@ export class Exchange implements AuthRequest, PermissionContext {
   tx: Db | undefined;
   /** Whether that transaction is for the handler alone: what fails in the handler rolls all of it back. */
   ownsTransaction = false;
-  /** Whether that transaction is done again where a row that was expected is another one. */
-  expectsRows = false;
   /** What the idempotency key of the request came to; null without one. */
   idempotency: IdempotencyOutcome | null = null;
   /** The tenant, once it was asked for. */
@@ -163,7 +161,6 @@ export class Exchange implements AuthRequest, PermissionContext {
   leaveTransaction(): void {
     this.tx = undefined;
     this.ownsTransaction = false;
-    this.expectsRows = false;
   }
 
   /** What the SQL of this request does, in a few words without values: `orders join customer`. Shown by queryHeaders() in development. */

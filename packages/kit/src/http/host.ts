@@ -8,7 +8,6 @@ import type { Rule } from '../permissions/permission.ts';
 import type { ThrottleStorage } from '../throttle/storage.ts';
 import type { ThrottleRates } from '../throttle/throttle.ts';
 import type { BlockingWatch } from './blocking-watch.ts';
-import type { RecentKeys } from './idempotency/recent-keys.ts';
 import type { Log } from './log.ts';
 import type { ResponseChecks } from './response-checks.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
@@ -33,7 +32,6 @@ export interface Host {
   /** Whose tenant the exchange acts for. */
   tenantOf(exchange: object): string | null | Promise<string | null>;
   readonly blocking: BlockingWatch;
-  readonly recentKeys: RecentKeys;
   readonly jsonDepthMax: number;
   /** Aborted when the server begins to stop: streams end now, ordinary requests may finish. */
   readonly draining: AbortSignal;

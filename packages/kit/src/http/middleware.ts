@@ -2,8 +2,6 @@ import type { QueryEvent } from '../db/query-observer.ts';
 import type { CompiledRoute, MiddlewareDocument, ResponseFacts } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 
-type Maybe<T> = T | Promise<T>;
-
 /**
  * `admission`: up to the permission. `handling`: input, handler, answer. `finish`: after the answer. A GET reads no body, so its admission and
  * handling are one part, `admission`.
@@ -39,7 +37,7 @@ export interface Middleware {
   appliesTo?(route: CompiledRoute): boolean;
   /** For `kit inspect`. Asked once per route that it applies to. */
   responseFacts?(route: CompiledRoute): ResponseFacts;
-  onRequest?(exchange: Exchange): Maybe<void>;
+  onRequest?(exchange: Exchange): void | Promise<void>;
   handle?(exchange: Exchange, next: () => Promise<unknown>): Promise<unknown>;
   onResponse?(exchange: Exchange): void;
   onFinish?(exchange: Exchange): void;

@@ -164,8 +164,8 @@ export interface Route {
   readonly takesKeys?: boolean;
   /** A POST that only reads: an idempotency key is ignored there, as with GET and QUERY. */
   readonly isRead?: boolean;
-  /** Whether the handler calls no code of the application for this request: no hook, rule, listener or computed field. */
-  readonly runsNoCode?: (context: HandlerContext) => boolean;
+  /** The handler is the toolkit's own, and nothing is wrapped around it: no application code can catch what it throws and go on. */
+  readonly isUnwrapped?: boolean;
 }
 
 type OperationVerb = <R extends MaybeSchema = undefined, U extends User | null = User | null>(
@@ -292,6 +292,7 @@ export function routeAround(inherited: Route, facts: WrapOptions, handler?: Wrap
       ...(throttles === undefined ? {} : { throttles: [...(options.throttles ?? []), ...throttles] }),
       ...(errors === undefined ? {} : { errors: new ErrorMap([...(options.errors?.entries ?? []), ...errors.entries]) }),
     },
+    ...(handler === undefined ? {} : { isUnwrapped: false }),
     handler: handler === undefined ? inner : (context) => handler(context, () => inner(context)),
   };
 }

@@ -4,12 +4,8 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteOptions as FastifyRouteOptions } from 'fastify';
 import { challengesOf } from '../auth/authenticate.ts';
 import type { Db } from '../db/db.ts';
-import { constraintViolation } from '../db/constraint-violation.ts';
-import { againUnlessExpected } from '../db/expected-insertion.ts';
-import { transactionAtOnce } from '../db/handle.ts';
-import { andThen, type Maybe } from '../db/maybe.ts';
 import { coreErrors } from '../errors/core-errors.ts';
-import { hasCode, isKitError } from '../errors/kit-error.ts';
+import { hasCode } from '../errors/kit-error.ts';
 import { inSpan, type SpanOptions } from '../observe/tracing.ts';
 import { admissionStages, runStages, type Stage } from './admission.ts';
 import { fail, prepareHeaders, renderFailure, sendFailure, type AnswerPlan } from './answer.ts';
@@ -17,20 +13,8 @@ import { answerFactsOf } from './answer-facts.ts';
 import type { CompiledRoute, RouteSchema } from './compiled-route.ts';
 import { enclosureOf, type Enclosure } from './enclosure.ts';
 import { Exchange } from './exchange.ts';
-import { handlerAtOnce } from './handler-at-once.ts';
 import { Handling } from './handling.ts';
-import {
-  claimRequest,
-  findReplay,
-  IdempotentRequest,
-  identifyRequest,
-  type KeyedAttempt,
-  type Replay,
-  storeRefusal,
-  storedWithChange,
-  storeWithChange,
-  wasUsedLately,
-} from './idempotency/idempotent-request.ts';
+import { claimRequest, IdempotentRequest, type Replay } from './idempotency/idempotent-request.ts';
 import type { IdempotencyPlan } from './idempotency/options.ts';
 import type { Host } from './host.ts';
 import { compileSerializer, type Serializer } from './json/project.ts';
@@ -85,11 +69,11 @@ function answerSerializer(response: RouteSchema | undefined, { responseChecks }:
 
 /** Compiles one operation to a Fastify route: admission in `onRequest`, before the body is read; everything else in the handler. */
 export function serveRoute(host: Host, route: CompiledRoute, middleware: readonly Middleware[]): FastifyRouteOptions {
-  const handler = handlerAtOnce(route.route.handler);
+  const { handler } = route.route;
   const plan: RoutePlan = {
     route,
     handler,
-    isUnwrapped: handler !== route.route.handler && middleware.every((each) => each.handle === undefined && each.onBody === undefined),
+    isUnwrapped: route.route.isUnwrapped === true && middleware.every((each) => each.handle === undefined && each.onBody === undefined),
     stages: admissionStages(route, middleware),
     readInput: compileInput(route),
     serialize: route.kind === 'json' ? answerSerializer(route.response, host) : undefined,
@@ -220,7 +204,7 @@ function refuseInput(plan: RoutePlan, exchange: Exchange, error: unknown): void 
 
 async function refuseOnce(plan: RoutePlan, exchange: Exchange, idempotency: IdempotencyPlan, error: unknown): Promise<void> {
   const context = new Handling(exchange, { params: exchange.request.params, query: {}, headers: {}, body: undefined });
-  const claimed = await claimRequest(exchange, idempotency, () => plan.route.route.audience?.(context) ?? '');
+  const claimed = await claimRequest(exchange, idempotency, async () => plan.route.route.audience?.(context) ?? '');
   if (claimed instanceof IdempotentRequest) await refuseClaimed(plan, exchange, claimed, error);
   else if (claimed !== undefined) replay(plan, exchange, claimed);
 }
@@ -256,9 +240,7 @@ function invoke(plan: RoutePlan, exchange: Exchange, input: Input): void {
   const isMade = !isInTransaction && plan.respond !== undefined && route.idempotency === undefined;
   const isSentInside = isInTransaction || isMade;
   const result = isInTransaction
-    ? isOneTransaction(plan, context)
-      ? serveInOneTransaction(plan, exchange, context)
-      : serveAtomic(plan, exchange, context)
+    ? serveAtomic(plan, exchange, context)
     : isMade
       ? serveMade(plan, plan.respond, exchange, context)
       : run(plan, exchange, context);
@@ -295,7 +277,7 @@ async function serveAtomic(plan: RoutePlan, exchange: Exchange, context: Handlin
   const claimed =
     route.idempotency === undefined
       ? undefined
-      : await claimRequest(exchange, route.idempotency, () => route.route.audience?.(context) ?? '');
+      : await claimRequest(exchange, route.idempotency, async () => route.route.audience?.(context) ?? '');
   if (claimed !== undefined && !(claimed instanceof IdempotentRequest)) return replay(plan, exchange, claimed);
   if (claimed === undefined && route.atomic === undefined) return answer(plan, exchange, context, await run(plan, exchange, context));
   try {
@@ -312,14 +294,14 @@ async function inTransaction(
   plan: RoutePlan,
   exchange: Exchange,
   context: Handling,
-  complete: ((tx: Db, answer: ReturnType<typeof keptAnswer>) => Maybe<void>) | undefined,
+  complete: ((tx: Db, answer: ReturnType<typeof keptAnswer>) => Promise<void>) | undefined,
 ): Promise<ComposedAnswer> {
   const { reply, verdict } = exchange;
   const headers = reply.getHeaders();
   const { statusCode } = reply;
   try {
     let isRepeated = false;
-    const serve = async (tx: Db, expectsRows: boolean): Promise<ComposedAnswer> => {
+    const serve = async (tx: Db): Promise<ComposedAnswer> => {
       // The work may run again after a conflict: what the first attempt said about its answer is forgotten.
       if (isRepeated) {
         resetReply(exchange, headers, statusCode);
@@ -328,94 +310,16 @@ async function inTransaction(
       isRepeated = true;
       exchange.tx = tx;
       exchange.ownsTransaction = plan.isUnwrapped;
-      exchange.expectsRows = expectsRows && plan.isUnwrapped;
       const composed = compose(plan, exchange, context, await run(plan, exchange, context));
       // The deadline has answered: nothing of the request may stay.
       if (composed === undefined) throw coreErrors.deadline_exceeded();
       await complete?.(tx, keptAnswer(exchange, headers, composed));
       return composed;
     };
-    const attempt = (expectsRows: boolean) => (): Promise<ComposedAnswer> =>
-      exchange.host.db.transaction((tx) => serve(tx, expectsRows), plan.route.atomic ?? {});
-    return await againUnlessExpected(attempt(true), attempt(false));
+    return await exchange.host.db.transaction(serve, plan.route.atomic ?? {});
   } finally {
     exchange.leaveTransaction();
   }
-}
-
-/** Whether a key is claimed and completed in the transaction of the change: no other code runs between. */
-function isOneTransaction({ route, isUnwrapped }: RoutePlan, context: Handling): boolean {
-  return isUnwrapped && route.atomic === undefined && route.route.runsNoCode?.(context) === true;
-}
-
-/** Like `serveAtomic` for a request with a key, see {@link isOneTransaction}. Without a promise where nothing has to be waited for. */
-function serveInOneTransaction(plan: RoutePlan, exchange: Exchange, context: Handling): Maybe<void> {
-  const { route } = plan;
-  try {
-    const view = (): Maybe<string> => route.route.audience?.(context) ?? '';
-    const identified = identifyRequest(exchange, route.idempotency as IdempotencyPlan, view);
-    return andThen(identified, (attempt) => serveAttempt(plan, exchange, context, attempt as KeyedAttempt));
-  } catch (error) {
-    return fail(exchange, plan, error);
-  }
-}
-
-function serveAttempt(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt): Maybe<void> {
-  if (!wasUsedLately(attempt)) return changeWithKey(plan, exchange, context, attempt, false);
-  return andThen(findReplay(exchange.host.db, attempt), (found) =>
-    found === undefined ? changeWithKey(plan, exchange, context, attempt, true) : replay(plan, exchange, found),
-  );
-}
-
-/** `isLookedUp`: just now there was no record of the key. */
-function changeWithKey(plan: RoutePlan, exchange: Exchange, context: Handling, attempt: KeyedAttempt, isLookedUp: boolean): Maybe<void> {
-  const { reply } = exchange;
-  const headers = reply.getHeaders();
-  const { statusCode } = reply;
-  const store = (tx: Db, answer: ReturnType<typeof keptAnswer>): Maybe<void> => storeWithChange(tx, attempt, answer);
-  const work = (tx: Db): Maybe<ComposedAnswer> => {
-    exchange.tx = tx;
-    exchange.ownsTransaction = true;
-    return andThen(run(plan, exchange, context), (value) => {
-      const composed = compose(plan, exchange, context, value);
-      // The deadline has answered: nothing of the request may stay.
-      if (composed === undefined) throw coreErrors.deadline_exceeded();
-      return andThen(store(tx, keptAnswer(exchange, headers, composed)), () => composed);
-    });
-  };
-  const changed = (composed: ComposedAnswer): void => {
-    exchange.leaveTransaction();
-    storedWithChange(attempt);
-    send(plan, exchange, composed);
-  };
-  const refuse = (error: unknown): Maybe<void> => {
-    const isAnswered = reply.sent || reply.raw.headersSent;
-    const rendered = renderFailure(exchange, plan, error);
-    return andThen(storeRefusal(attempt, rendered, error), () => {
-      if (!isAnswered) sendFailure(exchange, plan, rendered);
-    });
-  };
-  const failed = (error: unknown): Maybe<void> => {
-    exchange.leaveTransaction();
-    if (!mayBeDone(error, isLookedUp)) return refuse(error);
-    resetReply(exchange, headers, statusCode);
-    return andThen(findReplay(exchange.host.db, attempt), (done) => (done === undefined ? refuse(error) : replay(plan, exchange, done)));
-  };
-  const { db } = exchange.host;
-  let result: Maybe<ComposedAnswer>;
-  try {
-    // PostgreSQL expects rows, and is asked again where one was another.
-    result = db.dialect === 'postgres' ? inTransaction(plan, exchange, context, store) : transactionAtOnce(db, work);
-  } catch (error) {
-    return failed(error);
-  }
-  return result instanceof Promise ? result.then(changed, failed) : changed(result);
-}
-
-/** Whether another request with the key may have been done: then its response counts, not what its row, or another since, made of this one. */
-function mayBeDone(error: unknown, isLookedUp: boolean): boolean {
-  if (isLookedUp) return hasCode(error, 'idempotency_lost') || constraintViolation(error) !== undefined;
-  return !isKitError(error) || error.status < 500;
 }
 
 /** What an attempt that was rolled back said about its response is forgotten. */
@@ -435,7 +339,7 @@ async function serveMade(plan: RoutePlan, middleware: Middleware, exchange: Exch
     const { body, ...kept } = keptAnswer(exchange, headers, composed);
     return body === null ? undefined : { ...kept, body };
   };
-  const response = await middleware.respond?.(exchange, make, () => plan.route.route.audience?.(context) ?? '');
+  const response = await middleware.respond?.(exchange, make, async () => plan.route.route.audience?.(context) ?? '');
   if (made !== undefined && (response === undefined || response.status === exchange.reply.statusCode)) {
     if (made.composed !== undefined) send(plan, exchange, made.composed);
   } else if (response !== undefined) sendMade(plan, exchange, response);

@@ -11,8 +11,6 @@ import {
   userStamps,
   versioned,
 } from '../../src/db/index.ts';
-import { queryAtOnce } from '../../src/db/handle.ts';
-import { andThen, type Maybe } from '../../src/db/maybe.ts';
 import type { AuditEntry } from '../../src/auth/audit-sink.ts';
 import type { EventEntry } from '../../src/app/registry.ts';
 import type { Module } from '../../src/app/module.ts';
@@ -100,16 +98,10 @@ export const board: Module = {
   name: 'board',
   models: [boards, cards, comments],
   migrations: [tables],
-  // At once, as those of the toolkit: others are code of an application.
-  provides: () => {
-    const inOpen = (tx: Db, tell: () => unknown): Maybe<void> => andThen(queryAtOnce(tx, 'select 1', []), () => void tell());
-    const recordAtOnce = (tx: Db, entries: readonly AuditEntry[]) => inOpen(tx, () => told.audited.push(...entries));
-    const publishAtOnce = (tx: Db, events: readonly EventEntry[]) => inOpen(tx, () => told.published.push(...events));
-    return {
-      audit: { recordAtOnce, record: async (tx, entries) => recordAtOnce(tx, entries) },
-      events: { publishAtOnce, publish: async (tx, events) => publishAtOnce(tx, events) },
-    };
-  },
+  provides: () => ({
+    audit: { record: async (tx: Db, entries: readonly AuditEntry[]) => void (await tx.query('select 1'), told.audited.push(...entries)) },
+    events: { publish: async (tx: Db, events: readonly EventEntry[]) => void (await tx.query('select 1'), told.published.push(...events)) },
+  }),
 };
 
 /** `/v1/boards`, `/v1/cards`, `/v1/comments`, with the people of the shop. */

@@ -1,8 +1,6 @@
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Clock } from '../../db/clock.ts';
 import type { Db } from '../../db/db.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
-import { transactionAtOnce } from '../../db/handle.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import type { EntryContent } from './chain.ts';
 import { masked } from './mask.ts';
@@ -23,9 +21,9 @@ export interface AuditSinkOptions {
 
 /** Writes entries in the transaction of their change. Given a plain handle, the entries are a transaction of their own. */
 export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOptions): AuditSink {
-  const recordAtOnce = (db: Db, entries: readonly AuditEntry[]): Maybe<void> => {
+  const record = async (db: Db, entries: readonly AuditEntry[]): Promise<void> => {
     const [first] = entries;
-    if (first === undefined) return undefined;
+    if (first === undefined) return;
     // A change that cannot be recorded does not happen: the transaction it is part of fails.
     if (!databases.includes(db.using)) {
       const list = JSON.stringify([...databases, db.using]);
@@ -33,16 +31,14 @@ export function auditSink({ clock, sensitive, recorded, databases }: AuditSinkOp
     }
     const names = sensitive();
     const contents = entries.map((entry) => contentOf(entry, clock, names));
-    const append = (tx: Db): Maybe<void> => addToInbox(tx, contents);
-    return andThen(db.isTransaction ? append(db) : transactionAtOnce(db, append), () => {
-      const tell = recorded?.();
-      db.afterCommit(() => {
-        sealers.find(db)?.wake();
-        tell?.(entries);
-      });
+    await (db.isTransaction ? addToInbox(db, contents) : db.transaction((tx) => addToInbox(tx, contents)));
+    const tell = recorded?.();
+    db.afterCommit(() => {
+      sealers.find(db)?.wake();
+      tell?.(entries);
     });
   };
-  return { databases, recordAtOnce, record: async (db, entries) => recordAtOnce(db, entries) };
+  return { databases, record };
 }
 
 function contentOf(entry: AuditEntry, clock: Clock, sensitive: ReadonlySet<string>): EntryContent {

@@ -1,7 +1,6 @@
 import type { Db } from '../../db/db.ts';
-import { sendAtOnce } from '../../db/handle.ts';
+import { sendStatement } from '../../db/handle.ts';
 import { json } from '../../db/json-parameter.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
 import { contentHash, type EntryContent } from './chain.ts';
 
 /** An entry as it is recorded. */
@@ -46,19 +45,15 @@ const COLUMNS = listed([...CONTENT, 'seq', 'previous_hash', 'hash']);
 /** Rows per statement: SQLite takes 32,766 parameters at most, and every number of rows is a statement text of its own. */
 const ROWS_MAX = 500;
 
-const JOINED = { joined: 0 } as const;
-
 /**
  * Writes entries to the inbox, with one statement per 500. Their answer is not waited for: the entry goes out with the next statement or with the
  * commit, and when it cannot be written they fail.
  */
-export function addToInbox(tx: Db, contents: readonly EntryContent[]): Maybe<void> {
-  const some = contents.length > ROWS_MAX ? contents.slice(0, ROWS_MAX) : contents;
-  const [only] = some;
-  // One by itself: flatMap() takes 8 µs for it.
-  const values = some.length === 1 && only !== undefined ? inboxValues(only) : some.flatMap(inboxValues);
-  const sent = sendAtOnce(tx, insertText(some.length), values, JOINED);
-  return some === contents ? sent : andThen(sent, () => addToInbox(tx, contents.slice(ROWS_MAX)));
+export async function addToInbox(tx: Db, contents: readonly EntryContent[]): Promise<void> {
+  for (let start = 0; start < contents.length; start += ROWS_MAX) {
+    const some = contents.slice(start, start + ROWS_MAX);
+    await sendStatement(tx, insertText(some.length), some.flatMap(inboxValues));
+  }
 }
 
 function inboxValues(content: EntryContent): unknown[] {

@@ -8,7 +8,7 @@ import { webhookMigrations } from './migrations/all.ts';
 import { webhookModels } from './models.ts';
 import { readWebhookOptions, splitSecretKeys, type WebhookOptions } from './options.ts';
 import { openApiWebhooks } from './publishing/event-type.ts';
-import { publishAtOnce, publishWithCommit } from './publishing/publish.ts';
+import { publishMany } from './publishing/publish.ts';
 import { webhooksCommand } from './commands/commands.ts';
 import { startWorker } from './delivery/deliver.ts';
 import { deleteEndpointsOf } from './endpoints/delete-endpoints-of.ts';
@@ -40,7 +40,7 @@ export function webhooks(options: WebhookOptions = {}): Module {
       given.eventTypes.map(({ name }) => name),
     ),
     provides: () => ({
-      events: { publish: publishWithCommit, publishAtOnce, databases: given.databases },
+      events: { publish: publishMany, databases: given.databases },
       userChanges: [
         // A deleted user must not go on receiving events of the tenant. Owners that are not users are not handled here.
         async (tx, userId, change) => {

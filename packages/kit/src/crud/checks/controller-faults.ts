@@ -8,8 +8,10 @@ import { filteredColumn } from '../read/filter-parameters.ts';
 import { limits } from '../declare/limits.ts';
 import { reservedParameters } from '../read/list-query.ts';
 import type { Operations } from '../serve/operations.ts';
+import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
-import { orderTerm } from '../read/ordering.ts';
+import { visibleToNames } from '../policy/rule-marks.ts';
+import { orderTerm } from '../declare/ordering.ts';
 import { surelyAdmitsAnonymous } from '../../permissions/admits-anonymous.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import { statsFaults } from '../read/stats.ts';
@@ -78,7 +80,7 @@ class ControllerFaults {
     } else if (!policy.statements.byName.has(lookup))
       this.#add('E012', `lookup names no column "${lookup}".`, didYouMean(lookup, this.#columnNames).trim() || undefined);
     else if (!isUnique(policy, lookup)) this.#add('E014', `the lookup column "${lookup}" is not unique.`, `Declare it: t.…().unique().`);
-    else if (policy.shown.get(lookup)?.rule?.visibleTo !== undefined || !policy.shown.has(lookup))
+    else if (policy.ruleOf(lookup)?.visibleTo !== undefined || widestView(policy).knows(lookup) === undefined)
       this.#add(
         'E016',
         `the lookup column "${lookup}" is hidden from some callers.`,
@@ -138,7 +140,7 @@ class ControllerFaults {
             didYouMean(operator, known).trim() || `A ${column.settings.kind} column has ${known.join(', ')}.`,
           );
       }
-      if (column.shown.rule?.visibleTo?.mayNeedObject === true)
+      if (column.column.rule?.visibleTo?.mayNeedObject === true)
         this.#add(
           'E016',
           `the filter "${path}" is on a column whose visibility depends on the row.`,
@@ -164,9 +166,8 @@ class ControllerFaults {
     }
     for (const { id, message, hint } of list.search?.faults?.({ model: policy.model }) ?? []) this.#add(id, message, hint);
     for (const column of list.search?.columns ?? []) {
-      const shown = policy.shown.get(column);
-      const declared = policy.statements.byName.get(column);
-      if (declared !== undefined && (shown === undefined || shown.rule?.visibleTo !== undefined))
+      const isSeen = widestView(policy).knows(column) !== undefined && policy.ruleOf(column)?.visibleTo === undefined;
+      if (policy.hasColumn(column) && !isSeen)
         this.#add('E016', `search looks into "${column}", which some callers may not see.`, 'A search tells what a column contains.');
     }
     for (const column of options.input ?? []) {
@@ -178,7 +179,7 @@ class ControllerFaults {
         );
     }
     for (const column of options.output ?? []) {
-      if (policy.statements.byName.has(column) && !policy.shown.has(column))
+      if (policy.hasColumn(column) && widestView(policy).knows(column) === undefined)
         this.#add('E012', `output shows "${column}", which the resource hides.`);
     }
   }
@@ -196,7 +197,7 @@ class ControllerFaults {
       for (const text of given) {
         const { column } = orderTerm(text);
         const declared = policy.statements.byName.get(column);
-        const shown = policy.shown.get(column);
+        const shown = widestView(policy).comparable(column, 'order');
         if (declared === undefined)
           this.#add('E012', `${option} names no column "${column}".`, didYouMean(column, this.#columnNames).trim() || undefined);
         else if (['json', 'array', 'bytes'].includes(declared.definition.kind))
@@ -324,11 +325,9 @@ class ControllerFaults {
   #responses(): void {
     const { policy } = this.#operations;
     const omitted = new Map<string, string>();
-    for (const { name, rule } of policy.shown.values())
-      if (rule?.visibleTo !== undefined && rule.hidden !== 'null') omitted.set(name, rule.visibleTo.name);
-    for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
-      const hidden = requires.find((path) => omitted.has(path));
-      if (hidden !== undefined) omitted.set(name, omitted.get(hidden) as string);
+    for (const field of widestView(policy).fields.values()) {
+      const names = visibleToNames(field);
+      if (names !== undefined && !(field.kind === 'column' && field.rule?.hidden === 'null')) omitted.set(field.name, names);
     }
     if (omitted.size === 0) return;
     for (const { controller, field, response } of this.#app.routes) {
@@ -443,7 +442,7 @@ class ControllerFaults {
 function isHiddenColumn(policy: Policy, path: string): boolean {
   const [first = '', second, ...deeper] = path.split('.');
   const [holder, name] = second === undefined ? [policy, first] : [policy.edge(first)?.target, second];
-  return holder !== undefined && deeper.length === 0 && holder.statements.byName.has(name) && !holder.shown.has(name);
+  return holder !== undefined && deeper.length === 0 && holder.hasColumn(name) && widestView(holder).knows(name) === undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;

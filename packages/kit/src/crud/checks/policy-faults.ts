@@ -4,13 +4,14 @@ import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Fault } from '../../options/fault.ts';
 import { limits } from '../declare/limits.ts';
 import { hasResource, policiesOf } from '../policy/policies.ts';
+import { widestView } from '../policy/make-view.ts';
 import { type Policy, uniqueColumn } from '../policy/policy.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import { pastOperations } from '../write/record-changes.ts';
 import { transitionRulesOf } from '../write/possible-transitions.ts';
 import { isTransitionName } from '../declare/transition-rule.ts';
 import { isIndexed } from './unindexed.ts';
-import { orderTerm } from '../read/ordering.ts';
+import { orderTerm } from '../declare/ordering.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
 
@@ -251,7 +252,7 @@ function conditionFaults(policy: Policy, place: string): Fault[] {
   const faults: Fault[] = [];
   const check = (option: string, target: Policy, where: unknown) => {
     if (where === undefined || typeof where === 'boolean') return;
-    const refusal = target.refusalOf(where as Where);
+    const refusal = target.rows.refusalOf(where as Where);
     if (refusal === undefined) return;
     const [problem, nearest] = refusal.split('; did you mean');
     const hint = nearest === undefined ? `Known: ${[...target.statements.byName.keys()].join(', ')}.` : `Did you mean${nearest}`;
@@ -355,7 +356,12 @@ export function createFaults(
 function computedFaults(policy: Policy, place: string): Fault[] {
   const known = [...policy.statements.byName.keys()];
   // In the place of a column that is hidden it is the only one of its name.
-  const taken = new Set([...policy.shown.keys(), ...Object.keys(policy.resource.relations as object)]);
+  const taken = new Set([
+    ...widestView(policy)
+      .shownColumns()
+      .map((column) => column.name),
+    ...Object.keys(policy.resource.relations as object),
+  ]);
   const faults: Fault[] = [];
   for (const [name, { requires }] of Object.entries(policy.options.computed ?? {})) {
     const add = (id: string, message: string, hint?: string) =>

@@ -11,7 +11,6 @@ import type { Fault } from '../../options/fault.ts';
 import type { Permission } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
 import type { FieldRule } from './field-rule.ts';
-import type { Maybe } from '../../db/maybe.ts';
 import type { NestedOptions, NestedRelation } from './nested-options.ts';
 import type { Name, Relations, ToMany, ToOne } from './relation.ts';
 import type { RowAccess } from './row-access.ts';
@@ -137,7 +136,7 @@ export interface ResourceOptions<
   /** Rows of the caller only; set on create, never taken from a client. */
   readonly owner?: O | OwnerRule<O>;
   /** Which rows a caller sees, as data. Adds to `tenant` and `owner`. */
-  readonly rows?: (caller: CrudCaller<User>) => Maybe<W>;
+  readonly rows?: (caller: CrudCaller<User>) => W | Promise<W>;
   /** Which rows callers without credentials see; none unless given. */
   readonly anonymous?: Where<C> | boolean;
   /** Rows by grants, joined to `owner` by OR. */

@@ -5,7 +5,6 @@ import type { Where } from '../../db/where/where.ts';
 import type { Fault } from '../../options/fault.ts';
 import type { PermissionContext } from '../../permissions/permission.ts';
 import type { CrudCaller } from './crud-caller.ts';
-import type { Maybe } from '../../db/maybe.ts';
 
 /** Who asks for which rows. `request` is one object per request: what was found out for it can be kept under it. */
 export interface AccessContext {
@@ -60,7 +59,7 @@ export interface RowAccess {
   /** The action that an operation needs; null where there is no row yet. Undefined fails the start: an operation must not slip through. */
   actionOf(operation: string): string | null | undefined;
   /** Which rows the caller may do the action to. */
-  condition(context: AccessContext, action: string): Maybe<Where | boolean>;
+  condition(context: AccessContext, action: string): Where | boolean | Promise<Where | boolean>;
   /** Whether rows may be given to callers without credentials. */
   readonly admitsAnonymous?: boolean;
   /** Finds a page of the rows of `view` sooner than a test per row. */

@@ -1,6 +1,6 @@
 import type { Schema } from '../../http/schema.ts';
 import type { Permission } from '../../permissions/permission.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from './item.ts';
 
 /** Whether a transition can be the last part of an address as it is written. Others are reported at start-up. */
 export function isTransitionName(name: string): boolean {

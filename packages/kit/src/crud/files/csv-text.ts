@@ -1,6 +1,6 @@
 import { toJson } from '../../db/column-json.ts';
 import type { ColumnSettings } from '../../db/column.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
 
 /** One column of a CSV export: `total`, `customer.name`. */
@@ -12,11 +12,8 @@ export interface CsvColumn {
 
 /** The columns of a shape in the order of the model, then computed fields, then those of to-one relations below their names. */
 export function csvColumns(shape: Shape, above: readonly string[] = []): CsvColumn[] {
-  const names = new Set([...shape.columns, ...shape.perRow].map(({ name }) => name).concat(shape.nulls));
   return [
-    ...[...shape.policy.shown.values()]
-      .filter(({ name }) => names.has(name))
-      .map(({ name, settings }) => ({ path: [...above, name], settings })),
+    ...shape.columns.map(({ name, settings }) => ({ path: [...above, name], settings })),
     ...shape.computed.map(({ name }) => ({ path: [...above, name], settings: undefined })),
     ...shape.edges.flatMap(({ edge, shape: below }) => csvColumns(below, [...above, edge.name])),
   ];

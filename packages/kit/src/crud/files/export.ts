@@ -17,7 +17,7 @@ import type { Context, ListAccess } from '../read/list-access.ts';
 import { ListQueryReader } from '../read/list-query.ts';
 import { presentRows, streamRows, type Selection } from '../read/read.ts';
 import { itemSchema } from '../serve/schemas.ts';
-import type { SelectUnit } from '../read/select-unit.ts';
+import type { SelectUnit } from '../read/select.ts';
 
 export type FileFormat = 'csv' | 'jsonl';
 
@@ -64,10 +64,10 @@ export class Exporter {
     const access = this.#access;
     const { policy } = access;
     const request = await access.request(context, 'export');
-    const visibilityOf = await access.visibilityOf(request);
-    const reader = new ListQueryReader(access.list, request, visibilityOf);
+    const view = await access.view(request);
+    const reader = new ListQueryReader(access.list, request, view);
     const { list, format } = await reader.readExport(context.query as QueryValues, this.#options.formats);
-    const shape = access.shape(visibilityOf, list, 1);
+    const shape = access.shape(view, list, 1);
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
     const where = [...(await narrowWhole(db, request, policy)), ...(await conditions(request, policy, list.where, fixed))];
@@ -116,12 +116,12 @@ export class Exporter {
 
   async #refuseTooLarge(db: Db, request: CrudRequest, where: readonly CompiledWhere[]): Promise<void> {
     const { policy } = this.#access;
-    const { compiled } = await policy.scope(request);
+    const { compiled } = await policy.rows.visible(request);
     const all = [compiled, ...where];
     if (all.some(({ constant }) => constant === false)) return;
     const parameters: unknown[] = [];
     const terms = all.filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
-    const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+    const from = `from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
     const { rowsMax } = this.#options;
     if ((await countUpTo(db, { from, parameters }, rowsMax)) === null) throw tooLarge(rowsMax);
   }

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate as yieldLoop } from 'node:timers/promises';
 import type { Db } from '../../db/db.ts';
-import type { ModelColumn } from '../../db/model-statements.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError, hasCode, isKitError } from '../../errors/kit-error.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
@@ -12,22 +11,23 @@ import type { JsonSchema, Schema } from '../../http/schema.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { absentValue } from '../write/absent-value.ts';
-import { type BulkItem, BulkWriter, type KeyedItem } from '../write/bulk-write.ts';
+import type { Asked, Intent, RowIntent } from '../write/intent.ts';
+import type { Pipeline } from '../write/pipeline.ts';
 import { isSame } from '../write/change.ts';
-import { type CrudRequest, forAction, type Visibility } from '../policy/crud-request.ts';
+import { type CrudRequest, forAction } from '../policy/crud-request.ts';
 import { type FileFormat, mediaTypes } from './export.ts';
 import { CellFault, cellValue } from './import-row.ts';
 import { noteItems } from '../serve/http-crud-request.ts';
 import { limits } from '../declare/limits.ts';
 import type { Context, ListAccess } from '../read/list-access.ts';
 import type { ListDeclaration } from '../read/list-query.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, StoredColumn } from '../policy/policy.ts';
 import { type FileRow, readFile } from './read-file.ts';
 import { bodySchemas, leadsToOne } from '../serve/schemas.ts';
-import type { Item } from '../read/select-unit.ts';
-import { computedOf, requiredPolicies } from '../read/shape.ts';
-import type { Writer, WriteOptions } from '../write/write.ts';
-import { checkReferences, isWritableByRequest, referencesOf } from '../write/write-checks.ts';
+import type { Item } from '../declare/item.ts';
+import { requiredPolicies, Views } from '../policy/make-view.ts';
+import type { View } from '../policy/view.ts';
+import { checkReferences, isWritableByRequest, referencesOf } from '../write/steps.ts';
 
 export interface ImportOptions<N extends string = string> {
   readonly formats: readonly FileFormat[];
@@ -47,12 +47,17 @@ export interface ImportTarget {
   readonly input: readonly string[];
   /** What a row must be; the schema of a create with `input` unless given. */
   readonly schema?: Schema;
-  readonly writer: Writer;
+  readonly pipeline: Pipeline;
 }
 
 /** What the route of an import works with, besides what lists do. */
 export interface ImportAccess extends ListAccess, Omit<ImportTarget, 'list'> {
-  fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'>;
+  fixedIntent(context: Context): FixedIntent;
+}
+
+/** What the address and the permission say of every row of a file. */
+export interface FixedIntent extends Pick<Intent, 'fixed'> {
+  readonly asked?: Pick<Asked, 'authorize'>;
 }
 
 export interface ImportResult {
@@ -95,7 +100,7 @@ export class Importer {
     await access.parentRows(context, request, policy.database(request), true);
     const { body, format } = await this.#file(context, parameters.format);
     const rows = new RowImport(access, { ...this.options, jsonDepthMax: exchangeOf(context.request).host.jsonDepthMax });
-    const result = await rows.run(request, body, format, parameters, access.fixedOptions(context));
+    const result = await rows.run(request, body, format, parameters, access.fixedIntent(context));
     if (parameters.isDryRun) context.reply.code(200);
     return result;
   };
@@ -178,14 +183,13 @@ export class RowImport {
     body: Readable,
     format: FileFormat,
     { isDryRun, isUpsert }: ImportMode,
-    fixed: Pick<WriteOptions, 'fixed' | 'authorize'> = {},
+    fixed: FixedIntent = {},
   ): Promise<ImportResult> {
     const { policy } = this.#access;
-    const visibility = await policy.visibility(request);
     const db = policy.database(request);
-    await policy.scope(request);
-    const known = await knownColumns(policy, request);
-    const reader = new RowReader(this.#access, visibility, known, request, this.#options);
+    await policy.rows.visible(request);
+    const view = await new Views(policy, requiredPolicies(policy)).of(request);
+    const reader = new RowReader(this.#access, view, request, this.#options);
     let items: readonly ImportItem[];
     try {
       items = await reader.read(body, format);
@@ -206,17 +210,12 @@ export class RowImport {
     return { ...written, dry_run: isDryRun, ignored: reader.ignored };
   }
 
-  get #by(): ModelColumn {
-    return this.#access.policy.statements.column(this.#options.by as string);
+  get #by(): StoredColumn {
+    return this.#access.policy.findColumn(this.#options.by as string) as StoredColumn;
   }
 
-  async #checkReferences(db: Db, request: CrudRequest, items: readonly BulkItem[]): Promise<void> {
-    const checks = await referencesOf(
-      this.#access.policy,
-      request,
-      items.map(({ values }) => values),
-      items.map(({ at }) => at),
-    );
+  async #checkReferences(db: Db, request: CrudRequest, items: readonly ImportItem[]): Promise<void> {
+    const checks = await referencesOf(this.#access.policy, request, items);
     try {
       await checkReferences(db, checks);
     } catch (error) {
@@ -229,34 +228,33 @@ export class RowImport {
     db: Db,
     request: CrudRequest,
     items: readonly ImportItem[],
-    keys: ReadonlyMap<BulkItem, unknown> | undefined,
-    given: Pick<WriteOptions, 'fixed' | 'authorize'>,
+    keys: ReadonlyMap<ImportItem, unknown> | undefined,
+    given: FixedIntent,
     isDryRun: boolean,
   ): Promise<Pick<ImportResult, 'created' | 'updated'>> {
     const now = request.clock.now();
-    const bulk = new BulkWriter(this.#access.writer);
-    const options = { ...given, via: 'import' as const };
-    const count = async (_tx: Db, rows: readonly Item[]) => rows.length;
+    const { pipeline } = this.#access;
     let created = 0;
     let updated = 0;
     try {
-      await db.transaction(async (tx) => {
+      await pipeline.together(db, async (tx, changes) => {
+        const intent = { ...given, via: 'import' as const, changes };
         const size = tx.dialect === 'postgres' ? BATCH_ROWS_POSTGRES : BATCH_ROWS;
         for (let start = 0; start < items.length; start += size) {
           const batch = items.slice(start, start + size);
           const existing = keys === undefined ? new Map<string, Item>() : await this.#existing(tx, request, batch, keys, given);
-          const found = (item: BulkItem) => (keys === undefined ? undefined : existing.get(String(this.#by.encode(keys.get(item)))));
+          const found = (item: ImportItem) => (keys === undefined ? undefined : existing.get(String(this.#by.encode(keys.get(item)))));
           const fresh = batch.filter((item) => found(item) === undefined);
-          const known: KeyedItem[] = batch.flatMap((item) => {
+          const known: RowIntent[] = batch.flatMap((item) => {
             const row = found(item);
             if (row === undefined) return [];
             const { key } = this.#access.policy;
             this.#refuseChanged(item, row, now);
-            return [{ ...item, values: item.values, key: { column: key, value: row[key.name] } }];
+            return [{ values: item.values, sent: item.sent, at: item.at, key: { column: key, value: row[key.name] } }];
           });
           if (keys !== undefined) for (const item of fresh) this.#refuseChanged(item, undefined, now);
-          if (fresh.length > 0) created += await bulk.createAndCount(tx, request, fresh, options);
-          if (known.length > 0) updated += await bulk.update(tx, request, known, false, options, count);
+          if (fresh.length > 0) created += (await pipeline.run(tx, request, { ...intent, verb: 'create', rows: fresh })).length;
+          if (known.length > 0) updated += (await pipeline.run(tx, request, { ...intent, verb: 'update', rows: known })).length;
           // Statements on SQLite run on this thread: others get their turn between batches.
           await yieldLoop();
         }
@@ -270,9 +268,9 @@ export class RowImport {
 
   /** 403 where a row would get another value of a column that the caller may not write. Without a row: another one than a new row gets. */
   #refuseChanged({ kept }: ImportItem, row: Item | undefined, now: Date): void {
-    const { statements } = this.#access.policy;
+    const { policy } = this.#access;
     const changed = Object.keys(kept).filter((name) => {
-      const column = statements.column(name);
+      const column = policy.findColumn(name) as StoredColumn;
       return !isSameValue(column, row === undefined ? absentValue(column.settings, now) : row[name], kept[name]);
     });
     if (changed.length > 0) throw unwritable(changed);
@@ -282,14 +280,14 @@ export class RowImport {
   async #existing(
     tx: Db,
     request: CrudRequest,
-    batch: readonly BulkItem[],
-    keys: ReadonlyMap<BulkItem, unknown>,
-    { fixed }: Pick<WriteOptions, 'fixed'>,
+    batch: readonly ImportItem[],
+    keys: ReadonlyMap<ImportItem, unknown>,
+    { fixed }: FixedIntent,
   ): Promise<Map<string, Item>> {
-    const { policy, writer } = this.#access;
+    const { policy, pipeline } = this.#access;
     const column = this.#by;
-    const scope = await policy.writeScope(forAction(request, 'update'));
-    const rows = await writer.rows.selectMany(
+    const scope = await policy.rows.forWrite(forAction(request, 'update'));
+    const rows = await pipeline.statements.selectMany(
       tx,
       scope,
       column,
@@ -301,7 +299,8 @@ export class RowImport {
 }
 
 /** A row of a file. */
-interface ImportItem extends BulkItem {
+interface ImportItem extends RowIntent {
+  readonly at: FieldError['location'];
   /** Values of columns that the caller may not write: an export has them. They must be what the row has without them. */
   readonly kept: Item;
 }
@@ -319,34 +318,26 @@ class Undone extends Error {}
 class RowReader {
   readonly #access: ImportTarget;
   readonly #request: CrudRequest;
-  readonly #visibility: Visibility;
+  readonly #view: View;
   readonly #rowsMax: number;
   readonly #faultsMax: number;
   readonly #depthMax: number;
   readonly #faults: FieldError[] = [];
   readonly #ignored = new Set<string>();
   readonly #input: ReadonlySet<string>;
-  readonly #known: ReadonlySet<string>;
   /** Input columns that this request may not write, whatever the row is. */
   readonly #unwritable = new Set<string>();
   /** Those of them that the caller gets as null, whatever they are: comparing them would tell. */
   readonly #shownAsNull = new Set<string>();
 
-  constructor(
-    access: ImportTarget,
-    visibility: Visibility,
-    known: ReadonlySet<string>,
-    request: CrudRequest,
-    { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions,
-  ) {
+  constructor(access: ImportTarget, view: View, request: CrudRequest, { rowsMax, jsonDepthMax = JSON_DEPTH_MAX }: RowImportOptions) {
     this.#access = access;
     this.#request = request;
-    this.#visibility = visibility;
+    this.#view = view;
     this.#rowsMax = rowsMax;
     this.#faultsMax = access.list.limits.importFaults;
     this.#depthMax = jsonDepthMax;
     this.#input = new Set(access.input);
-    this.#known = known;
   }
 
   /** Rules about rows are decided on each row. */
@@ -356,8 +347,7 @@ class RowReader {
       const permission = policy.options.fields?.[name]?.writableBy;
       if (permission === undefined || permission.mayNeedObject || (await isWritableByRequest(policy, this.#request, [name]))) continue;
       this.#unwritable.add(name);
-      const shown = policy.shown.get(name);
-      if (shown !== undefined && policy.sees(this.#visibility, shown) !== true) this.#shownAsNull.add(name);
+      if (this.#view.knows(name) !== 'always') this.#shownAsNull.add(name);
     }
   }
 
@@ -407,12 +397,12 @@ class RowReader {
   #takes(name: string, row: number): boolean {
     if (this.#unwritable.has(name)) {
       // What the caller does not see cannot come from its export.
-      if (!this.#known.has(name)) throw unwritable([name]);
+      if (!this.#view.fields.has(name)) throw unwritable([name]);
       this.#ignored.add(name);
       return true;
     }
     if (this.#input.has(name)) return true;
-    if (this.#known.has(name) || this.#isRelated(name)) this.#ignored.add(name);
+    if (this.#view.fields.has(name) || this.#isRelated(name)) this.#ignored.add(name);
     else this.#refuse(['body', row, name.slice(0, 100)], 'unknown_field', `Unknown column.${didYouMean(name, [...this.#input])}`);
     return false;
   }
@@ -462,8 +452,8 @@ class RowReader {
     return { values, sent: sent.filter((name) => !this.#unwritable.has(name)), kept, at: ['body', number] };
   }
 
-  #column(name: string): ModelColumn {
-    return this.#access.policy.statements.column(name);
+  #column(name: string): StoredColumn {
+    return this.#access.policy.findColumn(name) as StoredColumn;
   }
 
   #cells(cells: Readonly<Record<string, unknown>>, number: number): Record<string, unknown> {
@@ -476,7 +466,7 @@ class RowReader {
         if (column.nullable) given[name] = null;
         continue;
       }
-      const value = cellValue(this.#access.policy.shown.get(name)?.settings ?? column.settings, text, this.#depthMax);
+      const value = cellValue(this.#access.policy.settingsOf(name), text, this.#depthMax);
       if (value instanceof CellFault) this.#refuse(['body', number, name], 'invalid', value.message);
       else given[name] = value;
     }
@@ -491,8 +481,8 @@ class RowReader {
   }
 
   /** What each row is found by; every row needs one, and no two the same. */
-  keys(items: readonly ImportItem[], by: ModelColumn): ReadonlyMap<BulkItem, unknown> {
-    const keys = new Map<BulkItem, unknown>();
+  keys(items: readonly ImportItem[], by: StoredColumn): ReadonlyMap<ImportItem, unknown> {
+    const keys = new Map<ImportItem, unknown>();
     const seen = new Map<string, number>();
     for (const item of items) {
       const value = item.values[by.name] ?? item.kept[by.name];
@@ -519,7 +509,7 @@ class RowReader {
 }
 
 /** Whether two values of a column are one, however they are spelled: `5.0` is `5.00`. */
-function isSameValue(column: ModelColumn, stored: unknown, given: unknown): boolean {
+function isSameValue(column: StoredColumn, stored: unknown, given: unknown): boolean {
   if (isSame(column, stored, given)) return true;
   return stored !== null && stored !== undefined && given !== null && Object.is(column.encode(stored), column.encode(given));
 }
@@ -529,17 +519,6 @@ function unwritable(fields: readonly string[]): Error {
     detail: `You may not write ${fields.join(', ')}. Leave the column out, or as it is.`,
     extensions: { fields },
   });
-}
-
-/** What the caller may see: columns and computed fields. An export has them. */
-async function knownColumns(policy: Policy, request: CrudRequest): Promise<Set<string>> {
-  const visibilities = new Map<Policy, Visibility>();
-  for (const each of [policy, ...requiredPolicies(policy)]) visibilities.set(each, await each.visibility(request));
-  const visibilityOf = (each: Policy) => visibilities.get(each) as Visibility;
-  const columns = [...policy.shown.values()].filter(
-    (shown) => policy.sees(visibilityOf(policy), shown) !== false || shown.rule?.hidden === 'null',
-  );
-  return new Set([...columns, ...computedOf(policy, visibilityOf)].map(({ name }) => name));
 }
 
 export function importParameters({ formats, by }: ImportOptions): Record<string, JsonSchema> {

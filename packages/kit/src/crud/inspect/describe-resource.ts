@@ -3,7 +3,8 @@ import type { ResponseFacts } from '../../http/compiled-route.ts';
 import { operationsOfController } from '../serve/controller.ts';
 import type { Operations } from '../serve/operations.ts';
 import type { FieldRule } from '../declare/field-rule.ts';
-import { requiredColumns, visibleToNames } from '../policy/rule-marks.ts';
+import { widestView } from '../policy/make-view.ts';
+import { visibleToNames } from '../policy/rule-marks.ts';
 import { type UnindexedColumn, unindexedColumns } from '../checks/unindexed.ts';
 
 /** A mounted resource as data: what `kit inspect orders` prints. */
@@ -80,23 +81,19 @@ function rowsOf({ policy }: Operations): string[] {
 
 function fieldsOf({ policy, input, output }: Operations): ResourceDescription['fields'] {
   const everyone = 'everyone';
-  const columns = [...policy.statements.byName.keys()].map((name) => {
+  const view = widestView(policy, output);
+  const columns = policy.codeColumns.map((name) => {
     const rule: FieldRule | undefined = policy.options.fields?.[name];
     return {
       name,
       // A controller may show less than its resource does.
-      visible_to:
-        policy.shown.has(name) && (output === undefined || output.has(name) || name === policy.key.name)
-          ? (rule?.visibleTo?.name ?? everyone)
-          : 'nobody',
+      visible_to: view.fields.has(name) ? (rule?.visibleTo?.name ?? everyone) : 'nobody',
       writable_by: input.includes(name) ? (rule?.writableBy?.name ?? everyone) : 'nobody',
     };
   });
-  const computed = Object.entries(policy.options.computed ?? {}).map(([name, { requires }]) => ({
-    name,
-    visible_to: visibleToNames(requiredColumns(policy, requires)) ?? everyone,
-    writable_by: 'nobody',
-  }));
+  const computed = view
+    .computedFields()
+    .map((field) => ({ name: field.name, visible_to: visibleToNames(field) ?? everyone, writable_by: 'nobody' }));
   return [...columns, ...computed];
 }
 

@@ -63,7 +63,7 @@ function searchedColumns({ policy, options }: Operations): string[] {
   if (isNarrowed) return [];
   const filters = Object.entries(options.filters ?? {}).filter(
     ([name, operators]) =>
-      Array.isArray(operators) && policy.statements.byName.has(name) && operators.some((each) => each === 'contains' || each === 'ends'),
+      Array.isArray(operators) && policy.hasColumn(name) && operators.some((each) => each === 'contains' || each === 'ends'),
   );
   const search: unknown = options.search;
   return [...new Set([...(Array.isArray(search) ? (search as string[]) : []), ...filters.map(([name]) => name)])];

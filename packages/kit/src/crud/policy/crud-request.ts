@@ -4,14 +4,14 @@ import type { Db } from '../../db/db.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { ServiceScope } from '../../di/container.ts';
-import type { PermissionContext, Verdict } from '../../permissions/permission.ts';
+import type { Permission, PermissionContext, Verdict } from '../../permissions/permission.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
 
-/** What a caller may see of a policy's columns: one verdict per distinct permission. */
-export interface Visibility {
-  /** The verdicts in one short text: part of every plan's key. */
+/** What the permissions about a policy's columns say to one caller. */
+export interface Verdicts {
+  /** The verdicts in one short text. */
   readonly mask: string;
-  readonly verdicts: readonly Verdict[];
+  of(permission: Permission): Verdict;
 }
 
 /** The rows a caller may see: as data, and checked against the model. */
@@ -43,14 +43,14 @@ export interface CrudRequest {
   /** The admin site asks: `resource({ admin })` says which rows. */
   readonly isAdmin: boolean;
   /** By policy. */
-  readonly visibilities: Map<object, Visibility>;
+  readonly verdicts: Map<object, Verdicts>;
   /** By policy. */
-  readonly scopes: { get(policy: object): Scope | undefined; set(policy: object, scope: Scope): void };
+  readonly scopes: Map<object, Scope>;
 }
 
 /** The same request, for another action of its caller. */
 export function forAction(request: CrudRequest, action: string): CrudRequest {
-  const { context, user, principal, tenant, clock, requestId, databases, isAdmin, visibilities, scopes } = request;
+  const { context, user, principal, tenant, clock, requestId, databases, isAdmin, verdicts, scopes } = request;
   return {
     context,
     user,
@@ -64,7 +64,7 @@ export function forAction(request: CrudRequest, action: string): CrudRequest {
     requestId,
     databases,
     isAdmin,
-    visibilities,
+    verdicts,
     scopes,
   };
 }

@@ -1,26 +1,18 @@
 import type { JsonSchema } from '../../http/schema.ts';
-import type { Policy, ShownColumn } from './policy.ts';
+import type { Policy } from './policy.ts';
+import type { ViewField } from './view.ts';
 
-/** Who sees a value that is made of these columns; undefined where everybody does. Several rules must all admit the caller. */
-export function visibleToNames(columns: readonly (ShownColumn | undefined)[]): string | undefined {
-  const names = new Set(columns.flatMap((column) => column?.rule?.visibleTo?.name ?? []));
-  return names.size === 0 ? undefined : [...names].join(' & ');
+/** Who sees a field, as a text; undefined where everybody does. Several rules must all admit the caller. */
+export function visibleToNames(field: ViewField | undefined): string | undefined {
+  if (field === undefined) return undefined;
+  const permissions = field.kind === 'computed' ? field.visibleTo : field.rule?.visibleTo === undefined ? [] : [field.rule.visibleTo];
+  return permissions.length === 0 ? undefined : [...new Set(permissions.map(({ name }) => name))].join(' & ');
 }
 
 /** Says in a JSON Schema who sees the value, where not everybody does. */
-export function markVisible(schema: JsonSchema, ...columns: readonly (ShownColumn | undefined)[]): JsonSchema {
-  const names = visibleToNames(columns);
+export function markVisible(schema: JsonSchema, field: ViewField | undefined): JsonSchema {
+  const names = visibleToNames(field);
   return names === undefined ? schema : { ...schema, 'x-visible-to': names };
-}
-
-/** The columns that a computed field reads: of the row, of related rows, and those that lead to them. */
-export function requiredColumns(policy: Policy, requires: readonly string[]): (ShownColumn | undefined)[] {
-  return requires.flatMap((path) => {
-    const [first = '', second] = path.split('.');
-    if (second === undefined) return [policy.shown.get(first)];
-    const edge = policy.edge(first);
-    return edge === undefined ? [] : [policy.shown.get(edge.column), edge.target.shown.get(second)];
-  });
 }
 
 /** Says in the JSON Schema of a body who may send a member, where not everybody may. */

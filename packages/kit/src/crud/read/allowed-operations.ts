@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.ts';
 import { quoteName } from '../../db/names.ts';
 import { type CrudRequest, forAction } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Item } from './select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** Which of the operations the access of a resource lets the caller do to a row it sees. One statement, however many operations. */
 export async function allowedOperations(
@@ -18,7 +18,7 @@ export async function allowedOperations(
   const columns: string[] = [];
   const open: string[] = [];
   for (const operation of operations) {
-    const { allowed } = await policy.writeScope(forAction(request, operation));
+    const { allowed } = await policy.rows.forWrite(forAction(request, operation));
     if (allowed === undefined || allowed.compiled.constant === true) open.push(operation);
     else {
       const condition = allowed.compiled.append(db.dialect, 't0', parameters);
@@ -27,7 +27,7 @@ export async function allowedOperations(
   }
   if (columns.length === 0) return new Set(open);
   const [found] = await db.query<Item>(
-    `select ${columns.join(', ')} from ${policy.statements.table} t0 where t0.${quoteName(name)} = $${parameters.push(encode(row[name]))}`,
+    `select ${columns.join(', ')} from ${policy.table} t0 where t0.${quoteName(name)} = $${parameters.push(encode(row[name]))}`,
     parameters,
     { replanned: true },
   );

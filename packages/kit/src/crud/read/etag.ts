@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Policy } from '../policy/policy.ts';
-import type { SelectUnit } from './select-unit.ts';
 import type { Shape } from './shape.ts';
 
 /** What the tag of an answer is made of. */
@@ -13,15 +12,15 @@ export type TagSource =
   | { readonly kind: 'body' };
 
 /** The tag of a row as this caller sees it. */
-export function tagOf({ options }: Policy, { shape }: SelectUnit, version: unknown): TagSource {
+export function tagOf({ options }: Policy, shape: Shape, version: unknown): TagSource {
   if (options.version === undefined) return { kind: 'body' };
   const text = String(version);
   if (hasMoreThanColumns(shape)) return { kind: 'version-body', version: text };
   return { kind: 'version', tag: shape.isWhole ? `"${text}"` : `"${text}-${shortHash(shape.key)}"` };
 }
 
-function hasMoreThanColumns({ edges, computed, perRow }: Shape): boolean {
-  return edges.length > 0 || computed.length > 0 || perRow.length > 0;
+function hasMoreThanColumns({ edges, computed, columns }: Shape): boolean {
+  return edges.length > 0 || computed.length > 0 || columns.some(({ shown }) => shown === 'row');
 }
 
 export function bodyTag(source: Exclude<TagSource, { kind: 'version' }>, body: string): string {

@@ -2,23 +2,25 @@ import type { ColumnSettings } from '../../db/column.ts';
 import { operatorsOf, type WhereOperator } from '../../db/where/operators.ts';
 import type { Where } from '../../db/where/where.ts';
 import { columnJsonSchema } from '../../db/column-json.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
-import { jsonSchemaOf, type JsonSchema, type SchemaResult } from '../../http/schema.ts';
+import { jsonSchemaOf, type JsonSchema } from '../../http/schema.ts';
 import { compileCoercions } from '../../http/json/coerce.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
-import type { Visibility } from '../policy/crud-request.ts';
 import { isCustomFilter, type CustomFilter } from '../declare/filter.ts';
 import { readJsonValue, readParameter, type ReadValue } from './parameter-value.ts';
-import type { Policy, ShownColumn } from '../policy/policy.ts';
+import { widestView } from '../policy/make-view.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { View, ViewColumn } from '../policy/view.ts';
 import { markVisible } from '../policy/rule-marks.ts';
 
 /** A column that may be filtered: of the resource, or of what a to-one relation leads to. */
 export interface FilteredColumn {
+  /** As declared: `status`, `customer.name`. */
+  readonly path: string;
   /** The relation it belongs to; undefined for columns of the resource. */
   readonly relation: string | undefined;
-  readonly policy: Policy;
-  readonly shown: ShownColumn;
+  /** As every caller that sees it would. */
+  readonly column: ViewColumn;
   readonly settings: ColumnSettings;
   readonly operators: readonly WhereOperator[];
 }
@@ -64,31 +66,26 @@ export class FilterParameters {
   }
 
   /** The parameters this caller may use. What it may not see, it may not filter by. */
-  *usable(visibilityOf: (policy: Policy) => Visibility): Iterable<FilterParameter> {
-    for (const parameter of this.parameters.values()) if (this.isUsable(parameter, visibilityOf)) yield parameter;
+  usable(view: View): FilterParameter[] {
+    return [...this.parameters.values()].filter((parameter) => this.isUsable(parameter, view));
   }
 
-  isUsable(parameter: FilterParameter, visibilityOf: (policy: Policy) => Visibility): boolean {
-    return parameter.kind === 'custom' || this.isVisible(parameter.column, visibilityOf);
+  isUsable(parameter: FilterParameter, view: View): boolean {
+    return parameter.kind === 'custom' || this.isVisible(parameter.column, view);
   }
 
-  isVisible({ relation, policy, shown }: FilteredColumn, visibilityOf: (policy: Policy) => Visibility): boolean {
-    if (policy.sees(visibilityOf(policy), shown) !== true) return false;
-    if (relation === undefined) return true;
-    const through = this.policy.shown.get(this.policy.edge(relation)?.column ?? '');
-    return through === undefined || this.policy.sees(visibilityOf(this.policy), through) === true;
+  isVisible({ path }: FilteredColumn, view: View): boolean {
+    return view.find(path, 'filter') !== undefined;
   }
 }
 
 export function filteredColumn(policy: Policy, path: string, operators: readonly WhereOperator[]): FilteredColumn | undefined {
-  const [first = '', second, ...deeper] = path.split('.');
-  const relation = second === undefined ? undefined : first;
-  const edge = relation === undefined ? undefined : policy.edge(relation);
-  const target = relation === undefined ? policy : edge?.target;
-  const shown = target?.shown.get(second ?? first);
+  const found = widestView(policy).find(path, 'filter');
+  if (found === undefined || found.field.kind !== 'column') return undefined;
+  const [first, ...deeper] = found.edges;
   // One level, to one row: of several, none would be meant.
-  if (target === undefined || shown === undefined || edge?.kind === 'many' || deeper.length > 0) return undefined;
-  return { relation, policy: target, shown, settings: shown.settings, operators };
+  if (deeper.length > 0 || first?.edge.kind === 'many') return undefined;
+  return { path, relation: first?.edge.name, column: found.field, settings: found.field.settings, operators };
 }
 
 /** The condition of a value, below its relation where the column has one. */
@@ -98,8 +95,8 @@ function columnCondition(column: FilteredColumn, operator: WhereOperator, value:
 }
 
 /** The condition of a value on the table that has the column: for a tree, which says the relation itself. */
-function ownCondition({ shown }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
-  return { [shown.name]: { [operator]: value } } as Where;
+function ownCondition({ column }: FilteredColumn, operator: WhereOperator, value: unknown): Where {
+  return { [column.name]: { [operator]: value } } as Where;
 }
 
 /** Reads the text of one parameter; faults are added with their place. */
@@ -184,29 +181,25 @@ function sentence(fault: string): string {
 }
 
 /** Reads a custom filter's parameter by its schema and asks it for its condition, on rows of the policy. */
-export function readCustomFilter(
+export async function readCustomFilter(
   filter: CustomFilter,
   given: unknown,
   location: readonly (string | number)[],
   policy: Policy,
   caller: CrudCaller,
   faults: FieldError[],
-): Maybe<Where | undefined> {
-  const condition = (result: SchemaResult<unknown>): Maybe<Where | undefined> => {
-    if (result.issues === undefined) return andThen(filter.where(result.value as never, caller) as Maybe<Where>, checked);
+): Promise<Where | undefined> {
+  const result = await filter.schema['~standard'].validate(given);
+  if (result.issues !== undefined) {
     for (const issue of result.issues) faults.push({ location, code: issue.code ?? 'invalid', message: issue.message });
     return undefined;
-  };
-  // The schema may take more than the columns hold: a text that is too long, a number of more than 32 bits.
-  const checked = (where: Where): Where | undefined => {
-    if (where === undefined)
-      throw new TypeError(`The filter "${location.at(-1)}" returned undefined: return {} where it asks for nothing.`);
-    if (policy.canHoldValuesOf(where)) return where;
-    faults.push({ location, code: 'invalid', message: 'No row can have this value.' });
-    return undefined;
-  };
-  const result = filter.schema['~standard'].validate(given);
-  return result instanceof Promise ? result.then(condition) : condition(result);
+  }
+  const where = (await filter.where(result.value as never, caller)) as Where | undefined;
+  if (where === undefined) throw new TypeError(`The filter "${location.at(-1)}" returned undefined: return {} where it asks for nothing.`);
+  // The schema may take more than the columns can store: a text that is too long, a number of more than 32 bits.
+  if (policy.rows.canStoreValuesOf(where)) return where;
+  faults.push({ location, code: 'invalid', message: 'No row can have this value.' });
+  return undefined;
 }
 
 /** The text of a parameter as the custom filter's schema wants it: numbers and booleans out of text. */
@@ -230,10 +223,9 @@ export function filterJsonSchema(parameter: FilterParameter, valuesMax: number):
     return { ...schema, description };
   }
   const { column, operator } = parameter;
-  const place = column.relation === undefined ? column.shown.name : `${column.relation}.${column.shown.name}`;
   const own = filterValueJson(column.settings);
   const described = (schema: JsonSchema, text: string): JsonSchema =>
-    markVisible({ ...schema, description: `${place} ${text}` }, column.shown);
+    markVisible({ ...schema, description: `${column.path} ${text}` }, column.column);
   switch (operator) {
     case 'in':
     case 'nin':

@@ -5,14 +5,16 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { QueryValues } from '../../http/query-string.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import { callerOf, type CrudRequest, type Visibility } from '../policy/crud-request.ts';
-import { coerceParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
+import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import { coerceParameter, type FilterParameter, type FilterParameters, readColumnFilter, readCustomFilter } from './filter-parameters.ts';
 import { type ControllerLimits, limits } from '../declare/limits.ts';
-import { defaultOrdering, orderableColumns, type OrderingOptions, type OrderTerm, readOrdering } from './ordering.ts';
+import type { OrderingOptions, OrderTerm } from '../declare/ordering.ts';
+import { defaultOrdering, orderableColumns, readOrdering } from './ordering.ts';
 import type { PageOptions } from '../declare/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { blankSeparated, type SearchBackend, searchedWords } from './search.ts';
-import { nearestOrKnown, ShapeMaker } from './shape.ts';
+import type { View } from '../policy/view.ts';
+import { makeShape, nearestOrKnown } from './shape.ts';
 import { WhereBody } from './where-body.ts';
 
 /** What of a declaration a list is read by. */
@@ -24,7 +26,7 @@ export interface ListDeclaration {
   readonly page: PageOptions;
   /** Whether `fields` is offered. */
   readonly isSparse: boolean;
-  /** Columns the controller shows; all of the policy unless given. */
+  /** Columns the controller shows, for the document; undefined for all. What a caller gets is in its view. */
   readonly output: ReadonlySet<string> | undefined;
   /** Declared expansions and their prefixes. */
   readonly expand: ReadonlySet<string>;
@@ -48,8 +50,6 @@ export interface ListRequest {
   readonly binding: string;
   /** The deleted rows instead of those that are there. */
   readonly isDeleted: boolean;
-  /** The same parameters ask for the same, whoever sends them and whenever: no code was asked for a condition. */
-  readonly isRepeatable: boolean;
 }
 
 /** `fields` and `expand` of any operation that answers with a row. */
@@ -79,23 +79,23 @@ export const reservedParameters: ReadonlySet<string> = new Set([
 export class ListQueryReader {
   readonly #list: ListDeclaration;
   readonly #request: CrudRequest;
-  readonly #visibilityOf: (policy: Policy) => Visibility;
+  readonly #view: View;
   readonly #faults: FieldError[] = [];
   /** Parameters that are refused as such: what is in them is not looked at. */
   readonly #refused = new Set<string>();
   readonly #offersDeleted: boolean;
 
   /** `offersDeleted`: whether this caller may ask for deleted rows. */
-  constructor(list: ListDeclaration, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, offersDeleted = false) {
+  constructor(list: ListDeclaration, request: CrudRequest, view: View, offersDeleted = false) {
     this.#list = list;
     this.#request = request;
-    this.#visibilityOf = visibilityOf;
+    this.#view = view;
     this.#offersDeleted = offersDeleted;
   }
 
   /** The names this caller may use. */
   #names(isOffered: (name: string) => boolean, more: readonly string[]): string[] {
-    const filters = [...this.#list.filters.usable(this.#visibilityOf)].map(({ name }) => name);
+    const filters = this.#list.filters.usable(this.#view).map(({ name }) => name);
     const all = [...filters, ...namesBesideFilters(this.#list), ...(this.#offersDeleted ? ['deleted'] : [])];
     return [...all.filter(isOffered), ...more];
   }
@@ -120,8 +120,7 @@ export class ListQueryReader {
 
   /** Columns this caller may order by. */
   orderable(): string[] {
-    const { policy, ordering } = this.#list;
-    return orderableColumns(policy, ordering, this.#visibilityOf(policy));
+    return orderableColumns(this.#view, this.#list.ordering);
   }
 
   /** Relations this caller may expand. */
@@ -129,65 +128,47 @@ export class ListQueryReader {
     return [...this.#list.expand].filter((path) => this.#isExpandable(path, false));
   }
 
-  readGet(given: QueryValues): ListRequest | Promise<ListRequest> {
+  readGet(given: QueryValues): Promise<ListRequest> {
     return this.#readList(given, () => true);
   }
 
-  #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): ListRequest | Promise<ListRequest> {
-    const conditions: (Where | undefined | Promise<Where | undefined>)[] = [];
+  async #readList(given: QueryValues, isOffered: (name: string) => boolean, more: readonly string[] = []): Promise<ListRequest> {
+    const where: Where[] = [];
     const bound: [string, unknown][] = [];
     const { filters, limits: bounds } = this.#list;
     const others = namesBesideFilters(this.#list);
     let filterCount = 0;
-    let isRepeatable = given['search'] === undefined;
-    for (const name of Object.keys(given)) {
-      const value = given[name] as string | string[];
+    for (const [name, value] of Object.entries(given)) {
       const parameter = filters.parameters.get(name);
-      if (parameter !== undefined && filters.isUsable(parameter, this.#visibilityOf)) {
+      if (parameter !== undefined && filters.isUsable(parameter, this.#view)) {
         filterCount += 1;
         if (filterCount === bounds.filters + 1)
           this.#refuse(['query', name], 'too_many', `At most ${bounds.filters} filters in one request.`);
         if (filterCount > bounds.filters) continue;
         bound.push([name, value]);
-        if (parameter.kind === 'custom') isRepeatable = false;
-        conditions.push(
-          parameter.kind === 'column'
-            ? readColumnFilter(parameter, value, bounds.listValues, this.#faults)
-            : readCustomFilter(
-                parameter.filter,
-                coerceParameter(parameter.filter, value),
-                ['query', name],
-                filters.policy,
-                callerOf(this.#request),
-                this.#faults,
-              ),
-        );
+        const condition = await this.#filter(parameter, value);
+        if (condition !== undefined) where.push(condition);
       } else if (parameter !== undefined || !others.has(name) || !isOffered(name)) {
         const known = this.#names(isOffered, more);
         if (parameter !== undefined || !known.includes(name)) this.#refuseName(name, known);
       }
     }
-    const search = this.#search(given['search'], ['query', 'search']);
+    const search = await this.#search(given['search'], ['query', 'search']);
     if (search !== undefined) {
-      conditions.push(search);
+      where.push(search);
       bound.push(['search', given['search']]);
     }
-    const isPending = conditions.some((condition) => condition instanceof Promise);
-    return isPending
-      ? Promise.all(conditions.map(async (condition) => condition)).then((settled) =>
-          this.#listRequest(this.#offered(given), isOffered, settled, bound, isRepeatable),
-        )
-      : this.#listRequest(this.#offered(given), isOffered, conditions as (Where | undefined)[], bound, isRepeatable);
+    return this.#listRequest(this.#offered(given), isOffered, where, bound);
   }
 
-  #listRequest(
-    given: QueryValues,
-    isOffered: (name: string) => boolean,
-    conditions: readonly (Where | undefined)[],
-    bound: [string, unknown][],
-    isRepeatable: boolean,
-  ): ListRequest {
-    const where = conditions.filter((condition) => condition !== undefined);
+  async #filter(parameter: FilterParameter, value: string | string[]): Promise<Where | undefined> {
+    const { filters, limits: bounds } = this.#list;
+    if (parameter.kind === 'column') return readColumnFilter(parameter, value, bounds.listValues, this.#faults);
+    const { filter, name } = parameter;
+    return readCustomFilter(filter, coerceParameter(filter, value), ['query', name], filters.policy, callerOf(this.#request), this.#faults);
+  }
+
+  #listRequest(given: QueryValues, isOffered: (name: string) => boolean, where: readonly Where[], bound: [string, unknown][]): ListRequest {
     const ordering = this.#ordering(given['ordering']);
     const shape = this.#shape(given, !isOffered('limit'));
     const page = this.#page(given);
@@ -196,8 +177,7 @@ export class ListQueryReader {
     this.#finish(shape);
     if (isDeleted) bound.push(['deleted', 'only']);
     bound.sort(([a], [b]) => (a < b ? -1 : 1));
-    // Who may ask for deleted rows is decided by a permission.
-    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted, isRepeatable: isRepeatable && !isDeleted };
+    return { where, ordering, ...shape, ...page, binding: JSON.stringify(bound), isDeleted };
   }
 
   /** The body of QUERY; paging stays in the query string. */
@@ -207,7 +187,7 @@ export class ListQueryReader {
     const { filters, limits: bounds } = this.#list;
     const where: Where[] = [];
     if (body['where'] !== undefined)
-      where.push(await new WhereBody(filters, bounds, this.#visibilityOf, () => callerOf(this.#request), this.#faults).read(body['where']));
+      where.push(await new WhereBody(filters, bounds, this.#view, () => callerOf(this.#request), this.#faults).read(body['where']));
     const search = await this.#search(body['search'] as string | undefined, ['body', 'search']);
     if (search !== undefined) where.push(search);
     const ordering = this.#ordering(body['ordering'] as string[] | undefined, ['body', 'ordering']);
@@ -217,7 +197,7 @@ export class ListQueryReader {
     this.#refuseManyValues(where, ['body', 'where']);
     this.#finish(shape);
     const binding = canonicalJson({ where: body['where'] ?? null, search: body['search'] ?? null });
-    return { where, ordering, ...shape, ...page, binding, isDeleted: false, isRepeatable: false };
+    return { where, ordering, ...shape, ...page, binding, isDeleted: false };
   }
 
   /** `fields` and `expand` of a single row. */
@@ -260,17 +240,9 @@ export class ListQueryReader {
     return paths;
   }
 
-  /** A relation through a column the caller does not see is as unknown as the column. */
   #isExpandable(path: string, isToOneOnly: boolean): boolean {
-    let { policy } = this.#list;
-    for (const step of path.split('.')) {
-      const edge = policy.edge(step);
-      if (edge === undefined || (isToOneOnly && edge.kind === 'many')) return false;
-      const through = edge.kind === 'one' ? policy.shown.get(edge.column) : undefined;
-      if (through !== undefined && policy.sees(this.#visibilityOf(policy), through) !== true) return false;
-      policy = edge.target;
-    }
-    return true;
+    const edges = this.#view.follow(path);
+    return edges !== undefined && !(isToOneOnly && edges.some(({ edge }) => edge.kind === 'many'));
   }
 
   #paths(name: string, given: string | string[]): string[] {
@@ -281,7 +253,7 @@ export class ListQueryReader {
     return named.slice(0, MEMBERS_MAX);
   }
 
-  #search(given: string | string[] | undefined, location: readonly (string | number)[]): Where | undefined | Promise<Where> {
+  async #search(given: string | string[] | undefined, location: readonly (string | number)[]): Promise<Where | undefined> {
     const { search, policy, limits: bounds } = this.#list;
     if (given === undefined || search === undefined) return undefined;
     if (typeof given !== 'string') return this.#refuse(location, 'duplicate', 'Give this parameter once.');
@@ -299,12 +271,12 @@ export class ListQueryReader {
     location: readonly (string | number)[] = ['query', 'ordering'],
   ): readonly OrderTerm[] {
     const { policy, ordering } = this.#list;
-    if (given === undefined || ordering === undefined) return orderingUnlessGiven(this.#list);
+    if (given === undefined || ordering === undefined) return defaultOrdering(policy, ordering);
     const names = [given]
       .flat()
       .flatMap((text) => text.split(','))
       .filter((name) => name !== '');
-    return readOrdering(this.#list, this.#visibilityOf(policy), names, location, this.#faults);
+    return readOrdering(this.#list, this.#view, names, location, this.#faults);
   }
 
   #page(given: QueryValues): Pick<ListRequest, 'limit' | 'offset' | 'cursor'> {
@@ -351,7 +323,7 @@ export class ListQueryReader {
     const [base, operator] = splitName(name);
     const { filters } = this.#list;
     const declared = filters.columns.get(base.replace('__', '.')) ?? filters.columns.get(base);
-    if (operator !== undefined && declared !== undefined && filters.isVisible(declared, this.#visibilityOf)) {
+    if (operator !== undefined && declared !== undefined && filters.isVisible(declared, this.#view)) {
       const isEqual = declared.operators.includes('eq');
       const others = declared.operators.flatMap((each) => (each === 'eq' ? [] : [`${base}__${each}`]));
       const parameters = [...(isEqual ? [base] : []), ...others].join(', ');
@@ -371,14 +343,8 @@ export class ListQueryReader {
   #finish({ fields, expand }: ShapeParameters): void {
     if (this.#faults.length === 0) return;
     if (fields !== undefined && !this.#faults.some(({ location }) => location[1] === 'fields')) {
-      const maker = new ShapeMaker(this.#visibilityOf);
-      const { policy, output } = this.#list;
-      maker.make(policy, {
-        fields,
-        expand: expand.filter((path) => this.#list.expand.has(path) && this.#isExpandable(path, false)),
-        output,
-      });
-      this.#faults.push(...maker.faults);
+      const followed = expand.filter((path) => this.#list.expand.has(path) && this.#isExpandable(path, false));
+      this.#faults.push(...makeShape(this.#view, { fields, expand: followed }).faults);
     }
     throw coreErrors.validation_error({ errors: this.#faults });
   }
@@ -394,35 +360,20 @@ function countListValues(where: unknown): number {
   return count;
 }
 
-const namesOf = new WeakMap<ListDeclaration, ReadonlySet<string>>();
-
-/** The parameters of a list that are no filters. */
+/** The parameters of a list that are not filters. */
 function namesBesideFilters(list: ListDeclaration): ReadonlySet<string> {
-  let names = namesOf.get(list);
-  if (names === undefined) {
-    const { search, ordering, isSparse, expand } = list;
-    names = new Set([
-      ...(search === undefined ? [] : ['search']),
-      ...(ordering === undefined ? [] : ['ordering']),
-      ...pagingNames(list),
-      ...(isSparse ? ['fields'] : []),
-      ...(expand.size > 0 ? ['expand'] : []),
-    ]);
-    namesOf.set(list, names);
-  }
-  return names;
+  const { search, ordering, isSparse, expand } = list;
+  return new Set([
+    ...(search === undefined ? [] : ['search']),
+    ...(ordering === undefined ? [] : ['ordering']),
+    ...pagingNames(list),
+    ...(isSparse ? ['fields'] : []),
+    ...(expand.size > 0 ? ['expand'] : []),
+  ]);
 }
 
 function pagingNames({ page }: ListDeclaration): readonly string[] {
   return page.style === 'cursor' ? ['limit', 'cursor'] : ['limit', 'offset'];
-}
-
-const defaultOrderings = new WeakMap<ListDeclaration, readonly OrderTerm[]>();
-
-function orderingUnlessGiven(list: ListDeclaration): readonly OrderTerm[] {
-  let ordering = defaultOrderings.get(list);
-  if (ordering === undefined) defaultOrderings.set(list, (ordering = defaultOrdering(list.policy, list.ordering)));
-  return ordering;
 }
 
 const FAULTS_MAX = 100;

@@ -5,19 +5,18 @@ import type { Cursors } from '../../db/keyset/cursor.ts';
 import { type Keyset, keysetOf, type KeysetPosition } from '../../db/keyset/keyset.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
 import type { Where } from '../../db/where/where.ts';
-import { BoundedCache } from './bounded-cache.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ListPlan } from './list-plan.ts';
 import type { ListRequest } from './list-query.ts';
 import { limits } from '../declare/limits.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
-import type { OrderTerm } from './ordering.ts';
+import type { OrderTerm } from '../declare/ordering.ts';
 import type { CountMode, PageOptions } from '../declare/page-options.ts';
 import type { Policy } from '../policy/policy.ts';
 import { presentRows, selectRows, type Selection } from './read.ts';
 import type { AccessNarrowing, AccessPage } from '../declare/row-access.ts';
-import { type Item, SelectUnit } from './select-unit.ts';
+import type { Item } from '../declare/item.ts';
+import { SelectUnit } from './select.ts';
 import type { Shape } from './shape.ts';
 
 /** A page of a list, and what its headers say. */
@@ -43,8 +42,6 @@ export interface ListContext {
   readonly cursors: Cursors;
   /** Tells lists apart, by operation and parent: a cursor belongs to one. */
   readonly operation: string;
-  /** Where the page begins; the first one without it. */
-  readonly cursor: string | undefined;
   /** The query string of the request, without the question mark. */
   readonly queryString: string;
   /** The greatest offset that a link may have. */
@@ -53,50 +50,34 @@ export interface ListContext {
   readonly fixed: readonly CompiledWhere[];
 }
 
-const keysets = new WeakMap<Policy, BoundedCache<Keyset>>();
-/** Of orderings that are not made for one request: the default one of a list. */
-const keysetsOfOrderings = new WeakMap<readonly OrderTerm[], { readonly policy: Policy; readonly keyset: Keyset }>();
+const keysets = new WeakMap<Policy, BoundedMap<string, Keyset>>();
 
 export function keysetFor(policy: Policy, ordering: readonly OrderTerm[]): Keyset {
-  const found = keysetsOfOrderings.get(ordering);
-  if (found?.policy === policy) return found.keyset;
   let known = keysets.get(policy);
-  if (known === undefined) keysets.set(policy, (known = new BoundedCache(limits.plans)));
+  if (known === undefined) keysets.set(policy, (known = new BoundedMap(limits.plans)));
   const names = ordering.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
-  const keyset = known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
-  keysetsOfOrderings.set(ordering, { policy, keyset });
-  return keyset;
+  return known.getOrMake(names.join(), () => keysetOf(policy.model, names, 't0'));
 }
 
 /** Reads one page: one statement, one more to count when the first page is full. */
-export function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Maybe<ListResult> {
-  return andThen(plannedConditions(request, plan, context), (where) =>
-    context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byOffset(db, request, plan, where, context),
-  );
+export async function readList(db: Db, request: CrudRequest, plan: ListPlan, context: ListContext): Promise<ListResult> {
+  const where = await conditions(request, context.policy, plan.list.where, context.fixed);
+  return context.options.style === 'cursor' ? byCursor(db, request, plan, where, context) : byOffset(db, request, plan, where, context);
 }
 
-function plannedConditions(
-  request: CrudRequest,
-  { list, where }: ListPlan,
-  { policy, fixed }: ListContext,
-): Maybe<readonly CompiledWhere[]> {
-  if (where === undefined) return conditions(request, policy, list.where, fixed);
-  return fixed.length === 0 ? where : [...fixed, ...where];
-}
-
-function byCursor(
+async function byCursor(
   db: Db,
   request: CrudRequest,
   { list, shape, isFreeForm }: ListPlan,
   where: readonly CompiledWhere[],
   context: ListContext,
-): Maybe<ListResult> {
+): Promise<ListResult> {
   const { policy, options, cursors } = context;
   const keyset = keysetFor(policy, list.ordering);
   const bound = boundTo(request, list, keyset, context.operation);
-  const from = context.cursor === undefined ? undefined : cursors.read(context.cursor, bound);
+  const from = list.cursor === undefined ? undefined : cursors.read(list.cursor, bound);
   const values = from === undefined ? undefined : keyset.valuesIfAccepted(db.dialect, from.position);
-  if (context.cursor !== undefined && values === undefined) throw invalidCursor();
+  if (list.cursor !== undefined && values === undefined) throw invalidCursor();
   const unit = unitFor(shape, keyset.names);
   const backwards = from?.backwards ?? false;
   const selection: Selection = {
@@ -109,61 +90,44 @@ function byCursor(
     after:
       from === undefined || values === undefined
         ? undefined
-        : {
-            shape: `${backwards ? '<' : '>'}${keyset.positionShape(from.position)}`,
-            text: (first: number) => keyset.text(db.dialect, from.position, backwards, first),
-            values,
-          },
+        : { text: (first: number) => keyset.text(db.dialect, from.position, backwards, first), values },
   };
-  const page = (): AccessPage => ({
+  const found = await selectPage(db, request, policy, selection, {
     limit: list.limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, backwards, from?.position[0]),
   });
-  return andThen(selectPage(db, request, policy, selection, page), (found) => {
-    const hasMore = found.length > list.limit;
-    const kept = hasMore ? found.slice(0, list.limit) : found;
-    const rows = backwards ? kept.toReversed() : kept;
-    const counted =
-      from === undefined
-        ? countRows(db, request, list, where, context, { found: found.length, hasMore })
-        : carried(from.count, options.count);
-    return andThen(counted, (count) =>
-      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
-        const [first, last] = [rows[0], rows.at(-1)];
-        const positionOf = (row: Item | undefined): KeysetPosition => {
-          if (row === undefined) return from?.position ?? [];
-          return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
-        };
-        const { previous, next } = cursors.writeAround(
-          { first: positionOf(first), last: positionOf(last), count: count.carried },
-          { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
-          bound,
-        );
-        const others = othersThanCursor(context.queryString);
-        const linkTo = (cursor: string | null) => (cursor === null ? null : `?cursor=${cursor}${others}`);
-        return {
-          page: {
-            items,
-            count: count.number,
-            next: linkTo(next),
-            previous: linkTo(previous),
-          },
-          first: `?${others.slice(1)}`,
-          totalCount: count.text,
-        };
-      }),
-    );
-  });
+  const hasMore = found.length > list.limit;
+  const kept = hasMore ? found.slice(0, list.limit) : found;
+  const rows = backwards ? kept.toReversed() : kept;
+  const count =
+    from === undefined
+      ? await countRows(db, request, list, where, context, { found: found.length, hasMore })
+      : carried(from.count, options.count);
+  const items = await presentRows(db, request, unit, rows);
+  const [first, last] = [rows[0], rows.at(-1)];
+  const positionOf = (row: Item | undefined): KeysetPosition => {
+    if (row === undefined) return from?.position ?? [];
+    return unit.isWire ? keyset.columns.map(({ name }) => unit.extra(row, name)) : keyset.positionOf(pick(unit, keyset, row));
+  };
+  const { previous, next } = cursors.writeAround(
+    { first: positionOf(first), last: positionOf(last), count: count.carried },
+    { previous: backwards ? hasMore : from !== undefined, next: (backwards || hasMore) && last !== undefined },
+    bound,
+  );
+  const others = without(context.queryString, 'cursor');
+  const linkTo = (cursor: string | null) => (cursor === null ? null : `?${[`cursor=${cursor}`, ...others].join('&')}`);
+  const page = { items, count: count.number, next: linkTo(next), previous: linkTo(previous) };
+  return { page, first: `?${others.join('&')}`, totalCount: count.text };
 }
 
-function byOffset(
+async function byOffset(
   db: Db,
   request: CrudRequest,
   { list, shape, isFreeForm }: ListPlan,
   where: readonly CompiledWhere[],
   context: ListContext,
-): Maybe<ListResult> {
+): Promise<ListResult> {
   const { policy } = context;
   const keyset = keysetFor(policy, list.ordering);
   const unit = unitFor(shape, []);
@@ -177,46 +141,35 @@ function byOffset(
     isFreeForm,
     rows: list.isDeleted ? 'deleted' : 'live',
   };
-  const page = (): AccessPage => ({
+  const found = await selectPage(db, request, policy, selection, {
     limit: offset + limit + 1,
     isFiltered: where.length > 0,
     ...byKey(policy, list.ordering, false, undefined),
   });
-  return andThen(selectPage(db, request, policy, selection, page), (found) => {
-    const hasMore = found.length > limit;
-    const rows = hasMore ? found.slice(0, limit) : found;
-    const isKnown = offset === 0 || rows.length > 0;
-    const counted = countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
-    return andThen(counted, (count) =>
-      andThen(presentRows(db, request, unit, rows), (items): ListResult => {
-        const others = without(context.queryString, 'offset');
-        const link = (to: number) => [`?offset=${to}`, ...others].join('&');
-        return {
-          page: {
-            items,
-            count: count.number,
-            next: hasMore && offset + limit <= context.offsetMax ? link(offset + limit) : null,
-            previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
-          },
-          first: `?${others.join('&')}`,
-          totalCount: count.text,
-        };
-      }),
-    );
-  });
+  const hasMore = found.length > limit;
+  const rows = hasMore ? found.slice(0, limit) : found;
+  const isKnown = offset === 0 || rows.length > 0;
+  const count = await countRows(db, request, list, where, context, { found: offset + found.length, hasMore: hasMore || !isKnown });
+  const items = await presentRows(db, request, unit, rows);
+  const others = without(context.queryString, 'offset');
+  const link = (to: number) => [`?offset=${to}`, ...others].join('&');
+  const page = {
+    items,
+    count: count.number,
+    next: hasMore && offset + limit <= context.offsetMax ? link(offset + limit) : null,
+    previous: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+  };
+  return { page, first: `?${others.join('&')}`, totalCount: count.text };
 }
 
 const UNITS_MAX = 64;
 const units = new WeakMap<Shape, BoundedMap<string, SelectUnit>>();
 
-/** Shapes are kept per caller's view, units per shape and ordering. */
+/** Shapes are kept per view, units per shape and ordering. */
 export function unitFor(shape: Shape, extra: readonly string[]): SelectUnit {
   let known = units.get(shape);
   if (known === undefined) units.set(shape, (known = new BoundedMap(UNITS_MAX)));
-  const key = extra.join();
-  let unit = known.get(key);
-  if (unit === undefined) known.set(key, (unit = new SelectUnit(shape, extra)));
-  return unit;
+  return known.getOrMake(extra.join(), () => new SelectUnit(shape, extra));
 }
 
 function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
@@ -224,26 +177,24 @@ function pick(unit: SelectUnit, keyset: Keyset, row: Item): Item {
 }
 
 /** The conditions of a request, and those of the address. */
-export function conditions(
+export async function conditions(
   request: CrudRequest,
   policy: Policy,
   where: readonly Where[],
   fixed: readonly CompiledWhere[],
-): Maybe<readonly CompiledWhere[]> {
-  if (where.length === 0) return fixed;
-  const compile = () => [...fixed, ...where.map((each) => policy.compile(request, each))];
-  const pending = policy.loadScopes(request, where);
-  return pending === undefined ? compile() : pending.then(compile);
+): Promise<readonly CompiledWhere[]> {
+  await policy.rows.load(request, where);
+  return [...fixed, ...where.map((each) => policy.rows.compile(request, each))];
 }
 
 /** How a page is found sooner, where the access of the resource knows. */
 async function narrow(db: Db, request: CrudRequest, policy: Policy, page: AccessPage): Promise<CompiledNarrowing | undefined> {
   const { access } = policy.options;
   if (access?.page === undefined) return undefined;
-  const { compiled, byAccess } = await policy.scope(request);
+  const { compiled, byAccess } = await policy.rows.visible(request);
   if (compiled.constant !== undefined || byAccess !== true) return undefined;
-  const narrowing = await access.page(policy.accessContext(request, db), page);
-  return narrowing === undefined ? undefined : { ...narrowing, compiled: policy.compile(request, narrowing.where) };
+  const narrowing = await access.page(policy.rows.accessContext(request, db), page);
+  return narrowing === undefined ? undefined : { ...narrowing, compiled: policy.rows.compile(request, narrowing.where) };
 }
 
 interface CompiledNarrowing extends AccessNarrowing {
@@ -257,11 +208,11 @@ export async function narrowWhole(db: Db, request: CrudRequest, policy: Policy):
 }
 
 /** A narrowing only leaves rows out: what the caller may see is decided by the same statement as ever. */
-function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: () => AccessPage): Maybe<Item[]> {
+async function selectPage(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
   // Grants of deleted objects are hidden: deleted rows are not found through them.
   return policy.options.access?.page === undefined || selection.rows === 'deleted'
     ? selectRows(db, request, selection)
-    : selectNarrowed(db, request, policy, selection, page());
+    : selectNarrowed(db, request, policy, selection, page);
 }
 
 async function selectNarrowed(db: Db, request: CrudRequest, policy: Policy, selection: Selection, page: AccessPage): Promise<Item[]> {
@@ -290,14 +241,14 @@ interface Counted {
 }
 
 /** No statement when the first page is the whole list. */
-function countRows(
+async function countRows(
   db: Db,
   request: CrudRequest,
   list: ListRequest,
   where: readonly CompiledWhere[],
   context: ListContext,
   { found, hasMore }: { readonly found: number; readonly hasMore: boolean },
-): Maybe<Counted> {
+): Promise<Counted> {
   if (context.options.count === 'none') return NOT_COUNTED;
   return hasMore ? countBeyond(db, request, list, where, context) : exactly(found);
 }
@@ -324,11 +275,11 @@ async function countBeyond(
   where: readonly CompiledWhere[],
   { options: { count: mode }, policy }: ListContext,
 ): Promise<Counted> {
-  const { compiled } = await policy.scope(request, isDeleted ? 'deleted' : 'live');
+  const { compiled } = await policy.rows.visible(request, isDeleted ? 'deleted' : 'live');
   const sourceOf = (conditions: readonly CompiledWhere[]) => {
     const parameters: unknown[] = [];
     const terms = conditions.filter((each) => each.constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
-    const from = `from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+    const from = `from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
     return { from, parameters, terms };
   };
   const { terms, ...source } = sourceOf([compiled, ...where]);
@@ -378,19 +329,7 @@ export function invalidCursor(): Error {
   });
 }
 
-/**
- * The parameters beside the cursor as they were sent, also empty and repeated ones, each after `&`. The cursor is there once, or was refused, and
- * comes first in the links of a page: the rest needs no reading.
- */
-function othersThanCursor(queryString: string): string {
-  const end = queryString.startsWith('cursor=') ? queryString.indexOf('&') : -1;
-  const rest = end === -1 ? '' : queryString.slice(end);
-  if (end !== -1 && !rest.includes('&&') && !rest.endsWith('&')) return rest;
-  return without(queryString, 'cursor')
-    .map((pair) => `&${pair}`)
-    .join('');
-}
-
+/** The parameters beside this one as they were sent, also empty and repeated ones. */
 function without(queryString: string, name: string): string[] {
   return queryString.split('&').filter((pair) => pair !== '' && decodeName(pair) !== name);
 }

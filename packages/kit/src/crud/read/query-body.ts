@@ -39,7 +39,7 @@ export function queryBody(list: ListDeclaration): Schema<Record<string, unknown>
 }
 
 /** A column of the tree: what stands for `eq` and `isnull` only where these are declared. */
-function leafJson({ operators, settings, shown }: FilteredColumn, valuesMax: number): JsonSchema {
+function leafJson({ operators, settings, column }: FilteredColumn, valuesMax: number): JsonSchema {
   const value = filterValueJson(settings);
   const byOperator = Object.fromEntries(operators.map((operator) => [operator, operandJson(value, operator, valuesMax)]));
   const forms = [
@@ -47,7 +47,7 @@ function leafJson({ operators, settings, shown }: FilteredColumn, valuesMax: num
     { type: 'object', properties: byOperator, minProperties: 1, additionalProperties: false },
     ...(operators.includes('isnull') ? [{ type: 'null' }] : []),
   ];
-  return markVisible({ anyOf: forms }, shown);
+  return markVisible({ anyOf: forms }, column);
 }
 
 /** Conditions on these members, and on trees of them. */
@@ -65,7 +65,7 @@ function whereJson(name: string, { filters, limits }: ListDeclaration): Record<s
     const leaf = leafJson(column, limits.listValues);
     const { relation } = column;
     if (relation === undefined) own[path] = leaf;
-    else related.set(relation, { ...related.get(relation), [column.shown.name]: leaf });
+    else related.set(relation, { ...related.get(relation), [column.column.name]: leaf });
   }
   const nameOf = (relation: string) => `${name}${pascal(relation)}Where`;
   for (const relation of related.keys())

@@ -10,7 +10,6 @@ import type { Fault } from '../../options/fault.ts';
 import { type OptionRules, readOptions } from '../../options/read-options.ts';
 import { filledText, flag, listOf, required } from '../../options/value-rule.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
-import type { Maybe } from '../../db/maybe.ts';
 
 /** Who searches, and where. */
 export interface SearchContext {
@@ -30,11 +29,11 @@ export interface SearchBackend<N extends string = string> {
   /** The words of a text as it searches for them, for the limit of words; what is between blanks unless given. */
   words?(text: string): readonly string[];
   /** The condition for a text of 1 to 200 characters and at most 10 words, unless `limits` of the controller say otherwise. A text that nothing can match is `{ or: [] }`. */
-  where(text: string, context: SearchContext): Maybe<Where>;
+  where(text: string, context: SearchContext): Where | Promise<Where>;
   /** What is wrong with the declaration, before a database is open. */
   faults?(declared: { readonly model: Model }): readonly Fault[];
   /** What is wrong with the database, at start-up. */
-  check?(declared: { readonly model: Model; readonly db: Db }): Maybe<readonly Fault[]>;
+  check?(declared: { readonly model: Model; readonly db: Db }): readonly Fault[] | Promise<readonly Fault[]>;
 }
 
 /** The default: every word is contained in one of the columns. Needs nothing in the database, and reads every row that other conditions leave. */

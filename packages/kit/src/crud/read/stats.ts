@@ -9,7 +9,7 @@ import type { QueryValues } from '../../http/query-string.ts';
 import type { JsonSchema, Schema } from '../../http/schema.ts';
 import type { Fault } from '../../options/fault.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
-import type { CrudRequest, Visibility } from '../policy/crud-request.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
 import { conditions, type ListPage, narrowWhole } from './list.ts';
@@ -17,10 +17,12 @@ import type { Context, ListAccess } from './list-access.ts';
 import { ListQueryReader } from './list-query.ts';
 import { type Metric, metricKinds } from '../declare/metric.ts';
 import { pascal } from '../declare/names.ts';
-import type { Policy, ShownColumn } from '../policy/policy.ts';
+import { widestView } from '../policy/make-view.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { View, ViewColumn } from '../policy/view.ts';
 import { unknownName } from './shape.ts';
 import { markVisible } from '../policy/rule-marks.ts';
-import type { Item } from './select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import { type Bucket, buckets, bucketSql, isSumOverflow, metricPlan, SumTooLarge } from './stats-sql.ts';
 
 export interface StatsOptions<N extends string = string> {
@@ -33,7 +35,7 @@ export interface StatsOptions<N extends string = string> {
 interface Group {
   /** As in the answer: `status`, `created_at__month`. */
   readonly name: string;
-  readonly column: ShownColumn;
+  readonly column: ViewColumn;
   readonly bucket: Bucket | undefined;
 }
 
@@ -57,11 +59,11 @@ export class Stats {
     const access = this.#access;
     const { policy } = access;
     const request = await access.request(context, 'stats');
-    const visibilityOf = await access.visibilityOf(request);
+    const view = await access.view(request);
     const { group_by: groupBy, metrics, ordering, ...rest } = context.query as QueryValues;
     const faults: FieldError[] = [];
-    const stats = this.#read(visibilityOf(policy), { groupBy, metrics, ordering }, faults);
-    const reader = new ListQueryReader(access.list, request, visibilityOf);
+    const stats = this.#read(view, { groupBy, metrics, ordering }, faults);
+    const reader = new ListQueryReader(access.list, request, view);
     const given = await reader.readRows(rest, ['group_by', 'metrics', 'ordering'], faults);
     const db = policy.database(request);
     const fixed = [...(await access.permittedRows(context, request)), ...(await access.parentRows(context, request, db, true))];
@@ -74,12 +76,12 @@ export class Stats {
     const { policy, list } = this.#access;
     const { statsRows } = list.limits;
     const db = policy.database(request);
-    const { compiled } = await policy.scope(request);
+    const { compiled } = await policy.rows.visible(request);
     const parameters: unknown[] = [];
     const terms = [compiled, ...where].filter(({ constant }) => constant !== true).map((each) => each.append(db.dialect, 't0', parameters));
     const plans = metrics.map(([name, { kind, column }]) => {
-      const own = column === null ? undefined : (policy.shown.get(column) as ShownColumn);
-      const plan = metricPlan(kind, `t0.${quoteName(column ?? '')}`, own && columnDefinition(own.settings), db.dialect);
+      const settings = column === null ? undefined : policy.settingsOf(column);
+      const plan = metricPlan(kind, `t0.${quoteName(column ?? '')}`, settings && columnDefinition(settings), db.dialect);
       return { name, ...plan };
     });
     const selected = [
@@ -87,10 +89,10 @@ export class Stats {
       ...plans.flatMap(({ columns }, index) => columns.map((sql, part) => `${sql} as ${quoteName(`m${index}.${part}`)}`)),
     ];
     const by = groups.length === 0 ? '' : ` group by ${groups.map((_, index) => index + 1).join(', ')}`;
-    const text = `select ${selected.join(', ')} from ${policy.statements.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${statsRows + 1}`;
+    const text = `select ${selected.join(', ')} from ${policy.table} t0${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}${by} limit ${statsRows + 1}`;
     const rows = await db.query<Item>(text, parameters, { replanned: true, as: 'wire' }).catch((error: unknown) => {
       if (!isSumOverflow(error)) throw error;
-      const floats = metrics.filter(([, { column }]) => column !== null && policy.shown.get(column)?.settings.kind === 'float');
+      const floats = metrics.filter(([, { column }]) => column !== null && policy.settingsOf(column).kind === 'float');
       throw sumTooLarge(floats.map(([name]) => name));
     });
     if (rows.length > statsRows) throw crudErrors.too_many_groups({ extensions: { groups_max: statsRows } });
@@ -115,7 +117,7 @@ export class Stats {
     const comparable = new Map<string, (value: unknown) => Comparable>([
       ...groups.map(({ name, column, bucket }) => [name, bucket === undefined ? valueOf(column.settings) : asIs] as const),
       ...metrics.map(([name, { kind, column }]) => {
-        const settings = column === null || kind === 'countDistinct' ? undefined : this.#access.policy.shown.get(column)?.settings;
+        const settings = column === null || kind === 'countDistinct' ? undefined : this.#access.policy.settingsOf(column);
         return [name, settings === undefined ? asIs : valueOf(settings)] as const;
       }),
     ]);
@@ -133,19 +135,12 @@ export class Stats {
     };
   }
 
-  #read(
-    visibility: Visibility,
-    given: Record<'groupBy' | 'metrics' | 'ordering', string | string[] | undefined>,
-    faults: FieldError[],
-  ): StatsRequest {
-    const { policy, list } = this.#access;
-    const { statsGroups, statsMetrics, orderingColumns } = list.limits;
-    const sees = (name: string) => {
-      const shown = policy.shown.get(name);
-      return shown !== undefined && policy.sees(visibility, shown) === true;
-    };
-    const known = groupNames(policy, (this.#options.by ?? []).filter(sees));
-    const offered = Object.entries(this.#options.metrics).filter(([, { column }]) => column === null || sees(column));
+  #read(view: View, given: Record<'groupBy' | 'metrics' | 'ordering', string | string[] | undefined>, faults: FieldError[]): StatsRequest {
+    const { statsGroups, statsMetrics, orderingColumns } = this.#access.list.limits;
+    const known = groupNames(view, this.#options.by ?? []);
+    const offered = Object.entries(this.#options.metrics).filter(
+      ([, { column }]) => column === null || view.comparable(column, 'measure') !== undefined,
+    );
     const groups = chosen('group_by', given.groupBy, [...known.keys()], statsGroups, faults).map((name) => known.get(name) as Group);
     const metricNames = offered.map(([name]) => name);
     const wanted = given.metrics === undefined ? metricNames : chosen('metrics', given.metrics, metricNames, statsMetrics, faults);
@@ -160,11 +155,12 @@ export class Stats {
   }
 }
 
-/** Every name of `group_by` that the columns offer. */
-function groupNames(policy: Policy, columns: readonly string[]): Map<string, Group> {
+/** Every name of `group_by` that the columns offer. What is not in the view is left out. */
+function groupNames(view: View, columns: readonly string[]): Map<string, Group> {
   const groups = new Map<string, Group>();
   for (const each of columns) {
-    const column = policy.shown.get(each) as ShownColumn;
+    const column = view.comparable(each, 'group');
+    if (column === undefined) continue;
     const { kind } = column.settings;
     if (kind !== 'timestamp') groups.set(each, { name: each, column, bucket: undefined });
     if (kind !== 'timestamp' && kind !== 'date') continue;
@@ -242,11 +238,12 @@ export function valueOf({ kind }: Pick<ColumnSettings, 'kind'>): (value: unknown
 
 /** E007: what the declaration names and cannot have; E016: what not every row shows to a caller. */
 export function statsFaults(place: string, policy: Policy, { by = [], metrics }: StatsOptions): Fault[] {
-  const known = [...policy.shown.keys()];
+  const view = widestView(policy);
+  const known = view.shownColumns().map(({ name }) => name);
   const faults: Fault[] = [];
   const add = (message: string, hint?: string, id = 'E007') => faults.push({ id, message: `${place}: ${message}`, hint });
   const check = (role: string, name: string, kinds: readonly string[], verb: string) => {
-    const shown = policy.shown.get(name);
+    const shown = view.comparable(name, 'group');
     if (shown === undefined) add(`${role} names no column "${name}" that callers may see.`, didYouMean(name, known).trim() || undefined);
     else if (!kinds.includes(shown.settings.kind))
       add(`${role} has "${name}", and a ${shown.settings.kind} column cannot be ${verb}.`, `It must be ${kinds.join(', ')}.`);
@@ -256,13 +253,7 @@ export function statsFaults(place: string, policy: Policy, { by = [], metrics }:
   for (const name of by) check('stats.by', name, GROUP_KINDS, 'grouped by');
   for (const [name, { kind, column }] of Object.entries(metrics)) {
     if (column !== null) check(`the metric "${name}"`, column, metricKinds(kind), kind === 'sum' || kind === 'avg' ? 'summed' : 'measured');
-    if (
-      groupNames(
-        policy,
-        by.filter((each) => policy.shown.has(each)),
-      ).has(name)
-    )
-      add(`the metric "${name}" has the name of a group.`);
+    if (groupNames(view, by).has(name)) add(`the metric "${name}" has the name of a group.`);
   }
   if (Object.keys(metrics).length === 0) add('stats has no metrics.', 'metrics: { rows: count() }.');
   return faults;
@@ -276,12 +267,7 @@ export function statsParameters(
   { by = [], metrics }: StatsOptions,
   { statsGroups, statsMetrics, orderingColumns }: ControllerLimits,
 ): Record<string, JsonSchema> {
-  const groups = [
-    ...groupNames(
-      policy,
-      by.filter((name) => policy.shown.has(name)),
-    ).keys(),
-  ];
+  const groups = [...groupNames(widestView(policy), by).keys()];
   const names = Object.keys(metrics);
   const list = (values: readonly string[], maxItems: number, description: string): JsonSchema => ({
     type: 'array',
@@ -309,12 +295,8 @@ function metricsDescription({ length }: readonly string[], most: number): string
 
 export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, { statsRows }: ControllerLimits): Schema {
   const name = `${pascal(policy.name)}Stats`;
-  const groups = [
-    ...groupNames(
-      policy,
-      by.filter((each) => policy.shown.has(each)),
-    ).values(),
-  ];
+  const view = widestView(policy);
+  const groups = [...groupNames(view, by).values()];
   const nothing = { type: 'null' };
   const json = (): JsonSchema => ({
     $ref: `#/$defs/${name}`,
@@ -331,7 +313,7 @@ export function statsSchema(policy: Policy, { by = [], metrics }: StatsOptions, 
                 ...groups.map((group) => [group.name, markVisible(groupJson(group), group.column)]),
                 ...Object.entries(metrics).map(([each, metric]) => [
                   each,
-                  markVisible(metricJson(metric, policy), metric.column === null ? undefined : policy.shown.get(metric.column)),
+                  markVisible(metricJson(metric, view), metric.column === null ? undefined : view.comparable(metric.column, 'measure')),
                 ]),
               ]) as Record<string, JsonSchema>,
             },
@@ -361,9 +343,9 @@ function groupJson({ column: { settings }, bucket }: Group): JsonSchema {
   };
 }
 
-function metricJson({ kind, column }: Metric, policy: Policy): JsonSchema {
+function metricJson({ kind, column }: Metric, view: View): JsonSchema {
   if (column === null || kind === 'countDistinct') return { type: 'integer', minimum: 0 };
-  const settings = policy.shown.get(column)?.settings;
+  const settings = view.comparable(column, 'measure')?.settings;
   const isText = settings !== undefined && (settings.kind === 'decimal' || (settings.kind === 'bigint' && kind !== 'avg'));
   if (kind === 'sum' || kind === 'avg')
     return isText

@@ -3,10 +3,9 @@ import type { Where } from '../../db/where/where.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import type { CrudCaller } from '../declare/crud-caller.ts';
-import type { Visibility } from '../policy/crud-request.ts';
 import { type FilterParameters, type FilteredColumn, readCustomFilter, readJsonFilter } from './filter-parameters.ts';
 import type { ControllerLimits } from '../declare/limits.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { View } from '../policy/view.ts';
 
 /**
  * Reads the filter tree of a QUERY body: the form of `Where`, restricted to what is declared as a filter and visible to the caller. Bounded
@@ -15,21 +14,15 @@ import type { Policy } from '../policy/policy.ts';
 export class WhereBody {
   readonly #filters: FilterParameters;
   readonly #limits: ControllerLimits;
-  readonly #visibilityOf: (policy: Policy) => Visibility;
+  readonly #view: View;
   readonly #caller: () => CrudCaller;
   readonly #faults: FieldError[];
   #leaves = 0;
 
-  constructor(
-    filters: FilterParameters,
-    limits: ControllerLimits,
-    visibilityOf: (policy: Policy) => Visibility,
-    caller: () => CrudCaller,
-    faults: FieldError[],
-  ) {
+  constructor(filters: FilterParameters, limits: ControllerLimits, view: View, caller: () => CrudCaller, faults: FieldError[]) {
     this.#filters = filters;
     this.#limits = limits;
-    this.#visibilityOf = visibilityOf;
+    this.#view = view;
     this.#caller = caller;
     this.#faults = faults;
   }
@@ -40,8 +33,8 @@ export class WhereBody {
 
   /** The names a caller may use at this place: for hints. */
   #known(relation: string | undefined): string[] {
-    const columns = [...this.#filters.columns.values()].filter((column) => this.#filters.isVisible(column, this.#visibilityOf));
-    const own = columns.filter((column) => column.relation === relation).map(({ shown }) => shown.name);
+    const columns = [...this.#filters.columns.values()].filter((column) => this.#filters.isVisible(column, this.#view));
+    const own = columns.filter((column) => column.relation === relation).map(({ column }) => column.name);
     if (relation !== undefined) return own;
     return [...own, ...new Set(columns.flatMap((column) => column.relation ?? [])), ...this.#filters.custom.keys()];
   }
@@ -71,7 +64,7 @@ export class WhereBody {
     if (name === 'not') return { not: await this.#tree(value, location, depth + 1, relation) } as Where;
     const column = this.#filters.columns.get(relation === undefined ? name : `${relation}.${name}`);
     // `folder.code` is also a key of the map: at the top level it would be read as a column of the row itself.
-    if (column !== undefined && column.relation === relation && this.#filters.isVisible(column, this.#visibilityOf))
+    if (column !== undefined && column.relation === relation && this.#filters.isVisible(column, this.#view))
       return this.#column(column, value, location);
     if (relation === undefined) {
       const custom = this.#filters.custom.get(name);

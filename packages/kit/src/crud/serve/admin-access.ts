@@ -7,16 +7,17 @@ import { limits, usualLimits } from '../declare/limits.ts';
 import { narrowWhole, unitFor } from '../read/list.ts';
 import type { AsCaller, Operations } from './operations.ts';
 import { policiesOf } from '../policy/policies.ts';
-import type { Edge, Policy, RowState } from '../policy/policy.ts';
+import type { Edge, Policy } from '../policy/policy.ts';
+import type { RowState } from '../policy/row-scope.ts';
 import { possibleTransitions } from '../write/possible-transitions.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 import type { AnyResource } from '../declare/resource.ts';
 import type { SearchBackend } from '../read/search.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
-import type { Item } from '../read/select-unit.ts';
-import { computedOf } from '../read/shape.ts';
-import type { WriteOptions } from '../write/write.ts';
+import type { Item } from '../declare/item.ts';
+import type { Asked, Intent } from '../write/intent.ts';
+import { ofVersion } from '../write/precondition.ts';
 import type { Readable } from 'node:stream';
 import type { Schema } from '../../http/schema.ts';
 import type { FileFormat } from '../files/export.ts';
@@ -100,7 +101,7 @@ export class AdminAccess {
   condition(dialect: Db['dialect'], alias: string, parameters: unknown[], rows: RowState = 'live'): Promise<string | boolean> {
     return this.#as('list', async (request) => {
       const { policy } = this.#operations;
-      const { compiled } = await policy.scope(request, rows);
+      const { compiled } = await policy.rows.visible(request, rows);
       if (compiled.constant !== undefined) return compiled.constant;
       const whole = rows === 'live' ? await narrowWhole(policy.database(request), request, policy) : [];
       return [...whole, compiled].map((each) => each.append(dialect, alias, parameters)).join(' and ');
@@ -112,8 +113,7 @@ export class AdminAccess {
     return this.#as('list', async (request) => {
       const { policy } = this.#operations;
       const where = await backend.where(text, { caller: callerOf(request), model: policy.model, dialect });
-      await policy.loadScopes(request, where);
-      const compiled = policy.compile(request, where);
+      const compiled = await policy.rows.compiled(request, where);
       return compiled.constant ?? compiled.append(dialect, alias, parameters);
     });
   }
@@ -121,9 +121,8 @@ export class AdminAccess {
   /** The columns this member of staff sees. One that is shown on some rows only is not among them. */
   columns(): Promise<ReadonlySet<string>> {
     return this.#as('list', async (request) => {
-      const { policy } = this.#operations;
-      const visibility = await policy.visibility(request);
-      return new Set([...policy.shown.values()].filter((column) => policy.sees(visibility, column) === true).map(({ name }) => name));
+      const view = await this.#operations.view(request);
+      return new Set(view.shownColumns().flatMap(({ name, shown }) => (shown === 'always' ? [name] : [])));
     });
   }
 
@@ -135,14 +134,17 @@ export class AdminAccess {
     const operations = expandingOperationsOf(this.#app, this.#operations.resource);
     return this.#as('retrieve', async (request) => {
       const { policy } = operations;
-      const edges = relationsInSite(policy, request).filter(({ target, column }) => !isShownElsewhere(target.model, column));
+      const view = await operations.view(request);
+      const edges = relationsInSite(policy, request).filter(
+        ({ name, target, column }) => view.edge(name) !== undefined && !isShownElsewhere(target.model, column),
+      );
       const expand = edges.map(({ name }) => name);
-      const shape = operations.shape(await operations.visibilityOf(request), { fields: undefined, expand }, 1);
+      const shape = operations.shape(view, { fields: undefined, expand }, 1);
       if (shape.computed.length === 0 && edges.length === 0) return NOTHING_MORE;
       const unit = unitFor(shape, []);
       const { column, value } = operations.rowKey(key);
       const db = policy.database(request);
-      const where = [policy.compile(request, { [column.name]: value } as Where)];
+      const where = [policy.rows.compile(request, { [column.name]: value } as Where)];
       const [item] = await presentRows(db, request, unit, await selectRows(db, request, { unit, where, limit: 1, isFreeForm: true }));
       if (item === undefined) return NOTHING_MORE;
       return {
@@ -151,7 +153,7 @@ export class AdminAccess {
           name: edge.name,
           model: edge.target.model,
           column: edge.column,
-          columns: new Set([...below.columns, ...below.perRow].map(({ name }) => name)),
+          columns: new Set(below.columns.flatMap(({ name, shown }) => (shown === 'null' ? [] : [name]))),
           items: (item[edge.name] ?? []) as readonly Item[],
           hasMore: item[`${edge.name}_more`] === true,
         })),
@@ -163,12 +165,12 @@ export class AdminAccess {
   computed(keys: readonly unknown[], names: readonly string[]): Promise<ReadonlyMap<string, Item>> {
     return this.#as('list', async (request) => {
       const { policy } = this.#operations;
-      const visibilityOf = await this.#operations.visibilityOf(request);
-      const fields = computedOf(policy, visibilityOf).flatMap(({ name }) => (names.includes(name) ? [name] : []));
+      const view = await this.#operations.view(request);
+      const fields = view.computedFields().flatMap(({ name }) => (names.includes(name) ? [name] : []));
       if (fields.length === 0 || keys.length === 0) return new Map<string, Item>();
-      const unit = unitFor(this.#operations.shape(visibilityOf, { fields, expand: [] }, keys.length), []);
+      const unit = unitFor(this.#operations.shape(view, { fields, expand: [] }, keys.length), []);
       const db = policy.database(request);
-      const where = [policy.compile(request, { [policy.key.name]: { in: keys } } as Where)];
+      const where = [policy.rows.compile(request, { [policy.key.name]: { in: keys } } as Where)];
       const rows = await selectRows(db, request, { unit, where, limit: keys.length, isFreeForm: true });
       const items = await presentRows(db, request, unit, rows);
       return new Map(items.map((item) => [String(item[policy.key.name]), item]));
@@ -176,66 +178,48 @@ export class AdminAccess {
   }
 
   create(values: Item, write: AdminWrite): Promise<Item> {
-    return this.#as('create', (request) =>
-      this.#operations.writer.create(write.tx ?? this.#operations.policy.database(request), request, values, options(write)),
-    );
+    return this.#write('create', { verb: 'create' }, undefined, write, values);
   }
 
   update(key: string, changes: Item, write: AdminWrite): Promise<Item> {
-    return this.#as('update', (request) =>
-      this.#operations.writer.update(
-        write.tx ?? this.#operations.policy.database(request),
-        request,
-        this.#operations.rowKey(key),
-        changes,
-        options(write),
-      ),
-    );
+    return this.#write('update', { verb: 'update' }, key, write, changes);
   }
 
-  destroy(key: string, write: AdminWrite = NOTHING_SENT): Promise<void> {
-    return this.#as('destroy', (request) =>
-      this.#operations.writer.destroy(
-        write.tx ?? this.#operations.policy.database(request),
-        request,
-        this.#operations.rowKey(key),
-        options(write),
-      ),
-    );
+  async destroy(key: string, write: AdminWrite = NOTHING_SENT): Promise<void> {
+    await this.#write('destroy', { verb: 'destroy' }, key, write);
   }
 
   /** Brings back a row that was deleted softly, and those that went with it. */
   restore(key: string, write: AdminWrite = NOTHING_SENT): Promise<Item> {
-    return this.#as('restore', (request) =>
-      this.#operations.writer.restore(
-        write.tx ?? this.#operations.policy.database(request),
-        request,
-        this.#operations.rowKey(key),
-        options(write),
-      ),
-    );
+    return this.#write('restore', { verb: 'restore' }, key, write);
   }
 
   /** Moves the state of a row. Its permission is the site's to ask: see `transitions`. */
   transition(key: string, name: string, input?: unknown, write: AdminWrite = NOTHING_SENT): Promise<Item> {
-    return this.#as(name, (request) => {
-      const { permission } = this.#rule(name);
-      const authorize =
-        permission === undefined
-          ? {}
-          : {
-              authorize: async (row: Item) => {
-                if ((await permission.evaluate(request.context, row)) !== true) throw await permission.denial(request.context, row);
-              },
-            };
-      return this.#operations.writer.transition(
-        write.tx ?? this.#operations.policy.database(request),
-        request,
-        this.#operations.rowKey(key),
-        name,
-        input,
-        { ...options(write), ...authorize },
-      );
+    const { permission } = this.#rule(name);
+    return this.#write(name, { verb: 'transition', transition: { name, input } }, key, write, {}, (request) =>
+      permission === undefined
+        ? undefined
+        : async (row: Item) => {
+            if ((await permission.evaluate(request.context, row)) !== true) throw await permission.denial(request.context, row);
+          },
+    );
+  }
+
+  #write(
+    action: string,
+    intent: Pick<Intent, 'verb' | 'transition'>,
+    key: string | undefined,
+    { sent, version, tx }: AdminWrite,
+    values: Item = {},
+    authorize: (request: CrudRequest) => Asked['authorize'] = () => undefined,
+  ): Promise<Item> {
+    return this.#as(action, async (request) => {
+      const { pipeline, policy } = this.#operations;
+      const row = { values, sent, ifMatch: ofVersion(version), ...(key === undefined ? {} : { key: this.#operations.rowKey(key) }) };
+      const asked = { authorize: authorize(request) };
+      const [written] = await pipeline.run(tx ?? policy.database(request), request, { ...intent, via: 'admin', rows: [row], asked });
+      return written as Item;
     });
   }
 
@@ -248,8 +232,8 @@ export class AdminAccess {
 
   /** Makes rows of a file, and changes those that `by` finds: all or none, with `via: 'import'`. */
   importRows(body: Readable, format: FileFormat, { input, schema, by, isDryRun }: AdminImport): Promise<ImportResult> {
-    const { policy, list, writer } = this.#operations;
-    const rows = new RowImport({ policy, list, writer, input, schema }, { rowsMax: limits.importRows, by });
+    const { policy, list, pipeline } = this.#operations;
+    const rows = new RowImport({ policy, list, pipeline, input, schema }, { rowsMax: limits.importRows, by });
     return this.#as('create', (request) => rows.run(request, body, format, { isDryRun, isUpsert: by !== undefined }));
   }
 
@@ -279,7 +263,3 @@ function relationsInSite(policy: Policy, { tenant }: CrudRequest): Edge[] {
 }
 
 const NOTHING_SENT: AdminWrite = Object.freeze({ sent: [] });
-
-function options({ sent, version }: AdminWrite): WriteOptions {
-  return { via: 'admin', sent, ...(version === undefined ? {} : { ifMatch: { any: false, versions: [String(version)] } }) };
-}

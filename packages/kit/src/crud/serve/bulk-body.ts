@@ -6,7 +6,7 @@ import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } fr
 import { pascal } from '../declare/names.ts';
 import { keyText } from '../read/parameter-value.ts';
 import { markWritable } from '../policy/rule-marks.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** A body of a bulk operation, validated. */
 export interface BulkBody {

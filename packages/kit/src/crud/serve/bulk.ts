@@ -1,13 +1,17 @@
 import type { Db } from '../../db/db.ts';
-import type { ModelColumn } from '../../db/model-statements.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { jsonSchema } from '../../http/json-schema.ts';
 import type { JsonSchema, Schema } from '../../http/schema.ts';
 import { jsonSchemaOf } from '../../http/schema.ts';
 import type { BulkBody } from './bulk-body.ts';
-import { BulkWriter, type BulkResult, type KeyedItem } from '../write/bulk-write.ts';
-import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
+import type { FieldError, KitError } from '../../errors/kit-error.ts';
+import type { Asked, Intent, RowIntent } from '../write/intent.ts';
+import { itemError } from '../write/item-error.ts';
+import type { Pipeline } from '../write/pipeline.ts';
+import { ofVersion } from '../write/precondition.ts';
+import type { PendingChange } from '../write/record-changes.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ReadItem } from '../write/item-reader.ts';
 import { noteItems } from './http-crud-request.ts';
@@ -15,12 +19,12 @@ import { limits } from '../declare/limits.ts';
 import { unitFor } from '../read/list.ts';
 import type { Context } from '../read/list-access.ts';
 import { pascal } from '../declare/names.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, StoredColumn } from '../policy/policy.ts';
+import { buildItems } from '../read/present.ts';
 import { presentRows, selectRows } from '../read/read.ts';
 import type { RowKey } from '../write/row-statements.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import type { Shape } from '../read/shape.ts';
-import type { Writer, WriteOptions } from '../write/write.ts';
 
 export interface BulkOptions {
   /** `POST /bulk` */
@@ -48,24 +52,39 @@ export function bulkOptions({
 /** What bulk operations need of the controller they belong to. */
 export interface BulkAccess {
   readonly policy: Policy;
-  readonly writer: Writer;
-  readonly lookup: ModelColumn;
+  readonly pipeline: Pipeline;
+  readonly lookup: StoredColumn;
   readonly options: { readonly etag?: 'required' | 'optional' | false };
-  request(context: Context, action: string): CrudRequest | Promise<CrudRequest>;
-  singleShape(context: Context, request: CrudRequest, rows: number): { readonly shape: Shape } | Promise<{ readonly shape: Shape }>;
+  request(context: Context, action: string): Promise<CrudRequest>;
+  singleShape(context: Context, request: CrudRequest, rows: number): Promise<{ readonly shape: Shape }>;
   /** 404 for a parent in the address that the caller does not see. */
   parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): unknown;
-  writeOptions(context: Context, shape: Shape): WriteOptions;
+  asked(context: Context, shape: Shape): Pick<Intent, 'fixed'> & { readonly asked: Asked };
   rowKey(text: string): RowKey;
 }
+
+/** What a row of a partial bulk write came to. */
+export type BulkResult =
+  | { readonly index: number; readonly status: number; readonly data?: Item }
+  | {
+      readonly index: number;
+      readonly status: number;
+      readonly code: string;
+      readonly detail: string;
+      readonly errors?: readonly FieldError[];
+    };
 
 interface Prepared {
   readonly request: CrudRequest;
   readonly db: Db;
   readonly body: BulkBody;
-  readonly options: WriteOptions;
+  readonly intent: Pick<Intent, 'via' | 'fixed'> & { readonly asked: Asked };
   readonly present: (tx: Db, rows: readonly Item[]) => Promise<Item[]>;
 }
+
+type BulkVerb = 'create' | 'update' | 'destroy';
+const ACTION: Readonly<Record<BulkVerb, string>> = { create: 'create', update: 'partialUpdate', destroy: 'destroy' };
+const STATUS: Readonly<Record<BulkVerb, number>> = { create: 201, update: 200, destroy: 204 };
 
 /** `POST /bulk`, `/bulk-update`, `/bulk-delete`: many rows in one transaction, results in the order of the request. */
 export class BulkOperations {
@@ -77,63 +96,60 @@ export class BulkOperations {
     this.#isPartial = mode === 'partial';
   }
 
-  readonly create = async (context: Context): Promise<object> => {
-    const { request, db, body, options, present } = await this.#prepare(context, 'create');
-    const { writer } = this.#access;
-    const bulk = new BulkWriter(writer);
-    if (!this.#isPartial) return { items: await bulk.create(db, request, body.items, options, present) };
-    return this.#answer(
-      context,
-      await bulk.partial(db, body.items, async (tx, item, changes) => {
-        refuseFaults(item);
-        const row = await writer.create(tx, request, item.values, { ...options, via: 'bulk', sent: item.sent, changes });
-        return { status: 201, data: (await present(tx, [row]))[0] as Item };
-      }),
-    );
-  };
+  readonly create = (context: Context): Promise<object | undefined> => this.#write(context, 'create');
 
-  readonly update = async (context: Context): Promise<object> => {
-    const { request, db, body, options, present } = await this.#prepare(context, 'partialUpdate');
-    const { writer } = this.#access;
-    const bulk = new BulkWriter(writer);
-    if (!this.#isPartial) return { items: await bulk.update(db, request, this.#keyed(body.items), body.isSame, options, present) };
-    return this.#answer(
-      context,
-      await bulk.partial(
-        db,
-        body.items,
-        async (tx, item, changes) => {
-          const { key, ...one } = this.#one(item, options);
-          const row = await writer.update(tx, request, key, item.values, { ...one, changes });
-          return { status: 200, data: (await present(tx, [row]))[0] as Item };
-        },
-        (tx) => bulk.lock(tx, request, this.#reachable(body.items), options),
-      ),
-    );
-  };
+  readonly update = (context: Context): Promise<object | undefined> => this.#write(context, 'update');
 
-  readonly destroy = async (context: Context): Promise<object | undefined> => {
-    const { request, db, body, options } = await this.#prepare(context, 'destroy');
-    const { writer } = this.#access;
-    const bulk = new BulkWriter(writer);
-    if (!this.#isPartial) {
-      await bulk.destroy(db, request, this.#keyed(body.items), options);
-      return undefined;
-    }
-    return this.#answer(
-      context,
-      await bulk.partial(
-        db,
-        body.items,
-        async (tx, item, changes) => {
-          const { key, ...one } = this.#one(item, options);
-          await writer.destroy(tx, request, key, { ...one, changes });
-          return { status: 204 };
-        },
-        (tx) => bulk.lock(tx, request, this.#reachable(body.items), options),
-      ),
-    );
-  };
+  readonly destroy = (context: Context): Promise<object | undefined> => this.#write(context, 'destroy');
+
+  async #write(context: Context, verb: BulkVerb): Promise<object | undefined> {
+    const prepared = await this.#prepare(context, ACTION[verb]);
+    if (this.#isPartial) return this.#answer(context, await this.#partial(prepared, verb));
+    const { request, db, body, intent, present } = prepared;
+    const rows = verb === 'create' ? body.items.map(newRow) : this.#keyed(body.items);
+    let items: readonly Item[] = [];
+    const build = async (tx: Db, written: readonly Item[]): Promise<void> => void (items = await present(tx, written));
+    const asked: Asked = verb === 'destroy' ? intent.asked : { ...intent.asked, present: { isDeep: true, build } };
+    await this.#access.pipeline.run(db, request, { ...intent, verb, rows, asked });
+    return verb === 'destroy' ? undefined : { items };
+  }
+
+  /** Each item is an intent in a savepoint of its own; what is wrong with one stays with it. A fault of the server fails all. */
+  async #partial({ request, db, body, intent, present }: Prepared, verb: BulkVerb): Promise<BulkResult[]> {
+    const { pipeline } = this.#access;
+    return pipeline.together(db, async (tx, recorded) => {
+      if (verb !== 'create') await this.#lock(tx, request, body.items, intent);
+      const results: BulkResult[] = [];
+      for (const [index, item] of body.items.entries()) {
+        const changes: PendingChange[] = [];
+        try {
+          const data = await tx.transaction(async (savepoint) => {
+            const { at: _at, ...row } = verb === 'create' ? checked(item) : this.#one(item);
+            const asked = { ...intent.asked, ownsTransaction: true };
+            const written = await pipeline.run(savepoint, request, { ...intent, verb, rows: [row], asked, changes });
+            return verb === 'destroy' ? undefined : (await present(savepoint, written))[0];
+          });
+          recorded.push(...changes);
+          results.push({ index, status: STATUS[verb], ...(data === undefined ? {} : { data }) });
+        } catch (error) {
+          const fault = itemError(error, item.at, item.valuesAt);
+          if (fault === undefined || fault.status >= 500) throw error;
+          results.push(failed(index, fault));
+        }
+      }
+      return results;
+    });
+  }
+
+  /** Locks rows in the order of their keys, and nothing else: those that are not there are missed later. */
+  async #lock(tx: Db, request: CrudRequest, items: readonly ReadItem[], { fixed }: Pick<Intent, 'fixed'>): Promise<void> {
+    const keys = items.flatMap((item) => (item.faults === undefined ? (this.#tryKey(item) ?? []) : []));
+    const [first] = keys;
+    if (first === undefined) return;
+    const { where, compiled } = await this.#access.policy.rows.visible(request);
+    const values = keys.map(({ value }) => value);
+    await this.#access.pipeline.statements.selectMany(tx, { where, compiled }, first.column, values, { fixed });
+  }
 
   async #prepare(context: Context, action: string): Promise<Prepared> {
     const access = this.#access;
@@ -143,9 +159,7 @@ export class BulkOperations {
     const { shape } = await access.singleShape(context, request, body.items.length);
     const db = access.policy.database(request);
     await access.parentRows(context, request, db, true);
-    // If-Match names one version of one row: here items carry their own.
-    const { ifMatch: _ifMatch, ...options } = access.writeOptions(context, shape);
-    return { request, db, body, options: { ...options, via: 'bulk' }, present: this.#presenter(request, shape) };
+    return { request, db, body, intent: { ...access.asked(context, shape), via: 'bulk' }, present: this.#presenter(request, shape) };
   }
 
   #presenter(request: CrudRequest, shape: Shape): Prepared['present'] {
@@ -153,9 +167,9 @@ export class BulkOperations {
     const unit = unitFor(shape, [policy.key.name]);
     const isDeep = unit.batches.length > 0 || unit.joined().length > 0;
     return async (tx, rows) => {
-      if (!isDeep) return Promise.all(rows.map(async (row) => unit.buildWhole(row, request, () => callerOf(request))));
+      if (!isDeep) return buildItems(unit, rows, request);
       const keyOf = (row: Item) => String(unit.extra(row, policy.key.name));
-      const where = policy.compile(request, { [policy.key.name]: { in: rows.map((row) => row[policy.key.name]) } } as Where);
+      const where = policy.rows.compile(request, { [policy.key.name]: { in: rows.map((row) => row[policy.key.name]) } } as Where);
       const found = await selectRows(tx, request, { unit, where: [where], isFreeForm: true, forCode: true });
       const items = await presentRows(tx, request, unit, found);
       const byKey = new Map(found.map((row, index) => [keyOf(row), items[index] as Item]));
@@ -164,21 +178,18 @@ export class BulkOperations {
   }
 
   /** Every item with its key. A malformed one is as missing as an unknown one. */
-  #keyed(items: readonly ReadItem[]): KeyedItem[] {
+  #keyed(items: readonly ReadItem[]): RowIntent[] {
     const missing = items.filter((item) => this.#tryKey(item) === undefined);
     if (missing.length > 0)
       throw coreErrors.not_found({
         errors: missing.map(({ at }) => ({ location: at, code: 'not_found', message: 'There is no such row.' })),
       });
     this.#requireVersions(items);
-    return items.map((item) => ({ ...item, key: this.#tryKey(item) as RowKey }));
+    return items.map((item) => this.#keyedRow(item, this.#tryKey(item) as RowKey));
   }
 
-  #reachable(items: readonly ReadItem[]): KeyedItem[] {
-    return items.flatMap((item) => {
-      const key = item.faults === undefined ? this.#tryKey(item) : undefined;
-      return key === undefined ? [] : [{ ...item, key }];
-    });
+  #keyedRow({ values, sent, at, valuesAt, version }: ReadItem, key: RowKey): RowIntent {
+    return { key, values, sent, at, ...(valuesAt === undefined ? {} : { valuesAt }), ifMatch: ofVersion(version) };
   }
 
   #tryKey({ key = '' }: ReadItem): RowKey | undefined {
@@ -189,17 +200,10 @@ export class BulkOperations {
     }
   }
 
-  #one(item: ReadItem, options: WriteOptions): WriteOptions & { readonly key: RowKey } {
-    refuseFaults(item);
+  #one(item: ReadItem): RowIntent {
+    checked(item);
     this.#requireVersions([item]);
-    const { version } = item;
-    return {
-      ...options,
-      via: 'bulk',
-      sent: item.sent,
-      key: this.#access.rowKey(item.key ?? ''),
-      ...(version === undefined ? {} : { ifMatch: { any: false, versions: [String(version)] } }),
-    };
+    return this.#keyedRow(item, this.#access.rowKey(item.key ?? ''));
   }
 
   #requireVersions(items: readonly ReadItem[]): void {
@@ -218,8 +222,17 @@ export class BulkOperations {
   }
 }
 
-function refuseFaults({ faults }: ReadItem): void {
-  if (faults !== undefined) throw coreErrors.validation_error({ errors: faults });
+function newRow({ values, sent, at }: ReadItem): RowIntent {
+  return { values, sent, at };
+}
+
+function checked(item: ReadItem): RowIntent {
+  if (item.faults !== undefined) throw coreErrors.validation_error({ errors: item.faults });
+  return newRow(item);
+}
+
+function failed(index: number, { status, code, detail, errors }: KitError): BulkResult {
+  return { index, status, code, detail, ...(errors === undefined ? {} : { errors }) };
 }
 
 /** `{ items: […] }`: the rows in the order of the request. */

@@ -46,7 +46,7 @@ import {
   statsQuery,
 } from './schemas.ts';
 import { queryBody } from '../read/query-body.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
@@ -227,13 +227,8 @@ class RouteBuilder {
     this.#options = operations.options;
     this.params = lazyQuery(() => {
       const { policy, lookup, parent } = operations;
-      const settingsOf = (column: { readonly name: string }) =>
-        policy.shown.get(column.name)?.settings ?? policy.statements.column(column.name).settings;
-      const parentKey =
-        parent === undefined
-          ? {}
-          : { [parent.param]: parent.edge.target.shown.get(parent.edge.target.key.name)?.settings ?? parent.edge.target.key.settings };
-      return keyParams({ ...parentKey, id: settingsOf(lookup) });
+      const parentKey = parent === undefined ? {} : { [parent.param]: parent.edge.target.settingsOf(parent.edge.target.key.name) };
+      return keyParams({ ...parentKey, id: policy.settingsOf(lookup.name) });
     });
   }
 
@@ -516,7 +511,7 @@ class RouteBuilder {
       // A parent that is no relation is reported at start-up.
       if (parent === undefined) return keyParams({});
       const { edge, param } = parent;
-      return keyParams({ [param]: edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings });
+      return keyParams({ [param]: edge.target.settingsOf(edge.target.key.name) });
     });
   }
 
@@ -566,12 +561,12 @@ class RouteBuilder {
       handler,
       finish: this.#operations.finish,
       tables: this.#operations.tables,
+      isUnwrapped: true,
       ...(access === 'read' ? { audience: this.#operations.readAudience } : {}),
       ...(access === 'write' && isDefault
         ? { audience: this.#operations.audience, isAtomicWithKey: true, takesKeys: takesKeys(method) }
         : {}),
       ...(access === 'read' && method === 'POST' ? { isRead: true } : {}),
-      ...(name === 'create' ? { runsNoCode: this.#operations.createRunsNoCode } : {}),
     };
     yield [name, route];
   }

@@ -14,7 +14,7 @@ import { limits } from '../declare/limits.ts';
 import { type AsCaller, Operations } from './operations.ts';
 import type { Relations } from '../declare/relation.ts';
 import { type AnyResource, type Resource, type RelatedOf, isResource } from '../declare/resource.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** The caller that a program acts for. What it reaches is what this caller would reach over HTTP. */
 export interface ProgramCaller {
@@ -141,7 +141,7 @@ function requestOf(app: App, caller: ProgramCaller, action: string, services: Se
     requestId,
     databases: app.databases,
     isAdmin,
-    visibilities: new Map(),
+    verdicts: new Map(),
     scopes: new Map(),
   };
 }

@@ -13,10 +13,12 @@ import { pascal } from '../declare/names.ts';
 import { NestedBody } from '../write/nested-body.ts';
 import type { NestedPlan } from '../write/nested.ts';
 import { defaultOrdering } from '../read/ordering.ts';
+import { widestView } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
+import type { View } from '../policy/view.ts';
 import { withoutMarks } from '../policy/rule-marks.ts';
 import { bodySchemas, rowJsonSchema } from './schemas.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 
 /** What a description of the resource is made of, besides its lists. */
@@ -33,14 +35,11 @@ export interface MetaAccess extends ListAccess {
 export async function describeResource(access: MetaAccess, context: Context): Promise<Item> {
   const { policy, list } = access;
   const request = await access.request(context, 'meta');
-  const visibilityOf = await access.visibilityOf(request);
-  const shape = access.shape(visibilityOf, { fields: undefined, expand: [] }, 1);
-  const reader = new ListQueryReader(list, request, visibilityOf);
+  const view = await access.view(request);
+  const reader = new ListQueryReader(list, request, view);
   const offered = await offeredRoutes(access, context);
   const writable = await writableColumns(policy, access.input, request);
   const { create, patch } = bodySchemas(policy, writable, await nestedBody(access, request));
-  const shown = new Set([...[...shape.columns, ...shape.perRow].map(({ name }) => name), ...shape.nulls]);
-  const computed = shape.computed.map(({ name }) => name);
   const orderable = reader.orderable();
   const usual = defaultOrdering(policy, list.ordering).map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
   return {
@@ -48,13 +47,13 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     key: access.lookup.name,
     input: offered.has('create') || offered.has('update') ? plainSchema(create, `${pascal(policy.name)}Input`) : null,
     patch: offered.has('partialUpdate') ? plainSchema(patch, `${pascal(policy.name)}Patch`) : null,
-    output: outputSchema(access, shown, computed),
+    output: outputSchema(access, view),
     filters: Object.fromEntries(
-      [...list.filters.usable(visibilityOf)].map((each) => [each.name, withoutMarks(filterJsonSchema(each, list.limits.listValues))]),
+      list.filters.usable(view).map((each) => [each.name, withoutMarks(filterJsonSchema(each, list.limits.listValues))]),
     ),
     ordering: { by: orderable, default: usual },
     search: list.search === undefined ? null : { columns: list.search.columns },
-    fields: list.isSparse ? [...shown, ...computed] : null,
+    fields: list.isSparse ? [...view.fields.keys()] : null,
     expand: reader.expandable(),
     transitions: Object.entries(access.transitionRules)
       .filter(([name]) => offered.has(name))
@@ -67,8 +66,9 @@ export async function describeResource(access: MetaAccess, context: Context): Pr
     },
     ui: {
       columns: Object.fromEntries(
-        [...policy.shown.values()]
-          .filter(({ name }) => shown.has(name) || writable.includes(name))
+        widestView(policy)
+          .shownColumns()
+          .filter(({ name }) => view.fields.has(name) || writable.includes(name))
           .map(({ name, settings }) => [name, { label: labelOf(name), control: controlOf(settings) }]),
       ),
     },
@@ -119,12 +119,12 @@ function plainSchema(schema: Schema, name: string): JsonSchema {
   return withoutMarks($defs[name] as JsonSchema);
 }
 
-function outputSchema({ policy, output }: MetaAccess, shown: ReadonlySet<string>, computed: readonly string[]): JsonSchema {
+function outputSchema({ policy, output }: MetaAccess, view: View): JsonSchema {
   const whole = rowJsonSchema(policy, output);
   const properties = Object.entries(whole['properties'] as Readonly<Record<string, JsonSchema>>);
   return withoutMarks({
     ...whole,
-    properties: Object.fromEntries(properties.filter(([name]) => shown.has(name) || computed.includes(name))),
+    properties: Object.fromEntries(properties.filter(([name]) => view.fields.has(name))),
   });
 }
 

@@ -2,7 +2,6 @@ import type { FastifyReply } from 'fastify';
 import { cursorsOf } from '../../app/cursors.ts';
 import type { App } from '../../app/module.ts';
 import type { Db } from '../../db/db.ts';
-import type { ModelColumn } from '../../db/model-statements.ts';
 import { isObserved } from '../../db/query-observer.ts';
 import type { Cursors } from '../../db/keyset/cursor.ts';
 import type { CompiledWhere } from '../../db/where/compile-where.ts';
@@ -14,17 +13,16 @@ import type { ControllerBase } from '../../http/controller.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { HandlerContext } from '../../http/handler-context.ts';
 import type { QueryValues } from '../../http/query-string.ts';
-import { promising } from '../../http/handler-at-once.ts';
 import { exchangeOf } from '../../http/serve-route.ts';
 import type { Route } from '../../http/route.ts';
 import { absentValue } from '../write/absent-value.ts';
-import { BoundedCache } from '../read/bounded-cache.ts';
+import { BoundedMap } from '../../db/bounded-map.ts';
 import { BulkOperations, bulkOptions } from './bulk.ts';
 import type { AnyCrudOptions } from '../declare/crud-options.ts';
-import { callerOf, type CrudRequest, type Visibility } from '../policy/crud-request.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import { Exporter } from '../files/export.ts';
-import { Importer } from '../files/import.ts';
+import { type FixedIntent, Importer } from '../files/import.ts';
 import { describeResource } from './meta.ts';
 import { Stats } from '../read/stats.ts';
 import { bodyTag, tagOf, type TagSource } from '../read/etag.ts';
@@ -32,26 +30,31 @@ import { FilterParameters } from '../read/filter-parameters.ts';
 import { HttpCrudRequest } from './http-crud-request.ts';
 import type { ReadItem } from '../write/item-reader.ts';
 import { type ControllerLimits, limits, limitsOf } from '../declare/limits.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
 import { type NestedItems, type NestedPlan, nestedPlans, requiredByPut, writeNested } from '../write/nested.ts';
 import { NestedBody } from '../write/nested-body.ts';
 import { type ListPage, type ListResult, narrowWhole, readList, unitFor } from '../read/list.ts';
-import { type ListPlan, ListPlans } from '../read/list-plan.ts';
-import { type ListDeclaration, ListQueryReader, type ListRequest, type ShapeParameters } from '../read/list-query.ts';
+import type { ListPlan } from '../read/list-plan.ts';
+import { type ListDeclaration, ListQueryReader, type ShapeParameters } from '../read/list-query.ts';
 import { pageOptions } from '../declare/page-options.ts';
 import { readKey } from '../read/parameter-value.ts';
 import { policiesOf, type Policies } from '../policy/policies.ts';
-import { type Edge, EVERYTHING, isKey, type Policy, type RowState, type ShownColumn } from '../policy/policy.ts';
+import { requiredPolicies, Views } from '../policy/make-view.ts';
+import { type Edge, isKey, type Policy, type StoredColumn } from '../policy/policy.ts';
+import type { RowState } from '../policy/row-scope.ts';
+import type { View } from '../policy/view.ts';
 import { type PossibleTransition, possibleTransitions, transitionRulesOf } from '../write/possible-transitions.ts';
-import { matchesNone, readIfMatch } from '../write/precondition.ts';
+import { matchesNone, type Precondition, readIfMatch } from '../write/precondition.ts';
 import { presentRows, readOne, selectRows } from '../read/read.ts';
 import type { AnyResource, Via } from '../declare/resource.ts';
-import { type Item, SelectUnit } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
+import { SelectUnit } from '../read/select.ts';
 import { containsSearch, type SearchBackend } from '../read/search.ts';
-import { refuseCostlyExpand, requiredPolicies, type Shape, ShapeMaker } from '../read/shape.ts';
+import { buildItems } from '../read/present.ts';
+import { makeShape, refuseCostlyExpand, type Shape } from '../read/shape.ts';
 import type { RowForm, RowKey } from '../write/row-statements.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
-import { Writer, type WriteOptions } from '../write/write.ts';
+import type { Asked, Intent, Present } from '../write/intent.ts';
+import { Pipeline } from '../write/pipeline.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- handlers of every operation
 type Context = HandlerContext<any, any, any, any, any>;
@@ -75,21 +78,16 @@ export class Operations {
   #policy: Policy | undefined;
   #policies: Policies | undefined;
   #list: ListDeclaration | undefined;
-  #writer: Writer | undefined;
+  #pipeline: Pipeline | undefined;
   #bulk: BulkOperations | undefined;
   #nested: readonly NestedPlan[] | undefined;
   #app: App | undefined;
-  /** Policies whose visibility a request needs: the resource's own and those of declared paths. */
+  #views: Views | undefined;
+  /** Policies that a declared path leads to, and the resource's own. */
   #involved: readonly Policy[] = [];
-  /** Every caller sees the same columns of all of them. */
-  #isUniform = false;
   /** Once the first list was read. */
   #cursors: Cursors | undefined;
-  /** What such callers get unless they ask for less or more. */
-  #wholeShape: Shape | undefined;
-  #wholeRunsNoCode: boolean | undefined;
-  readonly #shapes = new BoundedCache<Shape>(limits.plans);
-  readonly #listPlans = new ListPlans();
+  readonly #shapes = new BoundedMap<string, Shape>(limits.plans);
 
   readonly exporter: Exporter | undefined;
   readonly importer: Importer | undefined;
@@ -129,14 +127,14 @@ export class Operations {
       limits: this.limits,
     };
     this.#involved = [...involvedPolicies(policy, this.#list)];
-    this.#isUniform = this.#involved.every(({ permissions }) => permissions.length === 0);
-    this.#writer = new Writer(policy, { audit: null, events: null });
+    this.#views = new Views(policy, this.#involved, this.output);
+    this.#pipeline = new Pipeline(policy, { audit: null, events: null });
   }
 
   install(app: App): void {
     this.#app = app;
     this.#cursors = undefined;
-    this.#writer = new Writer(this.policy, app.registry);
+    this.#pipeline = new Pipeline(this.policy, app.registry);
   }
 
   get policy(): Policy {
@@ -151,8 +149,8 @@ export class Operations {
     return this.#list ?? notMounted(this.resource);
   }
 
-  get writer(): Writer {
-    return this.#writer ?? notMounted(this.resource);
+  get pipeline(): Pipeline {
+    return this.#pipeline ?? notMounted(this.resource);
   }
 
   /**
@@ -175,10 +173,10 @@ export class Operations {
   };
 
   /** The column of `/:id`. */
-  get lookup(): ModelColumn {
+  get lookup(): StoredColumn {
     const { lookup } = this.options;
     // A name that is no column is reported at start-up.
-    return (lookup === undefined ? undefined : this.policy.statements.byName.get(lookup)) ?? this.policy.key;
+    return (lookup === undefined ? undefined : this.policy.findColumn(lookup)) ?? this.policy.key;
   }
 
   /** The relation that the address is below, if any. */
@@ -195,8 +193,9 @@ export class Operations {
     const own = this.options.input;
     const { tenant, version, state } = this.policy.options;
     const kept = new Set([tenant, version, state, this.policy.owner?.column, this.parent?.edge.column]);
-    return this.policy.statements.columns
-      .filter((column) => this.policy.accepts(column) && !kept.has(column.name) && (own?.includes(column.name) ?? true))
+    return this.policy
+      .acceptedColumns()
+      .filter((column) => !kept.has(column.name) && (own?.includes(column.name) ?? true))
       .filter(({ settings }) => !(settings.primaryKey && settings.default !== undefined))
       .map(({ name }) => name);
   }
@@ -215,98 +214,66 @@ export class Operations {
     return output === undefined ? undefined : new Set(output);
   }
 
-  request(context: Context, action: string): Maybe<CrudRequest> {
+  async request(context: Context, action: string): Promise<CrudRequest> {
     const exchange = exchangeOf(context.request);
-    const { tenant } = exchange;
-    return tenant instanceof Promise
-      ? tenant.then((settled) => new HttpCrudRequest(exchange, settled, action))
-      : new HttpCrudRequest(exchange, tenant, action);
+    return new HttpCrudRequest(exchange, await exchange.tenant, action);
   }
 
-  visibilityOf(request: CrudRequest): Maybe<(policy: Policy) => Visibility> {
-    if (this.#isUniform) return seesEverything;
-    const pending = this.#involved.map((policy) => policy.visibility(request)).filter((visibility) => visibility instanceof Promise);
-    const visibilityOf = (policy: Policy) => policy.visibility(request) as Visibility;
-    return pending.length === 0 ? visibilityOf : Promise.all(pending).then(() => visibilityOf);
+  /** What this caller may know of the rows and those that declared paths lead to. */
+  view(request: CrudRequest): Promise<View> {
+    return (this.#views ?? notMounted(this.resource)).of(request);
   }
 
-  shape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
-    const { fields, expand } = parameters;
-    const isWhole = this.#isUniform && fields === undefined && expand.length === 0;
-    return isWhole
-      ? (this.#wholeShape ??= this.#makeShape(visibilityOf, parameters))
-      : this.#knownShape(visibilityOf, parameters, pageSize);
-  }
-
-  #makeShape(visibilityOf: (policy: Policy) => Visibility, { fields, expand }: ShapeParameters): Shape {
-    const maker = new ShapeMaker(visibilityOf);
-    const made = maker.make(this.policy, { fields, expand, output: this.output });
-    if (maker.faults.length > 0) throw coreErrors.validation_error({ errors: maker.faults });
-    return made;
-  }
-
-  #knownShape(visibilityOf: (policy: Policy) => Visibility, parameters: ShapeParameters, pageSize: number): Shape {
+  shape(view: View, parameters: ShapeParameters, pageSize: number): Shape {
     const { fields, expand } = parameters;
     refuseCostlyExpand(expand, undefined, pageSize, this.limits);
     // All fields are the empty text: a client can send any other, and `fields` without a name is refused.
-    const key = `${this.#seen(visibilityOf)}|${fields?.join() ?? ''}|${expand.join()}`;
-    const shape = this.#shapes.getOrMake(key, () => this.#makeShape(visibilityOf, parameters));
+    const key = `${view.mask}|${fields?.join() ?? ''}|${expand.join()}`;
+    const shape = this.#shapes.getOrMake(key, () => {
+      const made = makeShape(view, parameters);
+      if (made.faults.length > 0) throw coreErrors.validation_error({ errors: made.faults });
+      return made.shape;
+    });
     refuseCostlyExpand(expand, shape, pageSize, this.limits);
     return shape;
   }
 
   /** What of the rows this caller sees, for idempotency: a response is sent again only to who would get the same. */
-  readonly audience = (context: Context): Maybe<string> => {
-    const maskOf = (visibilityOf: (policy: Policy) => Visibility) => this.#involved.map((policy) => visibilityOf(policy).mask).join('/');
-    return this.#isUniform
-      ? maskOf(seesEverything)
-      : andThen(this.request(context, 'audience'), (request) => andThen(this.visibilityOf(request), maskOf));
-  };
+  readonly audience = async (context: Context): Promise<string> => (await this.view(await this.request(context, 'audience'))).mask;
 
   /** Exactly which rows and fields this caller reads, for caches: who lost a right has another audience at once. */
   readonly readAudience = async (context: Context): Promise<string> => {
     const { metadata } = exchangeOf(context.request).route as CompiledRoute;
     const { operation } = metadata['crud'] as { readonly operation: string };
     const request = await this.request(context, operation === 'query' ? 'list' : operation);
-    const visibilityOf = await this.visibilityOf(request);
-    const parts: unknown[] = [];
+    const parts: unknown[] = [(await this.view(request)).mask];
     for (const policy of this.#involved) {
-      const { compiled } = await (policy === this.policy ? policy.scope(request) : policy.scopeOfEdge(request));
-      parts.push(visibilityOf(policy).mask, compiled.shape, compiled.values(policy.database(request).dialect));
+      const { compiled } = await (policy === this.policy ? policy.rows.visible(request) : policy.rows.ofEdge(request));
+      parts.push(compiled.shape, compiled.values(policy.database(request).dialect));
     }
     return JSON.stringify(parts, (_name, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value));
   };
 
   // — reading —
 
-  readonly readPage = promising((context: Context): Maybe<ListPage> =>
-    andThen(this.request(context, 'list'), (request) =>
-      andThen(this.visibilityOf(request), (visibilityOf) => {
-        const given = context.query as QueryValues;
-        const mayAskForDeleted = given['deleted'] === undefined ? false : this.#mayRestore(context);
-        const key = this.#listPlans.keyOf(given, this.list.page, this.#seen(visibilityOf));
-        const known = this.#listPlans.get(key);
-        if (known !== undefined) return this.#page(context, request, known, 'list');
-        return andThen(mayAskForDeleted, (offersDeleted) =>
-          andThen(new ListQueryReader(this.list, request, visibilityOf, offersDeleted).readGet(given), (list) => {
-            // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
-            const isFreeForm =
-              list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
-            const plan = this.#plan(request, visibilityOf, list, isFreeForm);
-            this.#listPlans.keep(key, plan);
-            return this.#page(context, request, plan, 'list');
-          }),
-        );
-      }),
-    ),
-  );
+  readonly readPage = async (context: Context): Promise<ListPage> => {
+    const request = await this.request(context, 'list');
+    const view = await this.view(request);
+    const given = context.query as QueryValues;
+    const offersDeleted = given['deleted'] !== undefined && (await this.#mayRestore(context));
+    const list = await new ListQueryReader(this.list, request, view, offersDeleted).readGet(given);
+    // How many rows a search finds depends on its words: one plan for all of them would be wrong for most.
+    const isFreeForm =
+      list.fields !== undefined || list.expand.length > 0 || list.where.length > FILTERS_NAMED_MAX || given['search'] !== undefined;
+    return this.#page(context, request, { list, shape: this.shape(view, list, list.limit), isFreeForm }, 'list');
+  };
 
   /** What the address and the permission say of every row an import writes. */
-  fixedOptions(context: Context): Pick<WriteOptions, 'fixed' | 'authorize'> {
+  fixedIntent(context: Context): FixedIntent {
     const { parent } = this;
     return {
       ...(parent === undefined ? {} : { fixed: { [parent.edge.column]: this.parentValue(context) } }),
-      ...(exchangeOf(context.request).verdict === 'unknown' ? { authorize: (row: Item) => context.authorize(row) } : {}),
+      ...(exchangeOf(context.request).verdict === 'unknown' ? { asked: { authorize: (row: Item) => context.authorize(row) } } : {}),
     };
   }
 
@@ -328,53 +295,30 @@ export class Operations {
 
   async #readQuery(context: Context): Promise<ListPage> {
     const request = await this.request(context, 'list');
-    const visibilityOf = await this.visibilityOf(request);
-    const list = await new ListQueryReader(this.list, request, visibilityOf).readQuery(
+    const view = await this.view(request);
+    const list = await new ListQueryReader(this.list, request, view).readQuery(
       context.query as QueryValues,
       (context.body ?? {}) as Readonly<Record<string, unknown>>,
     );
-    return this.#page(context, request, this.#plan(request, visibilityOf, list, true), 'query');
+    return this.#page(context, request, { list, shape: this.shape(view, list, list.limit), isFreeForm: true }, 'query');
   }
 
-  #plan(request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, list: ListRequest, isFreeForm: boolean): ListPlan {
-    const isOwn = !list.where.some((where) => this.policy.namesRelations(where));
-    return {
-      list,
-      shape: this.shape(visibilityOf, list, list.limit),
-      isFreeForm,
-      where: isOwn ? list.where.map((where) => this.policy.compile(request, where)) : undefined,
-    };
-  }
-
-  /** Which columns a caller sees, in one short text. */
-  #seen(visibilityOf: (policy: Policy) => Visibility): string {
-    return this.#isUniform ? '' : this.#involved.map((policy) => `${visibilityOf(policy).mask}/`).join('');
-  }
-
-  #page(context: Context, request: CrudRequest, plan: ListPlan, operation: 'list' | 'query'): Maybe<ListPage> {
-    const { cursor } = context.query as QueryValues;
+  async #page(context: Context, request: CrudRequest, plan: ListPlan, operation: 'list' | 'query'): Promise<ListPage> {
     const db = this.policy.database(request);
-    return andThen(this.permittedRows(context, request), (permitted) =>
-      andThen(this.parentRows(context, request, db, true), (ofParent) =>
-        andThen(this.#cursors ?? this.#openCursors(), (cursors) => {
-          this.#notePlan(context, plan.shape);
-          const result = readList(db, request, plan, {
-            policy: this.policy,
-            options: this.list.page,
-            cursors,
-            operation: this.#listName(context, operation),
-            cursor: cursor as string | undefined,
-            queryString: queryStringOf(exchangeOf(context.request).url),
-            offsetMax: this.limits.offset,
-            fixed: ofParent.length === 0 ? permitted : [...permitted, ...ofParent],
-          });
-          return andThen(result, (read) => {
-            this.answerWith(context, read.page, BODY_TAG, pageHeaders(read));
-            return read.page;
-          });
-        }),
-      ),
-    );
+    const permitted = await this.permittedRows(context, request);
+    const ofParent = await this.parentRows(context, request, db, true);
+    this.#notePlan(context, plan.shape);
+    const read = await readList(db, request, plan, {
+      policy: this.policy,
+      options: this.list.page,
+      cursors: (this.#cursors ??= await cursorsOf(this.#app ?? notMounted(this.resource))),
+      operation: this.#listName(context, operation),
+      queryString: queryStringOf(exchangeOf(context.request).url),
+      offsetMax: this.limits.offset,
+      fixed: [...permitted, ...ofParent],
+    });
+    this.answerWith(context, read.page, BODY_TAG, pageHeaders(read));
+    return read.page;
   }
 
   /**
@@ -386,10 +330,6 @@ export class Operations {
     const { parent } = this;
     const below = parent === undefined ? '' : ` of ${String(parent.edge.target.key.encode(this.parentValue(context)))}`;
     return `${mount} ${controller}.${operation}${below}`;
-  }
-
-  async #openCursors(): Promise<Cursors> {
-    return (this.#cursors = await cursorsOf(this.#app ?? notMounted(this.resource)));
   }
 
   /** Who may restore rows may see which were deleted. A permission about rows counts where it holds for every row. */
@@ -408,7 +348,7 @@ export class Operations {
   }
 
   /** A permission about objects, as a condition: what `authorize` decides for one row is decided for a list in SQL. */
-  permittedRows(context: Context, request: CrudRequest): Maybe<readonly CompiledWhere[]> {
+  async permittedRows(context: Context, request: CrudRequest): Promise<readonly CompiledWhere[]> {
     const exchange = exchangeOf(context.request);
     return exchange.verdict === 'unknown' ? this.#rowsOfPermission(exchange, request) : NO_CONDITIONS;
   }
@@ -417,11 +357,11 @@ export class Operations {
     const rows = await exchange.route?.permission.rows(exchange);
     if (rows === undefined) return NO_CONDITIONS;
     exchange.verdict = true;
-    return [this.policy.compile(request, rows as Where | boolean)];
+    return [await this.policy.rows.compiled(request, rows as Where | boolean)];
   }
 
   /** Rows of the parent in the address. A parent the caller does not see is a 404 for the whole request. */
-  parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Maybe<readonly CompiledWhere[]> {
+  async parentRows(context: Context, request: CrudRequest, db: Db, mustExist: boolean): Promise<readonly CompiledWhere[]> {
     const { parent } = this;
     return parent === undefined ? NO_CONDITIONS : this.#rowsOfParent(parent, context, request, db, mustExist);
   }
@@ -434,85 +374,57 @@ export class Operations {
     mustExist: boolean,
   ): Promise<readonly CompiledWhere[]> {
     const value = this.parentValue(context);
-    await edge.target.scope(request);
+    await edge.target.rows.visible(request);
     if (mustExist) {
       const unit = new SelectUnit(keyShape(edge.target));
       const found = await selectRows(db, request, {
         unit,
-        where: [edge.target.compile(request, { [edge.target.key.name]: value } as Where)],
+        where: [edge.target.rows.compile(request, { [edge.target.key.name]: value } as Where)],
         isFreeForm: false,
       });
       if (found.length === 0) throw coreErrors.not_found();
-      return [this.policy.compile(request, { [edge.column]: value } as Where)];
+      return [this.policy.rows.compile(request, { [edge.column]: value } as Where)];
     }
-    return [this.policy.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
+    return [this.policy.rows.compile(request, { [edge.column]: value, [edge.name]: { is: {} } })];
   }
 
   parentValue(context: Context): unknown {
     const { edge, param } = this.parent as { readonly edge: Edge; readonly param: string };
-    const settings = edge.target.shown.get(edge.target.key.name)?.settings ?? edge.target.key.settings;
+    const settings = edge.target.settingsOf(edge.target.key.name);
     // As it was sent: a route of the controller's own may declare other parameters.
     const read = readKey(settings, (context.request.params as Record<string, string>)[param] ?? '');
     if (read.fault !== undefined) throw coreErrors.not_found();
     return read.value;
   }
 
-  readonly retrieve = promising((context: Context): Maybe<Item> =>
-    andThen(this.request(context, 'retrieve'), (request) =>
-      andThen(this.singleShape(context, request), ({ shape, isFreeForm }) => {
-        const db = this.policy.database(request);
-        const key = this.policy.compile(request, this.#keyWhere(context));
-        return andThen(this.parentRows(context, request, db, false), (parentRows) => {
-          const where = parentRows.length === 0 ? [key] : [key, ...parentRows];
-          return this.#answerRow(context, request, db, shape, where, isFreeForm);
-        });
-      }),
-    ),
-  );
-
-  #answerRow(
-    context: Context,
-    request: CrudRequest,
-    db: Db,
-    shape: Shape,
-    where: readonly CompiledWhere[],
-    isFreeForm: boolean,
-  ): Maybe<Item> {
+  readonly retrieve = async (context: Context): Promise<Item> => {
+    const request = await this.request(context, 'retrieve');
+    const { shape, isFreeForm } = await this.singleShape(context, request);
+    const db = this.policy.database(request);
+    const key = this.policy.rows.compile(request, this.#keyWhere(context));
+    const where = [key, ...(await this.parentRows(context, request, db, false))];
     const unit = this.#singleUnit(context, shape);
     const needsRow = exchangeOf(context.request).verdict === 'unknown';
     this.#notePlan(context, shape);
-    return andThen(readOne(db, request, unit, where, isFreeForm, needsRow), ({ row, item }) => {
-      const answer = () => {
-        this.answerWith(context, item, this.#tag(unit, row));
-        return item;
-      };
-      return needsRow ? context.authorize(wholeRow(unit, row)).then(answer) : answer();
-    });
-  }
+    const { row, item } = await readOne(db, request, unit, where, isFreeForm, needsRow);
+    if (needsRow) await context.authorize(wholeRow(unit, row));
+    this.answerWith(context, item, this.#tag(unit, row));
+    return item;
+  };
 
   /** What of one row, or of as many as a bulk operation has, the caller gets. */
-  singleShape(context: Context, request: CrudRequest, rows = 1): Maybe<SingleShape> {
-    const visibilityOf = this.visibilityOf(request);
-    return visibilityOf instanceof Promise
-      ? visibilityOf.then((settled) => this.#shapeAsked(context, request, settled, rows))
-      : this.#shapeAsked(context, request, visibilityOf, rows);
-  }
-
-  #shapeAsked(context: Context, request: CrudRequest, visibilityOf: (policy: Policy) => Visibility, rows: number): SingleShape {
+  async singleShape(context: Context, request: CrudRequest, rows = 1): Promise<SingleShape> {
+    const view = await this.view(request);
     const given = context.query as QueryValues;
-    const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, visibilityOf).readShape(given);
-    return { shape: this.shape(visibilityOf, parameters, rows), isFreeForm: parameters !== WHOLE };
+    const parameters = isEmpty(given) ? WHOLE : new ListQueryReader(this.list, request, view).readShape(given);
+    return { shape: this.shape(view, parameters, rows), isFreeForm: parameters !== WHOLE };
   }
 
   /** Every column where a permission needs the whole row. */
   #singleUnit(context: Context, shape: Shape): SelectUnit {
     const { version } = this.policy.options;
     const extra =
-      exchangeOf(context.request).verdict === 'unknown'
-        ? [...this.policy.statements.byName.keys()]
-        : version === undefined
-          ? []
-          : [version as string];
+      exchangeOf(context.request).verdict === 'unknown' ? this.policy.codeColumns : version === undefined ? [] : [version as string];
     return unitFor(shape, extra);
   }
 
@@ -523,79 +435,39 @@ export class Operations {
 
   #tag(unit: SelectUnit, row: Item): TagSource {
     const { version } = this.policy.options;
-    return tagOf(this.policy, unit, version === undefined ? undefined : unit.extra(row, version as string));
+    return tagOf(this.policy, unit.shape, version === undefined ? undefined : unit.extra(row, version as string));
   }
 
   // — writing —
 
-  readonly create = promising((context: Context): Maybe<Item> =>
-    andThen(this.request(context, 'create'), (request) =>
-      andThen(this.singleShape(context, request), ({ shape }) => {
-        const db = this.policy.database(request);
-        const { values, children } = this.#splitBody(context, request);
-        return andThen(this.#keyedOptions(context, shape, request), (options) => {
-          const write = this.#written(request, shape, (present) =>
-            this.writer.createAtOnce(db, request, values, { ...options, children, present }),
-          );
-          return andThen(write, ({ row, item }) => {
-            const key = encodeURIComponent(String(row[this.lookup.name]));
-            this.answerWith(context, item, this.#rowTag(shape, row), {
-              location: `${relativeBase(exchangeOf(context.request).url)}${key}`,
-            });
-            return item;
-          });
-        });
-      }),
-    ),
-  );
-
-  /** Whether a create calls no code of the application: what the pipeline asks before it joins claim and change of a request with a key. */
-  readonly createRunsNoCode = (context: Context): boolean => {
-    if (exchangeOf(context.request).verdict !== true || !isEmpty(context.query as object)) return false;
-    return (this.#wholeRunsNoCode ??= this.#decideWholeRunsNoCode()) && this.writer.createRunsNoCode(context.body as Item);
+  readonly create = async (context: Context): Promise<Item> => {
+    const request = await this.request(context, 'create');
+    const { shape } = await this.singleShape(context, request);
+    const { values, children } = this.#splitBody(context, request);
+    const row = { values, sent: sentNames(context) };
+    const written = await this.#written(context, request, shape, { verb: 'create', rows: [row] }, { children });
+    const key = encodeURIComponent(String(written.row[this.lookup.name]));
+    return this.#answerWritten(context, shape, written, { location: `${relativeBase(exchangeOf(context.request).url)}${key}` });
   };
 
-  /** Whether no code is called for the address and the response of a row, as far as that is the same for every caller. */
-  #decideWholeRunsNoCode(): boolean {
-    if (!this.#isUniform || this.parent !== undefined || this.nested.length > 0) return false;
-    const unit = unitFor(this.shape(seesEverything, WHOLE, 1), this.#versionExtra());
-    return !unit.needsCode && !readsRelations(unit);
-  }
+  readonly update = (context: Context): Promise<Item> => this.#change(context, 'update');
 
-  readonly update = promising((context: Context): Maybe<Item> => this.#change(context, 'update'));
+  readonly partialUpdate = (context: Context): Promise<Item> => this.#change(context, 'partialUpdate');
 
-  readonly partialUpdate = promising((context: Context): Maybe<Item> => this.#change(context, 'partialUpdate'));
-
-  #change(context: Context, action: 'update' | 'partialUpdate'): Maybe<Item> {
-    return andThen(this.request(context, action), (request) =>
-      andThen(this.singleShape(context, request), ({ shape }) => {
-        const db = this.policy.database(request);
-        const { values, children } = this.#splitBody(context, request);
-        if (action === 'update') this.#requireNested(context);
-        const changes: Maybe<Replacement> = action === 'update' ? this.#replaced(context, request, values) : { values };
-        return andThen(changes, (given) => {
-          this.#requirePrecondition(context);
-          return andThen(this.#keyedOptions(context, shape, request), (options) => {
-            const write = this.#written(request, shape, (present) =>
-              this.writer.updateAtOnce(db, request, this.#key(context), given.values, {
-                ...options,
-                valuesOfRow: given.valuesOfRow,
-                children,
-                present,
-              }),
-            );
-            return andThen(write, ({ row, item }) => {
-              this.answerWith(context, item, this.#rowTag(shape, row));
-              return item;
-            });
-          });
-        });
-      }),
-    );
+  async #change(context: Context, action: 'update' | 'partialUpdate'): Promise<Item> {
+    const request = await this.request(context, action);
+    const { shape } = await this.singleShape(context, request);
+    const { values, children } = this.#splitBody(context, request);
+    if (action === 'update') this.#requireNested(context);
+    const { valuesOfRow, ...given }: Replacement = action === 'update' ? await this.#replaced(context, request, values) : { values };
+    this.#requirePrecondition(context);
+    const row = { ...given, sent: sentNames(context), ...this.#keyed(context) };
+    const written = await this.#written(context, request, shape, { verb: 'update', rows: [row] }, { valuesOfRow, children });
+    return this.#answerWritten(context, shape, written);
   }
 
   /** The columns of a body, and what writes the children it has. */
-  #splitBody(context: Context, request: CrudRequest): { readonly values: Item; readonly children: WriteOptions['children'] } {
+  #splitBody(context: Context, request: CrudRequest): { readonly values: Item; readonly children: Asked['children'] } {
     const body = context.body as Item;
     if (this.nested.length === 0) return { values: body, children: undefined };
     const sent = this.nested.filter(({ name }) => body[name] !== undefined);
@@ -604,7 +476,7 @@ export class Operations {
     const names = new Set(sent.map(({ name }) => name));
     return {
       values: Object.fromEntries(Object.entries(body).filter(([name]) => !names.has(name))),
-      children: (tx, row, isNew, changes) => writeNested(this.writer, { tx, request, parent: row, isNew, changes }, nested),
+      children: (tx, row, isNew, changes) => writeNested(this.pipeline, { tx, request, parent: row, isNew, changes }, nested),
     };
   }
 
@@ -630,9 +502,9 @@ export class Operations {
     const values: Item = {};
     const keys: string[] = [];
     const now = request.clock.now();
-    const visibility = await this.policy.visibility(request);
-    const undecided: ShownColumn[] = [];
-    const absent: ShownColumn[] = [];
+    const view = await this.view(request);
+    const undecided: string[] = [];
+    const absent: string[] = [];
     for (const name of this.input) {
       if (isKey(this.policy, name)) {
         if (body[name] !== undefined) keys.push(name);
@@ -642,28 +514,27 @@ export class Operations {
         values[name] = body[name];
         continue;
       }
-      const shown = this.policy.shown.get(name);
-      if (shown === undefined) continue;
-      const seen = this.policy.sees(visibility, shown);
-      const written = sent.includes(name) ? true : ((await shown.rule?.writableBy?.evaluate(request.context)) ?? true);
-      if (seen === false || written === false) continue;
-      (seen === true && written === true ? absent : undecided).push(shown);
+      const shown = view.knows(name);
+      if (shown === undefined || shown === 'null') continue;
+      const written = sent.includes(name) ? true : ((await this.policy.ruleOf(name)?.writableBy?.evaluate(request.context)) ?? true);
+      if (written === false) continue;
+      (shown === 'always' && written === true ? absent : undecided).push(name);
     }
-    Object.assign(values, absentValues(absent, now));
+    Object.assign(values, absentValues(this.policy, absent, now));
     const { column, value: addressed } = this.#key(context);
     const isAddressed = keys.every((name) => name === column.name);
     if (isAddressed) refuseOtherKeys(keys, body, { [column.name]: addressed });
     if (undecided.length === 0 && isAddressed) return { values };
     const valuesOfRow = async (row: Item): Promise<Item> => {
       refuseOtherKeys(keys, body, row);
-      const decided: ShownColumn[] = [];
-      for (const shown of undecided) {
-        const { visibleTo, writableBy } = shown.rule ?? {};
+      const decided: string[] = [];
+      for (const name of undecided) {
+        const { visibleTo, writableBy } = this.policy.ruleOf(name) ?? {};
         const rules = [visibleTo, writableBy].filter((rule) => rule !== undefined);
         const verdicts = await Promise.all(rules.map(async (rule) => rule.evaluate(request.context, row)));
-        if (verdicts.every((verdict) => verdict === true)) decided.push(shown);
+        if (verdicts.every((verdict) => verdict === true)) decided.push(name);
       }
-      return absentValues(decided, now);
+      return absentValues(this.policy, decided, now);
     };
     return { values, valuesOfRow };
   }
@@ -672,20 +543,21 @@ export class Operations {
     const request = await this.request(context, 'destroy');
     const { shape } = await this.singleShape(context, request);
     this.#requirePrecondition(context);
-    const options = await this.#keyedOptions(context, shape, request);
-    await this.writer.destroy(this.policy.database(request), request, this.#key(context), options);
+    await this.parentRows(context, request, this.policy.database(request), true);
+    const rows = [{ values: {}, sent: [], ...this.#keyed(context) }];
+    await this.pipeline.run(this.policy.database(request), request, {
+      verb: 'destroy',
+      via: 'single',
+      rows,
+      ...this.asked(context, shape),
+    });
   };
 
   readonly restore = async (context: Context): Promise<Item> => {
     const request = await this.request(context, 'restore');
     const { shape } = await this.singleShape(context, request);
-    const db = this.policy.database(request);
-    const options = await this.#keyedOptions(context, shape, request);
-    const { row, item } = await this.#written(request, shape, (present) =>
-      this.writer.restore(db, request, this.#key(context), { ...options, present }),
-    );
-    this.answerWith(context, item, this.#rowTag(shape, row));
-    return item;
+    const rows = [{ values: {}, sent: [], ...this.#keyed(context) }];
+    return this.#answerWritten(context, shape, await this.#written(context, request, shape, { verb: 'restore', rows }));
   };
 
   transition(name: string): (context: Context) => Promise<Item> {
@@ -693,14 +565,10 @@ export class Operations {
       const request = await this.request(context, name);
       const { shape } = await this.singleShape(context, request);
       this.#requirePrecondition(context);
-      const db = this.policy.database(request);
-      const options = await this.#keyedOptions(context, shape, request);
       const transitionsOf = async (row: Item) => (await this.#offeredTransitions(context, request, row)).map((each) => each.name);
-      const { row, item } = await this.#written(request, shape, (present) =>
-        this.writer.transition(db, request, this.#key(context), name, context.body, { ...options, transitionsOf, present }),
-      );
-      this.answerWith(context, item, this.#rowTag(shape, row));
-      return item;
+      const rows = [{ values: {}, sent: [], ...this.#keyed(context) }];
+      const intent = { verb: 'transition', rows, transition: { name, input: context.body as unknown } } as const;
+      return this.#answerWritten(context, shape, await this.#written(context, request, shape, intent, { transitionsOf }));
     };
   }
 
@@ -748,27 +616,37 @@ export class Operations {
   }
 
   /** Runs a write and presents its row: inside the transaction where that needs statements of its own. */
-  #written(
+  async #written(
+    context: Context,
     request: CrudRequest,
     shape: Shape,
-    write: (present: NonNullable<WriteOptions['present']>) => Maybe<Item>,
-  ): Maybe<{ readonly row: Item; readonly item: Item }> {
+    intent: Pick<Intent, 'verb' | 'rows' | 'transition'>,
+    more: Partial<Asked> = {},
+  ): Promise<WrittenItem> {
     let item: Item | undefined;
+    const db = this.policy.database(request);
+    // The parent in the address first.
+    await this.parentRows(context, request, db, true);
+    const { fixed, asked } = this.asked(context, shape);
+    const present = this.#presentOne(request, shape, (built) => void (item = built));
+    const [row] = await this.pipeline.run(db, request, { ...intent, via: 'single', fixed, asked: { ...asked, ...more, present } });
+    return { row: row as Item, item: item as Item };
+  }
+
+  #presentOne(request: CrudRequest, shape: Shape, done: (item: Item | undefined) => void): Present {
     const unit = unitFor(shape, this.#versionExtra());
     const isDeep = readsRelations(unit);
-    const readAgain = async (db: Db, row: Item) => {
-      const key = this.policy.compile(request, { [this.policy.key.name]: row[this.policy.key.name] } as Where);
-      ({ item } = await readOne(db, request, unit, [key], true));
+    const build = async (db: Db, [row]: readonly Item[]): Promise<void> => {
+      if (!isDeep) return done((await buildItems(unit, [row as Item], request))[0]);
+      const key = this.policy.rows.compile(request, { [this.policy.key.name]: row?.[this.policy.key.name] } as Where);
+      return done((await readOne(db, request, unit, [key], true)).item);
     };
-    const build = (db: Db, row: Item) => {
-      if (isDeep) return readAgain(db, row);
-      const built = unit.buildWhole(row, request, () => callerOf(request));
-      if (built instanceof Promise) return built.then((settled) => void (item = settled));
-      item = built;
-      return undefined;
-    };
-    const row = write({ isDeep, form: !isDeep && unit.isWire ? WIRE : AS_CODE, build });
-    return andThen(row, (written) => ({ row: written, item: item as Item }));
+    return { isDeep, form: !isDeep && unit.isWire ? WIRE : AS_CODE, build };
+  }
+
+  #answerWritten(context: Context, shape: Shape, { row, item }: WrittenItem, headers?: Readonly<Record<string, string>>): Item {
+    this.answerWith(context, item, this.#rowTag(shape, row), headers);
+    return item;
   }
 
   #versionExtra(): readonly string[] {
@@ -776,30 +654,32 @@ export class Operations {
     return version === undefined ? [] : [version as string];
   }
 
-  writeOptions(context: Context, shape: Shape): WriteOptions {
+  /** What the address, the permission and the representation say of a write. */
+  asked(context: Context, shape: Shape): Pick<Intent, 'fixed'> & { readonly asked: Asked } {
     const { parent } = this;
     const exchange = exchangeOf(context.request);
     return {
-      via: 'single',
-      sent: sentNames(context),
-      ifMatch: this.options.etag === false ? undefined : readIfMatch(exchange.headers['if-match'] as string | undefined),
-      etagOf: this.policy.options.version === undefined ? undefined : (row: Item) => this.#etagOfRow(shape, row),
       fixed: parent === undefined ? undefined : { [parent.edge.column]: this.parentValue(context) },
-      authorize: exchange.verdict === 'unknown' ? (row: Item) => context.authorize(row) : undefined,
-      ownsTransaction: exchange.ownsTransaction,
-      expectsRows: exchange.expectsRows,
+      asked: {
+        etagOf: this.policy.options.version === undefined ? undefined : (row: Item) => this.#etagOfRow(shape, row),
+        authorize: exchange.verdict === 'unknown' ? (row: Item) => context.authorize(row) : undefined,
+        ownsTransaction: exchange.ownsTransaction,
+      },
     };
   }
 
-  /** Looks for the parent in the address first. */
-  #keyedOptions(context: Context, shape: Shape, request: CrudRequest): Maybe<WriteOptions> {
-    return andThen(this.parentRows(context, request, this.policy.database(request), true), () => this.writeOptions(context, shape));
+  #keyed(context: Context): { readonly key: RowKey; readonly ifMatch: Precondition | undefined } {
+    const { headers } = exchangeOf(context.request);
+    return {
+      key: this.#key(context),
+      ifMatch: this.options.etag === false ? undefined : readIfMatch(headers['if-match'] as string | undefined),
+    };
   }
 
   /** The tag a reader of this shape would get for the row; the plain version where the body would be needed. */
   #etagOfRow(shape: Shape, row: Item): string {
     const version = row[this.policy.options.version as string];
-    const source = tagOf(this.policy, unitFor(shape, this.#versionExtra()), version);
+    const source = tagOf(this.policy, shape, version);
     return source.kind === 'version' ? source.tag : `"${String(version)}"`;
   }
 
@@ -813,8 +693,7 @@ export class Operations {
 
   rowKey(text: string): RowKey {
     const column = this.lookup;
-    const settings = this.policy.shown.get(column.name)?.settings ?? column.settings;
-    const read = readKey(settings, text);
+    const read = readKey(this.policy.settingsOf(column.name), text);
     if (read.fault !== undefined) throw coreErrors.not_found();
     return { column, value: read.value };
   }
@@ -856,11 +735,10 @@ export class Operations {
     also: readonly CompiledWhere[] = NO_CONDITIONS,
   ): Promise<Item[]> {
     const unit = wholeUnit(this.policy);
-    await this.policy.loadScopes(request, where);
     const db = this.policy.database(request);
     // One row is asked for by its key.
     const whole = limit > 1 && rows === 'live' ? await narrowWhole(db, request, this.policy) : [];
-    const conditions = [...whole, ...also, ...(where === undefined ? [] : [this.policy.compile(request, where)])];
+    const conditions = [...whole, ...also, ...(where === undefined ? [] : [await this.policy.rows.compiled(request, where)])];
     return selectRows(db, request, { unit, where: conditions, limit, rows, isFreeForm: true, forCode: true });
   }
 
@@ -873,14 +751,17 @@ export class Operations {
   writingAs(as: AsCaller, tx: Db | undefined, via: Via = 'single'): AnyRowWriter {
     const run = <V>(action: string, work: (db: Db, request: CrudRequest) => Promise<V>): Promise<V> =>
       as(action, (request) => work(tx ?? this.policy.database(request), request));
-    const options: WriteOptions = { via, sent: [] };
+    const write = async (action: string, intent: Pick<Intent, 'verb' | 'transition'>, key?: string, values: Item = {}): Promise<Item> =>
+      run(action, async (db, request) => {
+        const row = { values, sent: [], ...(key === undefined ? {} : { key: this.rowKey(key) }) };
+        return (await this.pipeline.run(db, request, { ...intent, via, rows: [row] }))[0] as Item;
+      });
     return {
-      create: (values) => run('create', (db, request) => this.writer.create(db, request, values, options)),
-      update: (key, changes) => run('update', (db, request) => this.writer.update(db, request, this.rowKey(key), changes, options)),
-      destroy: (key) => run('destroy', (db, request) => this.writer.destroy(db, request, this.rowKey(key), options)),
-      transition: (key, name, input) =>
-        run(name, (db, request) => this.writer.transition(db, request, this.rowKey(key), name, input, options)),
-      restore: (key) => run('restore', (db, request) => this.writer.restore(db, request, this.rowKey(key), options)),
+      create: (values) => write('create', { verb: 'create' }, undefined, values),
+      update: (key, changes) => write('update', { verb: 'update' }, key, changes),
+      destroy: async (key) => void (await write('destroy', { verb: 'destroy' }, key)),
+      transition: (key, name, input) => write(name, { verb: 'transition', transition: { name, input } }, key),
+      restore: (key) => write('restore', { verb: 'restore' }, key),
     };
   }
 
@@ -891,12 +772,8 @@ export class Operations {
   /** Rows as the caller may see them. */
   async presentAs<V extends Item | readonly Item[]>(request: CrudRequest, given: V): Promise<Presented<V>> {
     const rows: readonly Item[] = Array.isArray(given) ? given : [given];
-    const visibilityOf = await this.visibilityOf(request);
-    const unit = unitFor(this.shape(visibilityOf, WHOLE, 1), []);
-    const isJoined = unit.joined().length > 0;
-    const items = isJoined
-      ? await this.#presentJoined(request, unit, rows)
-      : await Promise.all(rows.map(async (row) => unit.buildWhole(row, request, () => callerOf(request))));
+    const unit = unitFor(this.shape(await this.view(request), WHOLE, 1), []);
+    const items = readsRelations(unit) ? await this.#presentJoined(request, unit, rows) : await buildItems(unit, rows, request);
     return (Array.isArray(given) ? items : items[0]) as Presented<V>;
   }
 
@@ -905,7 +782,7 @@ export class Operations {
     if (rows.length === 0) return [];
     const { key } = this.policy;
     const db = this.policy.database(request);
-    const where = this.policy.compile(request, { [key.name]: { in: rows.map((row) => row[key.name]) } } as Where);
+    const where = this.policy.rows.compile(request, { [key.name]: { in: rows.map((row) => row[key.name]) } } as Where);
     const found = await selectRows(db, request, { unit, where: [where], isFreeForm: rows.length > 1, forCode: true });
     const items = await presentRows(db, request, unit, found);
     const byKey = new Map(items.map((item, index) => [String(unit.extra(found[index] as Item, key.name)), item]));
@@ -961,7 +838,15 @@ export interface AnyRowWriter {
 }
 
 /** What a PUT writes, where some of it may depend on the row. */
-type Replacement = Pick<WriteOptions, 'valuesOfRow'> & { readonly values: Item };
+interface Replacement extends Pick<Asked, 'valuesOfRow'> {
+  readonly values: Item;
+}
+
+/** A row that was written, and what the caller gets of it. */
+interface WrittenItem {
+  readonly row: Item;
+  readonly item: Item;
+}
 
 interface SingleShape {
   readonly shape: Shape;
@@ -970,7 +855,6 @@ interface SingleShape {
 
 type Presented<V> = V extends readonly unknown[] ? Item[] : Item;
 
-const seesEverything = (): Visibility => EVERYTHING;
 const WHOLE: ShapeParameters = Object.freeze({ fields: undefined, expand: [] });
 const BODY_TAG: TagSource = Object.freeze({ kind: 'body' });
 const NO_CONDITIONS: readonly CompiledWhere[] = Object.freeze([]);
@@ -1030,7 +914,10 @@ function involvedPolicies(policy: Policy, { expand, filters }: ListDeclaration):
       if (at !== undefined) found.add(at);
     }
   }
-  for (const { policy: target } of filters.columns.values()) found.add(target);
+  for (const { relation } of filters.columns.values()) {
+    const target = relation === undefined ? undefined : policy.edge(relation)?.target;
+    if (target !== undefined) found.add(target);
+  }
   // A Set is walked to what is added on the way.
   for (const each of found) for (const target of requiredPolicies(each)) found.add(target);
   return found;
@@ -1042,25 +929,25 @@ const wholeUnits = new WeakMap<Policy, SelectUnit>();
 function wholeUnit(policy: Policy): SelectUnit {
   let unit = wholeUnits.get(policy);
   if (unit === undefined) {
-    const columns = policy.statements.columns.map((column) => ({
-      name: column.name,
-      column,
-      settings: column.settings,
+    const columns = policy.codeColumns.map((name) => ({
+      kind: 'column' as const,
+      name,
+      settings: policy.settingsOf(name),
       rule: undefined,
-      permission: -1,
+      shown: 'always' as const,
     }));
-    const shape: Shape = { policy, key: '~whole', columns, nulls: [], perRow: [], computed: [], edges: [], isWhole: true };
+    const shape: Shape = { policy, key: '~whole', columns, computed: [], edges: [], isWhole: true };
     wholeUnits.set(policy, (unit = new SelectUnit(shape)));
   }
   return unit;
 }
 
 function keyShape(policy: Policy): Shape {
-  return { policy, key: '~key', columns: [], nulls: [], perRow: [], computed: [], edges: [], isWhole: false };
+  return { policy, key: '~key', columns: [], computed: [], edges: [], isWhole: false };
 }
 
 function wholeRow(unit: SelectUnit, row: Item): Item {
-  return Object.fromEntries([...unit.shape.policy.statements.byName.keys()].map((name) => [name, unit.extra(row, name)]));
+  return Object.fromEntries(unit.shape.policy.codeColumns.map((name) => [name, unit.extra(row, name)]));
 }
 
 /** Faults of members that QUERY has in its body and GET in the query string are at their place in the body. */
@@ -1085,8 +972,8 @@ function refuseOtherKeys(names: readonly string[], body: Item, row: Item): void 
 }
 
 /** What a PUT that leaves the columns out sets them to: their default or null. One without either is required. */
-function absentValues(columns: readonly ShownColumn[], now: Date): Item {
-  const values = columns.map(({ name, column }) => [name, absentValue(column.settings, now)] as const);
+function absentValues(policy: Policy, columns: readonly string[], now: Date): Item {
+  const values = columns.map((name) => [name, absentValue(policy.settingsOf(name), now)] as const);
   const missing = values.filter(([, value]) => value === undefined);
   if (missing.length > 0)
     throw coreErrors.validation_error({

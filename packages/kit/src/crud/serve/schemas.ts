@@ -1,4 +1,5 @@
 import { CURSOR_LENGTH_MAX } from '../../db/keyset/cursor.ts';
+import type { ColumnSettings } from '../../db/column.ts';
 import { columnJsonSchema, orNull } from '../../db/column-json.ts';
 import { pascal } from '../declare/names.ts';
 import { inputSchema, patchSchema } from '../../db/model-schema.ts';
@@ -10,8 +11,10 @@ import { type FilterParameters, filterJsonSchema } from '../read/filter-paramete
 import { type ListDeclaration, MEMBERS_MAX } from '../read/list-query.ts';
 import type { NestedBody } from '../write/nested-body.ts';
 import { readKey } from '../read/parameter-value.ts';
-import { type Edge, isKey, type Policy, type ShownColumn, withoutKey } from '../policy/policy.ts';
-import { markVisible, markWritable, requiredColumns } from '../policy/rule-marks.ts';
+import { widestView } from '../policy/make-view.ts';
+import { type Edge, isKey, type Policy, withoutKey } from '../policy/policy.ts';
+import { markVisible, markWritable } from '../policy/rule-marks.ts';
+import type { ViewField } from '../policy/view.ts';
 
 /** A schema whose JSON Schema half is one named component of the document. */
 function named<O>(
@@ -37,26 +40,18 @@ const pass = (value: unknown) => ({ value });
 
 /** The columns a caller may get, and computed fields. What some callers may not see is not required. */
 export function rowJsonSchema(policy: Policy, output: ReadonlySet<string> | undefined): JsonSchema {
-  const shown = [...policy.shown.values()].filter(({ name }) => output === undefined || output.has(name) || name === policy.key.name);
-  const computed = Object.entries(policy.options.computed ?? {});
+  const fields = [...widestView(policy, output).fields.values()];
   return {
     type: 'object',
-    properties: {
-      ...Object.fromEntries(shown.map((column) => [column.name, columnSchema(column)])),
-      ...Object.fromEntries(
-        computed.map(([name, { response, requires }]) => [
-          name,
-          markVisible(jsonSchemaOf(response, 'output'), ...requiredColumns(policy, requires)),
-        ]),
-      ),
-    },
+    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
     required: [policy.key.name],
   };
 }
 
-function columnSchema(column: ShownColumn): JsonSchema {
-  const { settings, rule } = column;
-  const schema = markVisible(columnJsonSchema(settings, 'output'), column);
+function fieldSchema(field: ViewField): JsonSchema {
+  if (field.kind === 'computed') return markVisible(jsonSchemaOf(field.response, 'output'), field);
+  const { settings, rule } = field;
+  const schema = markVisible(columnJsonSchema(settings, 'output'), field);
   return rule?.hidden === 'null' && !settings.nullable ? orNull(schema) : schema;
 }
 
@@ -154,8 +149,9 @@ export function bodySchemas(
   // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
   // The address says which row it is.
   const keys = new Set(input.filter((column) => isKey(policy, column)));
+  const view = widestView(policy);
   const ruled = new Set(
-    input.filter((column) => keys.has(column) || policy.shown.get(column)?.rule !== undefined || !policy.shown.has(column)),
+    input.filter((column) => keys.has(column) || policy.ruleOf(column) !== undefined || view.knows(column) === undefined),
   );
   const replace = ruled.size === 0 ? create : (inputSchema<Record<string, unknown>>(columns, undefined, ruled) as unknown as Schema);
   const patch = patchSchema<Record<string, unknown>>(withoutKey(policy, columns)) as unknown as Schema;
@@ -188,7 +184,7 @@ function replacement(columns: Columns, keys: ReadonlySet<string>): Schema {
 }
 
 /** The row's key in the address. A malformed one is exactly as missing as an unknown one. */
-export function keyParams(keys: Readonly<Record<string, ShownColumn['settings']>>): Schema<Record<string, string>> {
+export function keyParams(keys: Readonly<Record<string, ColumnSettings>>): Schema<Record<string, string>> {
   const json = () => ({
     type: 'object',
     properties: Object.fromEntries(
@@ -234,9 +230,10 @@ const commaList = (items: JsonSchema, maxItems: number, description: string): Js
 });
 
 function shapeProperties({ isSparse, expand, policy, output, limits }: ListDeclaration): Record<string, JsonSchema> {
-  const example = [...policy.shown.keys()]
-    .filter((name) => output === undefined || output.has(name) || name === policy.key.name)
+  const example = widestView(policy, output)
+    .shownColumns()
     .slice(0, 2)
+    .map(({ name }) => name)
     .join(',');
   return {
     ...(isSparse

@@ -4,7 +4,7 @@ import { crudErrors } from '../declare/errors.ts';
 import { limits } from '../declare/limits.ts';
 import type { Edge, Policy } from '../policy/policy.ts';
 import { RowStatements } from './row-statements.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import { noDeletion, type SoftDelete } from '../policy/soft-delete.ts';
 
 /** One row that went along, or came back. */

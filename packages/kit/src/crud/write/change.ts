@@ -2,8 +2,9 @@ import { canonicalJson } from '../../db/canonical-json.ts';
 import { sensitiveSchemaOf, toJson } from '../../db/column-json.ts';
 import { withoutSensitive } from '../../db/sensitive-members.ts';
 import type { ModelColumn } from '../../db/model-statements.ts';
+import { viewOfEveryone } from '../policy/make-view.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** Columns whose value differs. Those that every write moves (timestamps, version, user stamps) do not count. */
 export function changedColumns({ statements }: Policy, before: Item, after: Item): string[] {
@@ -44,9 +45,9 @@ function shownJson(settings: ModelColumn['settings'], value: unknown, mask?: str
 }
 
 /** The columns that are under no rule and not hidden, as JSON: what an event may show to its receiver. */
-export function announcedRow({ shown }: Policy, row: Item): Record<string, unknown> {
+export function announcedRow(policy: Policy, row: Item): Record<string, unknown> {
   const announced: Record<string, unknown> = {};
-  for (const { name, settings, rule } of shown.values())
-    if (rule?.visibleTo === undefined) announced[name] = shownJson(settings, row[name]);
+  for (const { name, settings, shown } of viewOfEveryone(policy).shownColumns())
+    if (shown === 'always') announced[name] = shownJson(settings, row[name]);
   return announced;
 }

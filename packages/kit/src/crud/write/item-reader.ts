@@ -12,7 +12,7 @@ import { keyText, readKey } from '../read/parameter-value.ts';
 import { type Policy, withoutKey } from '../policy/policy.ts';
 import { withAddress } from '../serve/with-address.ts';
 import { markWritable } from '../policy/rule-marks.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** One item of a body, validated: its values, or what is wrong with it. */
 export interface ReadItem {
@@ -121,6 +121,6 @@ export function repeatedKeys(lookup: ModelColumn, keys: readonly (string | undef
 }
 
 export function keyJson(policy: Policy, lookup: ModelColumn): JsonSchema {
-  const settings = policy.shown.get(lookup.name)?.settings ?? resolveReference(lookup.settings);
+  const settings = policy.settingsOf(lookup.name);
   return { ...columnJsonSchema({ ...settings, nullable: false, readOnly: false }, 'input'), pattern: undefined, default: undefined };
 }

@@ -2,7 +2,7 @@ import type { FieldError } from '../../errors/kit-error.ts';
 import type { JsonSchema, Schema, SchemaIssue, SchemaResult } from '../../http/schema.ts';
 import { ItemReader, type ReadItem, repeatedKeys } from './item-reader.ts';
 import { type NestedPlan, requiredByPut } from './nested.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** A relation in a body: how its items are read, with a key and without. */
 interface NestedMember {

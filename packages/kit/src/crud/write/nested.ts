@@ -3,17 +3,19 @@ import type { Db } from '../../db/db.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { type FieldError, hasCode } from '../../errors/kit-error.ts';
 import { noteItems } from '../serve/http-crud-request.ts';
-import { BulkWriter, type KeyedItem } from './bulk-write.ts';
+import type { RowIntent } from './intent.ts';
+import type { Pipeline } from './pipeline.ts';
 import type { CrudRequest } from '../policy/crud-request.ts';
 import { crudErrors } from '../declare/errors.ts';
 import type { ReadItem } from './item-reader.ts';
 import { limits } from '../declare/limits.ts';
 import { readKey } from '../read/parameter-value.ts';
-import { every, type Edge, type Policy } from '../policy/policy.ts';
+import type { Edge, Policy } from '../policy/policy.ts';
+import { every } from '../policy/row-scope.ts';
 import type { PendingChange } from './record-changes.ts';
+import { ofVersion } from './precondition.ts';
 import type { RowKey } from './row-statements.ts';
-import type { Item } from '../read/select-unit.ts';
-import type { Writer } from './write.ts';
+import type { Item } from '../declare/item.ts';
 
 /** A to-many relation whose rows are written with their parent. */
 export interface NestedPlan {
@@ -44,8 +46,8 @@ export function requiredByPut(plans: readonly NestedPlan[]): NestedPlan[] {
 }
 
 /** Writes the children of a row that is written itself, in its transaction: removes, changes, makes. Their own policy decides about them. */
-export async function writeNested(writer: Writer, within: NestedWrite, nested: NestedItems): Promise<void> {
-  for (const [plan, items] of nested) await new NestedWriter(writer, within, plan).write(items, within.isNew);
+export async function writeNested(pipeline: Pipeline, within: NestedWrite, nested: NestedItems): Promise<void> {
+  for (const [plan, items] of nested) await new NestedWriter(pipeline, within, plan).write(items, within.isNew);
 }
 
 /** The transaction and the row that the children belong to. */
@@ -58,20 +60,18 @@ interface NestedWrite {
 }
 
 class NestedWriter {
-  readonly #bulk: BulkWriter;
-  readonly #child: Writer;
+  readonly #children: Pipeline;
   readonly #tx: Db;
   readonly #request: CrudRequest;
   readonly #plan: NestedPlan;
   readonly #options: { readonly via: 'nested'; readonly fixed: Item; readonly changes: PendingChange[] };
 
-  constructor(writer: Writer, { tx, request, parent, changes }: NestedWrite, plan: NestedPlan) {
-    this.#child = writer.of(plan.edge.target);
-    this.#bulk = new BulkWriter(this.#child);
+  constructor(pipeline: Pipeline, { tx, request, parent, changes }: NestedWrite, plan: NestedPlan) {
+    this.#children = pipeline.of(plan.edge.target);
     this.#tx = tx;
     this.#request = request;
     this.#plan = plan;
-    this.#options = { via: 'nested', fixed: { [plan.edge.column]: parent[writer.policy.key.name] }, changes };
+    this.#options = { via: 'nested', fixed: { [plan.edge.column]: parent[pipeline.policy.key.name] }, changes };
   }
 
   async write(items: readonly ReadItem[], isNew: boolean): Promise<void> {
@@ -82,13 +82,14 @@ class NestedWriter {
     noteItems(this.#request, items.length);
     if (!isNew && this.#plan.missing === 'delete') await this.#removeOthers(keyed);
     if (keyed.length > 0) await this.#update(keyed);
-    if (fresh.length > 0) await this.#bulk.create(this.#tx, this.#request, fresh, this.#options, done);
+    if (fresh.length > 0)
+      await this.#children.run(this.#tx, this.#request, { verb: 'create', ...this.#options, rows: fresh.map(withoutKey) });
   }
 
   /** A key that no child of this parent has, or that the caller does not see, names nothing. */
-  async #update(keyed: readonly KeyedItem[]): Promise<void> {
+  async #update(keyed: readonly KeyedRow[]): Promise<void> {
     try {
-      await this.#bulk.update(this.#tx, this.#request, keyed, false, this.#options, done);
+      await this.#children.run(this.#tx, this.#request, { verb: 'update', ...this.#options, rows: keyed });
     } catch (error) {
       if (!hasCode(error, 'not_found') || error.errors === undefined) throw error;
       throw this.#unknown(error.errors.map(({ location }) => location));
@@ -96,13 +97,13 @@ class NestedWriter {
   }
 
   /** Only children that the caller sees and the relation shows: a caller cannot remove what they could not read. */
-  async #removeOthers(keyed: readonly KeyedItem[]): Promise<void> {
+  async #removeOthers(keyed: readonly KeyedRow[]): Promise<void> {
     const { edge } = this.#plan;
     const { target } = edge;
-    const scope = await target.scope(this.#request);
-    const shown = target.compile(this.#request, every([scope.where, ...(edge.where === undefined ? [] : [edge.where])]));
+    const scope = await target.rows.visible(this.#request);
+    const shown = target.rows.compile(this.#request, every([scope.where, ...(edge.where === undefined ? [] : [edge.where])]));
     const column = target.statements.column(edge.column);
-    const found = await this.#child.rows.selectMany(
+    const found = await this.#children.statements.selectMany(
       this.#tx,
       { where: scope.where, compiled: shown },
       column,
@@ -127,11 +128,11 @@ class NestedWriter {
       sent: [],
       at: ['body', this.#plan.name],
     }));
-    await this.#bulk.destroy(this.#tx, this.#request, items, this.#options);
+    await this.#children.run(this.#tx, this.#request, { verb: 'destroy', ...this.#options, rows: items });
   }
 
-  #keyed(item: ReadItem): KeyedItem {
-    return { ...item, key: this.#keyOf(item) };
+  #keyed({ values, sent, at, version, ...item }: ReadItem): KeyedRow {
+    return { values, sent, at, ifMatch: ofVersion(version), key: this.#keyOf({ values, sent, at, ...item }) };
   }
 
   #keyOf({ key, at }: ReadItem): RowKey {
@@ -149,4 +150,9 @@ class NestedWriter {
   }
 }
 
-const done = (): Promise<undefined> => Promise.resolve(undefined);
+/** A child that is there already. */
+type KeyedRow = RowIntent & { readonly key: RowKey };
+
+function withoutKey({ values, sent, at }: ReadItem): RowIntent {
+  return { values, sent, at };
+}

@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.ts';
 import { allowedOperations } from '../read/allowed-operations.ts';
 import { callerOf, type CrudRequest } from '../policy/crud-request.ts';
 import type { Policy } from '../policy/policy.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 import type { TransitionRule } from '../declare/transition-rule.ts';
 
 export interface PossibleTransition {

@@ -1,6 +1,11 @@
 /** What `If-Match` asks for: any row, or one of these versions. */
 export type Precondition = { readonly any: true } | { readonly any: false; readonly versions: readonly string[] };
 
+/** The precondition of an item that carries the version the client read. */
+export function ofVersion(version: number | undefined): Precondition | undefined {
+  return version === undefined ? undefined : { any: false, versions: [String(version)] };
+}
+
 /** Reads `If-Match`. Weak tags never match; of a tag only the part before `-` is the version. Undefined without the header. */
 export function readIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;

@@ -1,11 +1,10 @@
 import type { EventEntry, EventPublisher } from '../../app/registry.ts';
 import type { AuditEntry, AuditSink } from '../../auth/audit-sink.ts';
 import type { Db } from '../../db/db.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
 import { announcedRow, auditedRow } from './change.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Change, ChangeEvent } from '../declare/resource.ts';
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /** Where changes are recorded and announced, if anywhere. */
 export interface Recorders {
@@ -24,32 +23,12 @@ export function isRecorded({ options: { audit, events } }: Policy, recorders: Re
   return (audit !== false && recorders.audit !== null) || (events !== undefined && events !== false && recorders.events !== null);
 }
 
-/**
- * Audit entries and events of every change of a request: one statement for each, however many rows changed. Without a promise where nothing has to
- * be waited for.
- */
-export function recordChanges(tx: Db, { audit, events }: Recorders, changes: readonly PendingChange[]): Maybe<unknown> {
-  if (changes.length === 0) return undefined;
-  return andThen(recordEntries(tx, audit, changes), () => publishEvents(tx, events, changes));
-}
-
-function recordEntries(tx: Db, sink: AuditSink | null, changes: readonly PendingChange[]): Maybe<void> {
-  if (sink === null) return undefined;
-  const entries: AuditEntry[] = [];
-  for (const change of changes) if (change.policy.options.audit !== false) entries.push(auditEntry(change));
-  if (entries.length === 0) return undefined;
-  return sink.recordAtOnce === undefined ? sink.record(tx, entries) : sink.recordAtOnce(tx, entries);
-}
-
-function publishEvents(tx: Db, publisher: EventPublisher | null, changes: readonly PendingChange[]): Maybe<unknown> {
-  if (publisher === null) return undefined;
-  const entries: EventEntry[] = [];
-  for (const change of changes) {
-    const entry = eventEntry(change);
-    if (entry !== null) entries.push(entry);
-  }
-  if (entries.length === 0) return undefined;
-  return publisher.publishAtOnce === undefined ? publisher.publish(tx, entries) : publisher.publishAtOnce(tx, entries);
+/** Audit entries and events of every change of a request: one statement for each, however many rows changed. */
+export async function recordChanges(tx: Db, { audit, events }: Recorders, changes: readonly PendingChange[]): Promise<void> {
+  const entries = changes.filter(({ policy }) => policy.options.audit !== false).map(auditEntry);
+  if (audit !== null && entries.length > 0) await audit.record(tx, entries);
+  const announced = events === null ? [] : changes.flatMap((change) => eventEntry(change) ?? []);
+  if (events !== null && announced.length > 0) await events.publish(tx, announced);
 }
 
 const PAST: Readonly<Record<string, string>> = { create: 'created', update: 'updated', destroy: 'deleted', restore: 'restored' };

@@ -3,25 +3,21 @@ import { type ConstraintViolation, constraintViolation, describeViolation } from
 import { brokenReferences } from '../../db/name-violation.ts';
 import type { Db } from '../../db/db.ts';
 import type { QueryOptions } from '../../db/engine.ts';
-import { canExpectRows, expectedInsertText, expectInsertion } from '../../db/expected-insertion.ts';
-import { insertAtOnce, queryAtOnce } from '../../db/handle.ts';
-import type { ModelColumn, ModelStatements } from '../../db/model-statements.ts';
+import type { ModelStatements } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
 import { announceTableWrite } from '../../db/table-writes.ts';
 import { insertion } from '../../db/repository.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { Scope, WriteScope } from '../policy/crud-request.ts';
 import { absentValue } from './absent-value.ts';
-import { limits } from '../declare/limits.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, StoredColumn } from '../policy/policy.ts';
 import type { Precondition } from './precondition.ts';
-import { type Item, keyType } from '../read/select-unit.ts';
-import { StatementTexts } from '../read/statement-texts.ts';
+import type { Item } from '../declare/item.ts';
+import { keyType } from '../policy/portable-columns.ts';
 
 /** Which row: a unique column and its value. */
 export interface RowKey {
-  readonly column: ModelColumn;
+  readonly column: StoredColumn;
   readonly value: unknown;
 }
 
@@ -49,24 +45,6 @@ export interface RowConditions {
   readonly onlyFrom?: OnlyFrom;
 }
 
-/** What the text of an update is made of. */
-interface UpdateStatement {
-  readonly db: Db;
-  readonly scope: Scope;
-  readonly key: RowKey;
-  readonly changed: readonly ModelColumn[];
-  readonly conditions: RowConditions;
-  /** The placeholder of the key. */
-  readonly first: number;
-}
-
-/** An INSERT whose row is known before it is made. */
-export interface ExpectedInsert {
-  readonly row: Item;
-  /** Sends it, as a part of a transaction, which fails with `UnexpectedRow` where the row is another one. */
-  readonly send: (tx: Db) => Maybe<unknown>;
-}
-
 /** An INSERT of several rows, and the columns it has. */
 interface Insertion {
   readonly text: string;
@@ -78,23 +56,33 @@ interface Insertion {
 /** The statements that read and change rows of one table, whole rows in and out. The caller owns the transaction and the decisions. */
 export class RowStatements {
   readonly #policy: Policy;
-  readonly #texts: StatementTexts;
 
   constructor(policy: Policy) {
     this.#policy = policy;
-    this.#texts = textsOf(policy);
+  }
+
+  /** Rows by unique values, locked against other writers in the order of their keys. 403 for one that the caller sees and may not do this to. */
+  async selectLocked(
+    db: Db,
+    scope: WriteScope,
+    column: StoredColumn,
+    values: readonly unknown[],
+    conditions: RowConditions,
+  ): Promise<Item[]> {
+    if (values.length > 1) return this.selectMany(db, scope, column, values, conditions);
+    const row = await this.select(db, scope, { column, value: values[0] }, conditions, true);
+    return row === undefined ? [] : [row];
   }
 
   /**
    * The row by its key; locked against other writers if asked. One statement decides whether there is a row for the caller, and whether it
    * may do this to it.
    */
-  async select(db: Db, scope: WriteScope, key: RowKey, conditions: RowConditions, lock: boolean): Promise<Item | undefined> {
+  async select(db: Db, scope: WriteScope, key: RowKey, { fixed }: RowConditions, lock = false): Promise<Item | undefined> {
     const { statements, softDelete } = this.#policy;
     const parameters: unknown[] = [];
     const decision = decisionSql(db, scope, parameters);
-    const where = this.#whereKey(db, scope, key, conditions, parameters.length + 1);
-    this.#pushKey(db, scope, key, conditions, parameters);
+    const where = this.#whereKey(db, scope, key, fixed, parameters);
     // Several deleted rows may share a value that is unique among the others: the newest deletion is meant.
     const order = softDelete === undefined ? '' : ` order by t0.${quoteName(softDelete.deletedAt)} desc limit 1`;
     const [row] = await db.query<Item>(
@@ -108,7 +96,7 @@ export class RowStatements {
   async selectMany(
     db: Db,
     scope: WriteScope | undefined,
-    column: ModelColumn,
+    column: StoredColumn,
     values: readonly unknown[],
     { fixed, also, limit }: RowConditions & { readonly also?: string; readonly limit?: number } = {},
   ): Promise<Item[]> {
@@ -128,56 +116,25 @@ export class RowStatements {
    * `form`: the row comes back as code has it, or in its JSON form. `sent`: the values that are the caller's own, where others, such as the key of
    * a parent, must not be blamed for a broken rule.
    */
-  insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Maybe<Item> {
+  async insert(db: Db, values: Item, form: RowForm = AS_CODE, sent: Item = values): Promise<Item> {
     const { statements } = this.#policy;
-    const inserted = insertion(db, statements, values);
-    const row = this.#explained(db, [sent], () =>
-      insertAtOnce<Item>(db, statements, inserted, (kind) => this.#insertText(kind, inserted.names), form),
-    );
-    return andThen(row, (made) => andThen(this.#written(db), () => made));
-  }
-
-  /** What {@link insert} would make, where the database need not be waited for to know the row. */
-  expect(db: Db, values: Item, form: RowForm = AS_CODE): ExpectedInsert | undefined {
-    if (!canExpectRows(db)) return undefined;
-    const { statements } = this.#policy;
-    const inserted = insertion(db, statements, values);
-    const expected = expectInsertion(db, statements, inserted, form.as);
-    if (expected === undefined) return undefined;
-    let step = this.#texts.start.to('insert').to('expected');
-    for (const name of inserted.names) step = step.to(name);
-    const text = step.statement ?? this.#texts.keep(step, expectedInsertText(db, statements, inserted.names));
-    const explained = (error: unknown): void => this.#explainUnique(error);
-    return { row: expected.row, send: (tx) => andThen(expected.send(tx, text, explained), () => this.#written(tx)) };
-  }
-
-  #insertText(row: 'returned' | 'known', names: readonly string[]): string {
-    const { statements } = this.#policy;
-    let step = this.#texts.start.to('insert').to(row);
-    if (row === 'known') return step.statement ?? this.#texts.keep(step, insertText(statements, [...statements.byName.keys()], ''));
-    for (const name of names) step = step.to(name);
-    return step.statement ?? this.#texts.keep(step, insertText(statements, names, ` returning ${statements.list}`));
+    const { names, parameters } = insertion(db, statements, values);
+    const text = insertText(statements, names, ` returning ${statements.list}`);
+    const [row] = await this.#explained(db, [sent], () => db.query<Item>(text, parameters, form));
+    await this.#written(db);
+    return row as Item;
   }
 
   /**
    * One INSERT per 100 rows, on PostgreSQL 500. A column that only some rows give gets its default in the others, so that all have the same columns. Rows come
-   * back in the order given.
+   * back in the order given; as they were given where nobody reads them.
    */
-  async insertMany(db: Db, rows: readonly Item[]): Promise<Item[]> {
+  async insertMany(db: Db, rows: readonly Item[], isRead = true): Promise<readonly Item[]> {
     const inserted: Item[] = [];
-    for (const { text, parameters, chunk } of this.#insertions(db, rows, true))
+    for (const { text, parameters, chunk } of this.#insertions(db, rows, isRead))
       inserted.push(...(await this.#explained(db, chunk, () => db.query<Item>(text, parameters))));
     await this.#written(db);
-    return inserted;
-  }
-
-  /** {@link insertMany} where no code reads the rows: how many were made. */
-  async insertUnread(db: Db, rows: readonly Item[]): Promise<number> {
-    let count = 0;
-    for (const { text, parameters, chunk } of this.#insertions(db, rows, false))
-      count += (await this.#explained(db, chunk, () => db.execute(text, parameters))).count;
-    await this.#written(db);
-    return count;
+    return isRead ? inserted : rows;
   }
 
   *#insertions(db: Db, rows: readonly Item[], isRead: boolean): Iterable<Insertion> {
@@ -194,42 +151,28 @@ export class RowStatements {
       const columns = statements.columns.filter(({ name }) => given.has(name));
       const parameters: unknown[] = [];
       for (const row of prepared) appendRow(parameters, columns, row, db);
-      let step = this.#texts.start.to(isRead ? 'insert rows' : 'insert unread rows').to(chunk.length);
-      for (const { name } of columns) step = step.to(name);
-      const text = step.statement ?? this.#texts.keep(step, insertManyText(statements, columns, chunk.length, isRead));
+      const text = insertManyText(statements, columns, chunk.length, isRead);
       yield { text, parameters, chunk };
     }
   }
 
   /** Undefined when no row of this key, scope and version is there. */
-  update(db: Db, scope: Scope, key: RowKey, values: Item, conditions: RowConditions, form: RowForm = AS_CODE): Maybe<Item | undefined> {
-    const parameters: unknown[] = [];
-    const changed = this.#changed(db, values, parameters);
-    const first = parameters.length + 1;
-    this.#pushKey(db, scope, key, conditions, parameters);
-    const statement: UpdateStatement = { db, scope, key, changed, conditions, first };
-    const text =
-      conditions.onlyFrom === undefined && (conditions.ifMatch === undefined || conditions.ifMatch.any)
-        ? this.#knownUpdate(statement)
-        : this.#updateText(statement, this.#narrower(conditions, parameters));
-    const updated = this.#explained(db, [values], () => queryAtOnce<Item>(db, text, parameters, form));
-    return andThen(updated, ([row]) => (row === undefined ? undefined : andThen(this.#written(db), () => row)));
-  }
-
-  /** The text of an update that only its columns, key and scope decide about. */
-  #knownUpdate(statement: UpdateStatement): string {
-    const { db, scope, key, changed, conditions } = statement;
-    let step = this.#texts.start.to('update').to(db.dialect).to(scope.compiled.shape).to(key.column.name);
-    for (const name in conditions.fixed) step = step.to(name);
-    step = step.to(undefined);
-    for (const { name } of changed) step = step.to(name);
-    return step.statement ?? this.#texts.keep(step, this.#updateText(statement, ''));
-  }
-
-  #updateText({ db, scope, key, changed, conditions, first }: UpdateStatement, narrower: string): string {
+  async update(
+    db: Db,
+    scope: Scope,
+    key: RowKey,
+    values: Item,
+    conditions: RowConditions,
+    form: RowForm = AS_CODE,
+  ): Promise<Item | undefined> {
     const { statements } = this.#policy;
-    const where = this.#whereKey(db, scope, key, conditions, first);
-    return `update ${statements.table} as t0 set ${this.#assignments(changed)} where ${where}${narrower} returning ${statements.list}`;
+    const parameters: unknown[] = [];
+    const assignments = this.#assignments(this.#changed(db, values, parameters));
+    const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#narrower(conditions, parameters);
+    const text = `update ${statements.table} as t0 set ${assignments} where ${where} returning ${statements.list}`;
+    const [row] = await this.#explained(db, [values], () => db.query<Item>(text, parameters, form));
+    if (row !== undefined) await this.#written(db);
+    return row;
   }
 
   /** What else the row must be: of a version, in a state. */
@@ -242,7 +185,7 @@ export class RowStatements {
   }
 
   /** Gives every one of these rows the same values. `also` is a condition of SQL's own, without placeholders. */
-  async updateMany(db: Db, column: ModelColumn, keys: readonly unknown[], values: Item, also?: string): Promise<Item[]> {
+  async updateMany(db: Db, column: StoredColumn, keys: readonly unknown[], values: Item, also?: string): Promise<Item[]> {
     const { statements } = this.#policy;
     const parameters: unknown[] = [];
     const assignments = this.#assignments(this.#changed(db, values, parameters));
@@ -255,8 +198,7 @@ export class RowStatements {
 
   async delete(db: Db, scope: Scope, key: RowKey, conditions: RowConditions): Promise<boolean> {
     const parameters: unknown[] = [];
-    this.#pushKey(db, scope, key, conditions, parameters);
-    const where = this.#whereKey(db, scope, key, conditions, 1) + this.#versionCondition(conditions.ifMatch, parameters);
+    const where = this.#whereKey(db, scope, key, conditions.fixed, parameters) + this.#versionCondition(conditions.ifMatch, parameters);
     const { count } = await db.execute(`delete from ${this.#policy.statements.table} as t0 where ${where}`, parameters);
     if (count > 0) await this.#written(db);
     return count > 0;
@@ -272,21 +214,12 @@ export class RowStatements {
   }
 
   /** What the database says of a broken rule is narrowed to what the client sent: not the owner and tenant that an index begins with. */
-  #explained<R>(db: Db, rows: readonly Item[], run: () => Maybe<R>): Maybe<R> {
+  async #explained<R>(db: Db, rows: readonly Item[], run: () => Promise<R>): Promise<R> {
     try {
-      const result = run();
-      return result instanceof Promise ? result.catch((error: unknown) => this.#explain(db, rows, error)) : result;
+      return await run();
     } catch (error) {
       return this.#explain(db, rows, error);
     }
-  }
-
-  /** {@link #explain} for what PostgreSQL says: it names the columns itself, and nothing has to be looked up. */
-  #explainUnique(error: unknown): void {
-    const violation = constraintViolation(error);
-    if (violation?.kind !== 'unique') return;
-    const columns = (violation.columns ?? []).filter((name) => this.#isSent(name));
-    if (columns.length > 0) describeViolation(error as object, { ...violation, columns });
   }
 
   #isSent(name: string): boolean {
@@ -313,8 +246,8 @@ export class RowStatements {
   }
 
   /** For who keeps responses made of these rows. */
-  #written(db: Db): Promise<unknown> | undefined {
-    return announceTableWrite(db, this.#policy.model.name);
+  async #written(db: Db): Promise<void> {
+    await announceTableWrite(db, this.#policy.model.name);
   }
 
   /** Whether all of these rows are among those the caller sees; in one statement where data alone cannot tell. */
@@ -350,10 +283,10 @@ export class RowStatements {
   }
 
   /** The columns that an update gives a value to, which is appended to `parameters`. Timestamps move with every update. */
-  #changed(db: Db, values: Item, parameters: unknown[]): ModelColumn[] {
+  #changed(db: Db, values: Item, parameters: unknown[]): StoredColumn[] {
     const { statements } = this.#policy;
     for (const name of Object.keys(values)) statements.column(name);
-    const changed: ModelColumn[] = [];
+    const changed: StoredColumn[] = [];
     for (const column of statements.columns) {
       const { name, settings, encode } = column;
       if (settings.increment === true || (values[name] === undefined && settings.touch === undefined)) continue;
@@ -364,7 +297,7 @@ export class RowStatements {
   }
 
   /** `"item" = $1, "version" = "version" + 1`. Versions move with every update. */
-  #assignments(changed: readonly ModelColumn[]): string {
+  #assignments(changed: readonly StoredColumn[]): string {
     const counted = this.#policy.statements.columns.filter(({ settings }) => settings.increment === true);
     return [
       ...changed.map(({ name }, index) => `${quoteName(name)} = $${index + 1}`),
@@ -372,19 +305,11 @@ export class RowStatements {
     ].join(', ');
   }
 
-  /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees; placeholders count from `first`. */
-  #whereKey({ dialect }: Db, { compiled }: Scope, { column }: RowKey, { fixed = {} }: RowConditions, first: number): string {
-    let next = first;
-    const terms = [column.name, ...Object.keys(fixed)].map((name) => `t0.${quoteName(name)} = $${next++}`);
-    if (compiled.constant !== true) terms.push(compiled.text(dialect, 't0', next));
+  /** `t0.id = $1 and …`: the key, what the address fixes, and the rows the caller sees. */
+  #whereKey({ dialect }: Db, { compiled }: Scope, { column, value }: RowKey, fixed: Item | undefined, parameters: unknown[]): string {
+    const terms = [`t0.${quoteName(column.name)} = $${parameters.push(column.encode(value))}`, ...this.#fixed(fixed, parameters)];
+    if (compiled.constant !== true) terms.push(compiled.append(dialect, 't0', parameters));
     return terms.join(' and ');
-  }
-
-  /** The parameters of {@link #whereKey}. */
-  #pushKey({ dialect }: Db, { compiled }: Scope, { column, value }: RowKey, { fixed = {} }: RowConditions, parameters: unknown[]): void {
-    parameters.push(column.encode(value));
-    for (const name of Object.keys(fixed)) parameters.push(this.#policy.statements.column(name).encode(fixed[name]));
-    if (compiled.constant !== true) compiled.pushValues(dialect, parameters);
   }
 
   #fixed(fixed: Item = {}, parameters: unknown[]): string[] {
@@ -411,7 +336,7 @@ const VERSION_MAX = 2 ** 31 - 1;
 /** The names of a row are in the order of the columns. */
 function appendRow(
   parameters: unknown[],
-  columns: readonly ModelColumn[],
+  columns: readonly StoredColumn[],
   { names, parameters: values }: ReturnType<typeof insertion>,
   { clock }: Db,
 ): void {
@@ -420,19 +345,11 @@ function appendRow(
     parameters.push(names[next] === name ? values[next++] : encode(absentValue(settings, clock.now())));
 }
 
-function insertManyText({ table, list }: ModelStatements, columns: readonly ModelColumn[], rows: number, isRead: boolean): string {
+function insertManyText({ table, list }: ModelStatements, columns: readonly StoredColumn[], rows: number, isRead: boolean): string {
   const tuple = (row: number) => `(${columns.map((_, index) => `$${row * columns.length + index + 1}`).join(', ')})`;
   const names = columns.map(({ name }) => quoteName(name)).join(', ');
   const tuples = Array.from({ length: rows }, (_, row) => tuple(row)).join(', ');
   return `insert into ${table} (${names}) values ${tuples}${isRead ? ` returning ${list}` : ''}`;
-}
-
-const texts = new WeakMap<Policy, StatementTexts>();
-
-function textsOf(policy: Policy): StatementTexts {
-  let known = texts.get(policy);
-  if (known === undefined) texts.set(policy, (known = new StatementTexts(limits.plans)));
-  return known;
 }
 
 function insertText({ table }: ModelStatements, names: readonly string[], returning: string): string {
@@ -449,10 +366,9 @@ function locking({ dialect }: Db, lock: boolean): string {
 }
 
 /** One placeholder for however many values: the statement's text does not depend on their number. */
-export function inList({ dialect }: Db, sql: string, column: ModelColumn, values: readonly unknown[], parameters: unknown[]): string {
+export function inList({ dialect }: Db, sql: string, column: StoredColumn, values: readonly unknown[], parameters: unknown[]): string {
   const encoded = values.map((value) => column.encode(value));
-  if (dialect === 'postgres')
-    return `${sql} = any($${parameters.push(encoded)}::${keyType(column, resolveReference(column.settings).kind)}[])`;
+  if (dialect === 'postgres') return `${sql} = any($${parameters.push(encoded)}::${keyType(resolveReference(column.settings))}[])`;
   const json = JSON.stringify(encoded.map((each) => (typeof each === 'bigint' ? each.toString() : each)));
   return `${sql} in (select value from json_each($${parameters.push(json)}))`;
 }

@@ -1,4 +1,4 @@
-import type { Item } from '../read/select-unit.ts';
+import type { Item } from '../declare/item.ts';
 
 /**
  * Runs a hook around its write. The row that `next` wrote counts, whatever the hook returns, so that audit and events tell the truth; a failed

@@ -1,14 +1,12 @@
 import type pg from 'pg';
 import type { QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { encodePostgres, postgresTypes, postgresWireTypes } from './codec.ts';
-import type { StatementJoiner } from './join-statements.ts';
 import { countOf, isCount } from './known-columns.ts';
 import { type DriverResult, type DriverStatement, StatementQuery } from './statement-query.ts';
 import type { StatementNames } from './statement-names.ts';
 
 export interface QuerySettings {
   readonly names: StatementNames | undefined;
-  readonly joiner: StatementJoiner;
 }
 
 /** Sends one statement on one client. */

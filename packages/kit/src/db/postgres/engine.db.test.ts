@@ -1,18 +1,14 @@
 import { type AddressInfo, connect, createServer } from 'node:net';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createPostgresDatabase, type DatabasePlace } from 'kit/testing';
 import type { Database, Db } from '../db.ts';
 import { openDatabase } from '../open-database.ts';
-import { sendAtOnce } from '../handle.ts';
+import { sendStatement } from '../handle.ts';
 import { countQueries } from '../query-observer.ts';
 import type { QuerySettings } from './client-queries.ts';
-import type { JoinedRows } from '../engine.ts';
-import { StatementJoiner } from './join-statements.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
-
-const sendStatement = async (...given: Parameters<typeof sendAtOnce>): Promise<void> => sendAtOnce(...given);
 
 let place: DatabasePlace;
 let db: Database;
@@ -445,7 +441,7 @@ describe('statements whose answer is not waited for', () => {
   async function onClient(work: (client: pg.PoolClient, settings: QuerySettings, tx: PostgresTransaction) => Promise<void>): Promise<void> {
     const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
     const client = await pool.connect();
-    const settings = { names: new StatementNames(), joiner: new StatementJoiner() };
+    const settings = { names: new StatementNames() };
     const tx = new PostgresTransaction(client, settings);
     await tx.run('select 1', []);
     try {
@@ -528,32 +524,15 @@ describe('a transaction whose statements are not waited for', () => {
   ) {
     const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
     const names = new StatementNames();
-    const joiner = new StatementJoiner();
     try {
       await work(async () => {
         const client = await pool.connect();
-        return { tx: new PostgresTransaction(client, { names, joiner }), client, names };
+        return { tx: new PostgresTransaction(client, { names }), client, names };
       });
     } finally {
       await pool.end();
     }
   }
-
-  test('is one write and one answer, and each statement is told its number of rows', () =>
-    onClients(async (begin) => {
-      const { tx, client } = await begin();
-      const writes = countWrites(client);
-      const counts: number[] = [];
-      const answered = (_error: unknown, count: number): void => void counts.push(count);
-      tx.send(INSERT, [5000], { answered });
-      tx.send(ADD, [5001, 1], { answered });
-      tx.send('update notes set value = value + $1 where id in (5000, 5001)', [1], { answered });
-      tx.send('select id from notes where id = $1', [-1], { answered });
-      await tx.commit();
-      expect(writes()).toBe(1);
-      expect(counts).toEqual([1, 1, 2, 0]);
-      expect(await saved(5000, 5001)).toEqual([5000, 5001]);
-    }));
 
   test('saves nothing when one of them fails, whichever it is, with its error; connection and statements work on', () =>
     onClients(async (begin) => {
@@ -561,77 +540,16 @@ describe('a transaction whose statements are not waited for', () => {
       for (const place of [0, 1, 2]) {
         for (let time = 0; time < 3; time += 1) {
           const { tx } = await begin();
-          const told: unknown[] = [];
-          for (const index of [0, 1, 2]) {
-            // Each place has a text of its own, so that it is parsed in the first round.
-            const text = `/* ${place} ${index} */ ${INSERT}`;
-            tx.send(text, [index === place ? 5010 : 5011 + index], { answered: (error) => told.push(error === undefined) });
-          }
+          // Each place has a text of its own, so that it is parsed in the first round.
+          for (const index of [0, 1, 2]) tx.send(`/* ${place} ${index} */ ${INSERT}`, [index === place ? 5010 : 5011 + index]);
           await expect(tx.commit()).rejects.toMatchObject({ code: '23505' });
           await tx.rollback();
-          // Those behind it were skipped and are told nothing.
-          expect(told).toEqual([true, true].slice(0, place).concat(false));
           expect(await saved(5011, 5012, 5013)).toEqual([]);
         }
         const { tx } = await begin();
         for (const index of [0, 1, 2]) tx.send(`/* ${place} ${index} */ ${INSERT}`, [5020 + 10 * place + index]);
         await tx.commit();
         expect(await saved(5020 + 10 * place, 5021 + 10 * place, 5022 + 10 * place)).toHaveLength(3);
-      }
-    }));
-
-  /** A row, another one, and how many notes have an id from $2 on: none of them sees what the others do. */
-  const joinable = (id: number): readonly (readonly [string, unknown[], JoinedRows])[] => [
-    ['with made as (insert into notes (id) values ($1) returning 1 as one)\nselect one from made', [id], 1],
-    [INSERT, [id + 1], 0],
-    ['with other as (insert into notes (id) values ($1))\nselect 1 as found from notes where id >= $2', [id + 2, id], 'any'],
-  ];
-
-  test('is one statement where all of them can be joined, and each is told its number of rows', () =>
-    onClients(async (begin) => {
-      await operator.query('insert into notes (id) values (5997), (5998), (5999)');
-      for (const [id, rows] of [
-        [5990, 3],
-        [5980, 6],
-      ] as const) {
-        const { tx, client } = await begin();
-        const bind = vi.spyOn(client.connection as unknown as { bind: () => void }, 'bind');
-        const counts: number[] = [];
-        const answered = (_error: unknown, count: number): void => void counts.push(count);
-        for (const [text, values, joined] of joinable(id)) tx.send(text, values, { answered, joined });
-        await tx.commit();
-        expect([bind.mock.calls.length, counts]).toEqual([1, [1, 0, rows]]);
-        bind.mockRestore();
-        expect(await saved(id, id + 1, id + 2)).toEqual([id, id + 1, id + 2]);
-      }
-    }));
-
-  test('is one statement each where one of them cannot be joined', () =>
-    onClients(async (begin) => {
-      const { tx, client } = await begin();
-      const bind = vi.spyOn(client.connection as unknown as { bind: () => void }, 'bind');
-      for (const [text, values, joined] of joinable(5970)) tx.send(text, values, { joined });
-      tx.send(INSERT, [5973]);
-      await tx.commit();
-      expect(bind).toHaveBeenCalledTimes(4);
-      expect(await saved(5970, 5971, 5972, 5973)).toHaveLength(4);
-    }));
-
-  test('saves nothing when a part of a joined statement fails, with the error of that part alone', () =>
-    onClients(async (begin) => {
-      for (const place of [0, 1, 2]) {
-        const { tx } = await begin();
-        const told: unknown[] = [];
-        for (const [index, [text, values, joined]] of joinable(5960).entries())
-          tx.send(text, index === place ? [5000, ...values.slice(1)] : values, {
-            answered: (error) => told.push(error === undefined),
-            failureOf: () => new Error(`part ${index}`),
-            joined,
-          });
-        await expect(tx.commit()).rejects.toThrow(`part ${place}`);
-        await tx.rollback();
-        expect(told).toEqual([true, true].slice(0, place).concat(false));
-        expect(await saved(5960, 5961, 5962)).toEqual([]);
       }
     }));
 
@@ -745,7 +663,7 @@ describe('BEGIN goes out with the first statement', () => {
   test('in one write, and a transaction without statements sends nothing', async () => {
     const pool = new pg.Pool({ connectionString: place.url, max: 1, pipeline: true });
     const client = await pool.connect();
-    const settings = { names: new StatementNames(), joiner: new StatementJoiner() };
+    const settings = { names: new StatementNames() };
     const writes = countWrites(client);
     await new PostgresTransaction(client, settings).commit();
     expect(writes()).toBe(0);

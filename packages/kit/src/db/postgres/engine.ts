@@ -3,7 +3,6 @@ import type { PoolStatus } from '../database-observer.ts';
 import type {
   Engine,
   EngineTransaction,
-  ExpectedRow,
   ListenOptions,
   NotificationListener,
   NotifyingHandle,
@@ -13,13 +12,10 @@ import type {
   TransactionOptions,
 } from '../engine.ts';
 import type { DbLog } from '../log.ts';
-import type { ModelStatements } from '../model-statements.ts';
 import { runOnClient, streamOnClient, type QuerySettings } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
-import { expectedInsertText, expectedRow, isRefutation } from './expected-row.ts';
 import { PostgresListener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
-import { StatementJoiner } from './join-statements.ts';
 import { StatementNames } from './statement-names.ts';
 import { PostgresTransaction } from './transaction.ts';
 
@@ -50,8 +46,6 @@ export class PostgresEngine implements Engine {
   /** Undefined with a pooler that may hand every statement another connection. */
   readonly #pipeline: Pipeline | undefined;
   #emptied: (() => void) | undefined;
-  /** Of tables whose rows were not as expected. */
-  readonly #unexpected = new Set<ModelStatements>();
 
   constructor(url: string, options: PostgresEngineOptions) {
     this.#pool = new pg.Pool({
@@ -78,7 +72,7 @@ export class PostgresEngine implements Engine {
     this.#pool.on('release', (error, client) => {
       if (!error) this.#removeStaleStatements(client);
     });
-    this.#settings = { names: this.#names, joiner: new StatementJoiner() };
+    this.#settings = { names: this.#names };
     this.#pipeline = options.prepare ? new Pipeline(() => this.#acquire(), release, this.#settings) : undefined;
     this.#listener = new PostgresListener(url, options.log);
   }
@@ -151,27 +145,6 @@ export class PostgresEngine implements Engine {
     return new PostgresTransaction(await this.#acquire(), this.#settings, begin);
   }
 
-  expectedRow(
-    statements: ModelStatements,
-    names: readonly string[],
-    parameters: readonly unknown[],
-    as: QueryOptions['as'],
-  ): ExpectedRow | undefined {
-    return this.#unexpected.has(statements) ? undefined : expectedRow(statements, names, parameters, as);
-  }
-
-  expectedInsertText(statements: ModelStatements, names: readonly string[]): string {
-    return expectedInsertText(statements, names);
-  }
-
-  isRefutation(error: unknown): boolean {
-    return isRefutation(error);
-  }
-
-  forgetExpected(statements: ModelStatements): void {
-    this.#unexpected.add(statements);
-  }
-
   isRetryable(error: unknown): boolean {
     const code = (error as { code?: unknown } | null)?.code;
     return code === SERIALIZATION_FAILURE || code === DEADLOCK;
@@ -195,7 +168,6 @@ export class PostgresEngine implements Engine {
   }
 
   forgetStatements(): void {
-    this.#unexpected.clear();
     this.#names?.startOver();
   }
 

@@ -1,34 +1,18 @@
 import type pg from 'pg';
-import type { EngineTransaction, JoinedRows, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, SentStatement, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import { driverStatement, type QuerySettings, sendOnClient, streamOnClient, toResult } from './client-queries.ts';
 import { isConnectionFailure, translateFailure } from './connection-failure.ts';
-import { BatchQuery } from './batch-query.ts';
 import { BeginQuery, type DriverResult, type DriverStatement, isPrepared, StatementQuery } from './statement-query.ts';
-import type { Joinable } from './join-statements.ts';
 
 /** The server's answer to every statement after one that failed. */
 const ABORTED = '25P02';
 
 const BEGIN = 'begin';
 
-/** Classes of errors that are about one statement: its values, the rules of its table, its text, what a trigger raised. */
-const OF_ONE_STATEMENT = /^(0A|22|23|42|44|P0)...$/;
-
-/** Statements that wait to be sent together: more of them are not worth the memory. */
-const UNSENT_MAX = 50;
-
-/** A statement that was sent without waiting for its answer, and who is told about it. */
-interface Sent {
-  readonly statement: DriverStatement;
-  readonly joined: JoinedRows | undefined;
-  readonly settle: (error: unknown, count: number) => void;
-}
-
 /**
- * A transaction on one client of the pool. BEGIN goes out with the first statement that is waited for (a round trip less), and nothing else goes out
- * before it is answered: a statement behind a BEGIN that failed would be committed on its own. When no statement is waited for, all of them are one
- * batch, which needs neither BEGIN nor COMMIT.
+ * A transaction on one client of the pool. BEGIN goes out with the first statement (a round trip less), and nothing else goes out before it is
+ * answered: a statement behind a BEGIN that failed would be committed on its own.
  */
 export class PostgresTransaction implements EngineTransaction {
   readonly #client: pg.PoolClient;
@@ -49,8 +33,6 @@ export class PostgresTransaction implements EngineTransaction {
   /** The error of a statement that was sent and not awaited. It holds until the savepoint around the statement is rolled back. */
   #failure: unknown;
   #isCorked = false;
-  /** Statements that were sent before anything was waited for. */
-  #unsent: Sent[] = [];
 
   constructor(client: pg.PoolClient, settings: QuerySettings, begin = BEGIN) {
     this.#client = client;
@@ -71,7 +53,7 @@ export class PostgresTransaction implements EngineTransaction {
     }
   }
 
-  send(text: string, parameters: readonly unknown[], { answered, failureOf, joined }: SentStatement = {}): void {
+  send(text: string, parameters: readonly unknown[], { answered, failureOf }: SentStatement = {}): void {
     this.#refuseWhenOver();
     const statement = driverStatement(this.#settings, text, parameters);
     const settle = (error: unknown, count: number): void => {
@@ -81,10 +63,11 @@ export class PostgresTransaction implements EngineTransaction {
     };
     this.#unanswered += 1;
     if (!this.#isOpen) {
-      this.#unsent.push({ statement, joined, settle });
-      // Only an ordinary transaction needs no BEGIN; several statements in one text cannot be part of a batch.
-      const canWait = this.#begun === undefined && this.#begin === BEGIN && isPrepared(statement) && this.#unsent.length <= UNSENT_MAX;
-      if (!canWait) this.#sendWaiting();
+      const early = this.#runEarly(statement).then(
+        (result) => settle(undefined, result.rowCount ?? 0),
+        (error: unknown) => settle(error, 0),
+      );
+      this.#early.push(early);
       return;
     }
     this.#cork();
@@ -93,22 +76,8 @@ export class PostgresTransaction implements EngineTransaction {
     this.#client.query(query);
   }
 
-  /** Something is waited for: what was to be one batch is a transaction with BEGIN. */
-  #sendWaiting(): void {
-    const waiting = this.#unsent;
-    this.#unsent = [];
-    for (const { statement, settle } of waiting) {
-      const early = this.#runEarly(statement).then(
-        (result) => settle(undefined, result.rowCount ?? 0),
-        (error: unknown) => settle(error, 0),
-      );
-      this.#early.push(early);
-    }
-  }
-
   /** Runs a statement that was asked for before BEGIN was answered: the first takes it along, others wait for it. */
   async #runEarly(statement: DriverStatement): Promise<DriverResult> {
-    this.#sendWaiting();
     if (this.#begun === undefined && isPrepared(statement)) return this.#beginWith(statement);
     await this.#opened();
     return sendOnClient(this.#client, statement);
@@ -136,7 +105,6 @@ export class PostgresTransaction implements EngineTransaction {
 
   /** Waits until the transaction is open. Rejects when it cannot be, or has ended meanwhile. */
   async #opened(): Promise<void> {
-    this.#sendWaiting();
     this.#begun ??= this.#beginAlone();
     await this.#begun;
     this.#refuseWhenOver();
@@ -199,7 +167,7 @@ export class PostgresTransaction implements EngineTransaction {
 
   async commit(): Promise<void> {
     this.#refuseWhenOver();
-    if (this.#begun === undefined) return this.#unsent.length === 0 ? this.#end() : this.#commitUnsent();
+    if (this.#begun === undefined) return this.#end();
     if (this.#early.length > 0) await Promise.all(this.#early);
     if (!this.#isOpen) await this.#opened();
     // The driver reports a statement that it could not send at the next tick: PostgreSQL would not know of it, and commit.
@@ -223,64 +191,6 @@ export class PostgresTransaction implements EngineTransaction {
         message: 'A statement failed in this transaction and its error was swallowed: nothing was saved.',
       });
     }
-  }
-
-  /** The whole transaction in one round trip, as one statement where they can be joined. */
-  async #commitUnsent(): Promise<void> {
-    this.#isEnding = true;
-    const sent = this.#unsent;
-    const joined = this.#joined(sent);
-    if (joined === undefined) return this.#commitBatch(sent);
-    const settle = (error: unknown, total: number): void => {
-      if (error !== undefined) return sent[0]?.settle(error, 0);
-      for (const each of sent) each.settle(undefined, each.joined === 'any' ? total - joined.rows : (each.joined ?? 0));
-    };
-    // Which part failed, and so with what, is known when they are sent one by one. Nothing was saved.
-    const isOfOne = (error: unknown): boolean => OF_ONE_STATEMENT.test(String((error as { code?: unknown } | null)?.code));
-    return this.#commitBatch([{ statement: joined.statement, joined: undefined, settle }], (error) => (isOfOne(error) ? sent : undefined));
-  }
-
-  #joined(sent: readonly Sent[]): { readonly statement: DriverStatement; readonly rows: number } | undefined {
-    const { names, joiner } = this.#settings;
-    // Behind a pooler every statement is planned each time, and this one takes longer.
-    if (names === undefined || sent.length < 2) return undefined;
-    const statements: Joinable[] = [];
-    const values: unknown[] = [];
-    for (const each of sent) {
-      if (!isJoinable(each)) return undefined;
-      statements.push({ text: each.statement.text, rows: each.joined });
-      values.push(...each.statement.values);
-    }
-    const joined = joiner.join(statements);
-    if (joined === undefined) return undefined;
-    const { text, rows } = joined;
-    return { statement: { name: names.nameOf(text), text, values, types: (sent[0] as Sent).statement.types }, rows };
-  }
-
-  /** The Sync behind the statements commits them. `insteadOf`: what is sent instead where they failed with this error. */
-  async #commitBatch(sent: readonly Sent[], insteadOf?: (error: unknown) => readonly Sent[] | undefined): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const batch = new BatchQuery(
-      sent.map(({ statement }) => statement),
-      (place, count) => sent[place]?.settle(undefined, count),
-      (error) => (error ? reject(error) : resolve()),
-    );
-    this.#client.query(batch);
-    try {
-      await promise;
-    } catch (error) {
-      const others = isConnectionFailure(error) ? undefined : insteadOf?.(error);
-      if (others !== undefined) return this.#commitBatch(others);
-      sent[batch.place]?.settle(error, 0);
-      if (!isConnectionFailure(error)) {
-        this.#end();
-        throw translateFailure(this.#failure ?? error);
-      }
-      this.#discard(error);
-      if (!batch.wasSent) throw translateFailure(error);
-      throw dbErrors.commit_unknown({ cause: error, message: 'the connection was lost during COMMIT' });
-    }
-    this.#end();
   }
 
   async rollback(): Promise<void> {
@@ -313,8 +223,4 @@ export class PostgresTransaction implements EngineTransaction {
     if (this.#isEnding || this.#ended)
       throw dbErrors.transaction_finished({ message: 'This transaction has ended: await everything inside its callback.' });
   }
-}
-
-function isJoinable(sent: Sent): sent is Sent & { readonly joined: JoinedRows } {
-  return sent.joined !== undefined;
 }

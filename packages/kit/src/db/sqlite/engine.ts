@@ -5,7 +5,6 @@ import type {
   Engine,
   EngineTransaction,
   EngineTransactionOptions,
-  ImmediateTransaction,
   ListenOptions,
   NotificationListener,
   NotifyingHandle,
@@ -15,11 +14,9 @@ import type {
 } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { DbLog } from '../log.ts';
-import type { ModelStatements } from '../model-statements.ts';
 import { isBusy, retryWhileBusy } from './busy.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { countsLogPages, SqliteConnection } from './connection.ts';
-import { insertionMaker, type InsertionMaker, type KnownInsertion } from './known-insertion.ts';
 import { isReadOnly, reorder, toPositional } from '../statement-text.ts';
 import { SqliteTransaction } from './transaction.ts';
 import { WriterQueue } from './writer-queue.ts';
@@ -43,7 +40,6 @@ export class SqliteEngine implements Engine {
   readonly writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #queue = new WriterQueue();
-  readonly #insertionMakers = new Map<ModelStatements, InsertionMaker | null>();
   readonly #notifications = new EventEmitter().setMaxListeners(0);
   readonly #inMemory: boolean;
   readonly #checkpointer: Checkpointer | undefined;
@@ -135,19 +131,8 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  knownInsertion(
-    statements: ModelStatements,
-    names: readonly string[],
-    parameters: readonly unknown[],
-    as?: 'wire',
-  ): KnownInsertion | undefined {
-    let known = this.#insertionMakers.get(statements);
-    if (known === undefined) this.#insertionMakers.set(statements, (known = insertionMaker(this.writer, statements) ?? null));
-    return known?.(names, parameters, as);
-  }
-
   /** Undefined unless it is an ordinary transaction and the writer is free. */
-  beginNow(options: EngineTransactionOptions): ImmediateTransaction | undefined {
+  beginNow(options: EngineTransactionOptions): EngineTransaction | undefined {
     if (options.readOnly === true || options.withoutForeignKeys === true) return undefined;
     if (this.#freeWriter() === undefined || !this.#queue.tryAcquire()) return undefined;
     try {
@@ -235,7 +220,6 @@ export class SqliteEngine implements Engine {
   }
 
   forgetStatements(): void {
-    this.#insertionMakers.clear();
     this.writer.forgetStatements();
     this.#reader.forgetStatements();
   }

@@ -1,9 +1,9 @@
-import type { ImmediateTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
+import type { EngineTransaction, QueryOptions, StatementResult, StreamOptions } from '../engine.ts';
 import { dbErrors } from '../errors.ts';
 import type { SqliteConnection } from './connection.ts';
 
 /** A transaction on a connection that is used by nothing else until `release`. */
-export class SqliteTransaction implements ImmediateTransaction {
+export class SqliteTransaction implements EngineTransaction {
   readonly #connection: SqliteConnection;
   readonly #release: () => void;
   #ended = false;
@@ -66,20 +66,12 @@ export class SqliteTransaction implements ImmediateTransaction {
   }
 
   async commit(): Promise<void> {
-    this.commitNow();
-  }
-
-  commitNow(): void {
     this.#refuseWhenOver();
     this.#connection.commit();
     this.#end();
   }
 
   async rollback(): Promise<void> {
-    this.rollbackNow();
-  }
-
-  rollbackNow(): void {
     if (this.#ended) return;
     try {
       // A full disk or a failed commit may have rolled back already.

@@ -4,7 +4,7 @@ import type { Columns } from '../rows.ts';
 import { evaluateWhere, isEvaluable, type ThreeValued } from './evaluate-where.ts';
 import { parseWhere } from './parse-where.ts';
 import type { WhereNode } from './where-node.ts';
-import { pushWhereValues, type WhereEquality, whereEqualities, whereShape, whereValues, writeWhere } from './write-where.ts';
+import { pushWhereValues, whereShape, whereValues, writeWhere } from './write-where.ts';
 import type { RelatedColumns, Where, WhereRelations } from './where.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aModel } from '../../options/value-rule.ts';
@@ -46,11 +46,6 @@ export class CompiledWhere {
   /** Appends {@link values} to the parameters of a statement. */
   pushValues(dialect: Dialect, parameters: unknown[]): void {
     pushWhereValues(this.#node, dialect, parameters);
-  }
-
-  /** The columns that have one and the same value in every row that matches. */
-  equalities(dialect: Dialect): readonly WhereEquality[] {
-    return whereEqualities(this.#node, dialect);
   }
 
   /** The condition, with its values appended to the parameters of a statement. */

@@ -114,23 +114,6 @@ export function pushWhereValues(node: WhereNode, dialect: Dialect, values: unkno
   }
 }
 
-/** A column that has one and the same value in every row that matches; `place` is that of the value among the values of the tree. */
-export interface WhereEquality {
-  readonly column: ModelColumn;
-  readonly place: number;
-}
-
-export function whereEqualities(node: WhereNode, dialect: Dialect): WhereEquality[] {
-  if (node.node === 'compare') return node.operator === 'eq' ? [{ column: node.column, place: 0 }] : [];
-  if (node.node !== 'all') return [];
-  let first = 0;
-  return node.of.flatMap((each) => {
-    const found = whereEqualities(each, dialect).map(({ column, place }) => ({ column, place: first + place }));
-    first += whereValues(each, dialect).length;
-    return found;
-  });
-}
-
 /** The structure without the values: trees of one shape over one model have the same text. */
 export function whereShape(node: WhereNode): string {
   switch (node.node) {

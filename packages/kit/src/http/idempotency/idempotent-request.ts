@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Database, Db } from '../../db/db.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
 import { hasCode, type KitError } from '../../errors/kit-error.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import type { RenderedError } from '../../errors/render.ts';
@@ -15,7 +14,6 @@ import {
   claimOrFind,
   completeClaim,
   completeInTransaction,
-  findAtOnce,
   type FoundRecord,
   isAbandoned,
   type KeptAnswer,
@@ -23,8 +21,6 @@ import {
   LEASE_MS,
   prolongClaim,
   releaseClaim,
-  storeAnswer,
-  storeInTransaction,
 } from './record-store.ts';
 import { audienceOf, callerText, fingerprintOf, type IdentifiedRequest, readKey, scopeHash } from './request-identity.ts';
 
@@ -115,40 +111,23 @@ function failedOutcome({ status }: RenderedError, error: unknown): 'lost' | 'ref
 /** What became of a request: it may run and holds the claim, it was done before, or it has no key and runs as it is. */
 export type ClaimResult = IdempotentRequest | Replay | undefined;
 
-/**
- * Claims the key of a request, without a promise where nothing has to be waited for. Throws or rejects what else there is to say: the key was
- * used for another request, or is being worked on.
- */
-export function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Maybe<string>): Maybe<ClaimResult> {
-  return andThen(identifyRequest(exchange, plan, view), (attempt) => {
-    if (attempt === undefined) return undefined;
-    const claim: Claim = { ...attempt.request, token: randomUUID() };
-    const found = claimOrFind(exchange.host.db, claim);
-    return found === 'claimed' ? new IdempotentRequest(attempt, claim) : settleClaim(attempt, claim, found);
-  });
-}
-
-/** One request with an idempotency key, before anything is known of the key. */
-export interface KeyedAttempt {
-  readonly exchange: Exchange;
-  readonly plan: IdempotencyPlan;
-  readonly request: KeyedRequest;
-  readonly audience: string;
-}
-
-/** Undefined: the request has no key. */
-export function identifyRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Maybe<string>): Maybe<KeyedAttempt | undefined> {
+/** Claims the key of a request. Rejects with what else there is to say: the key was used for another request, or is being worked on. */
+export async function claimRequest(exchange: Exchange, plan: IdempotencyPlan, view: () => Promise<string>): Promise<ClaimResult> {
   const key = readKey(exchange.headers['idempotency-key']);
   if (key === undefined) {
     if (plan.isRequired) throw idempotencyErrors.idempotency_key_required();
     return undefined;
   }
-  const anonymous = anonymousCaller(exchange, plan);
-  const { tenant } = exchange;
-  const seen = view();
-  return tenant instanceof Promise || seen instanceof Promise
-    ? Promise.all([tenant, seen]).then((settled) => attemptAs(exchange, plan, key, anonymous, ...settled))
-    : attemptAs(exchange, plan, key, anonymous, tenant, seen);
+  const attempt = attemptAs(exchange, plan, key, anonymousCaller(exchange, plan), await exchange.tenant, await view());
+  return settleClaim(attempt, { ...attempt.request, token: randomUUID() });
+}
+
+/** One request with an idempotency key, before anything is known of the key. */
+interface KeyedAttempt {
+  readonly exchange: Exchange;
+  readonly plan: IdempotencyPlan;
+  readonly request: KeyedRequest;
+  readonly audience: string;
 }
 
 function attemptAs(
@@ -173,10 +152,10 @@ function attemptAs(
 }
 
 /** A record that goes between the claim and the look at it was released: the next claim gets the key. */
-async function settleClaim(attempt: KeyedAttempt, claim: Claim, first: ReturnType<typeof claimOrFind>): Promise<ClaimResult> {
+async function settleClaim(attempt: KeyedAttempt, claim: Claim): Promise<ClaimResult> {
   const { exchange, audience } = attempt;
   const { db } = exchange.host;
-  for (let found = await first, left = ATTEMPTS_MAX - 1; ; left -= 1) {
+  for (let found = await claimOrFind(db, claim), left = ATTEMPTS_MAX - 1; ; left -= 1) {
     if (found === 'claimed') return new IdempotentRequest(attempt, claim);
     if (found !== undefined) {
       if (!isAbandoned(db, found, claim)) return decide(exchange, found, claim, audience);
@@ -188,53 +167,6 @@ async function settleClaim(attempt: KeyedAttempt, claim: Claim, first: ReturnTyp
 }
 
 const ATTEMPTS_MAX = 3;
-
-// Where no code of the application runs between claim and commit, both are one transaction: its last statement writes the complete record, unless
-// another request has done so. Two at once: the second waits for the commit of the first, and then has its response. A key that was used lately is
-// looked up before the transaction, so that a replay writes nothing; a lookup of every new key was a tenth of a create with one on SQLite, and one of two
-// round trips on PostgreSQL.
-
-/** Whether the key was used lately by this process. */
-export function wasUsedLately({ exchange, request }: KeyedAttempt): boolean {
-  return exchange.host.recentKeys.has(request.scopeHash);
-}
-
-/** The answer to send again. Undefined: the request may run. Throws what else there is to say, as `claimRequest` does. */
-export function findReplay(db: Db, { exchange, request, audience }: KeyedAttempt): Maybe<Replay | undefined> {
-  return andThen(findAtOnce(db, request), (found) => {
-    if (found === undefined || isAbandoned(db, found, request)) return undefined;
-    exchange.host.recentKeys.add(request.scopeHash);
-    return decide(exchange, found, request, audience);
-  });
-}
-
-/** In the transaction of the change, as its last statement. */
-export function storeWithChange(tx: Db, attempt: KeyedAttempt, answer: GivenAnswer): Maybe<void> {
-  return storeInTransaction(tx, attempt.request, keptOf(attempt, answer), idempotencyErrors.idempotency_lost);
-}
-
-/** After the commit. */
-export function storedWithChange({ exchange, request }: KeyedAttempt): void {
-  exchange.host.recentKeys.add(request.scopeHash);
-  exchange.idempotency = 'completed';
-}
-
-/** After the rollback: a refusal that the operation decided is kept, unless another request got the key meanwhile. */
-export function storeRefusal(attempt: KeyedAttempt, rendered: RenderedError, error: unknown): Maybe<void> {
-  const { exchange, request } = attempt;
-  const outcome = failedOutcome(rendered, error);
-  exchange.idempotency = outcome;
-  if (outcome !== 'refused') return undefined;
-  exchange.host.recentKeys.add(request.scopeHash);
-  const notStored = (failure: unknown): void =>
-    exchange.log.warn({ err: failure }, 'a refusal could not be kept under its idempotency key: a retry is decided again');
-  try {
-    const stored = storeAnswer(exchange.host.db, request, refusalOf(attempt, rendered));
-    return stored instanceof Promise ? stored.then(() => undefined, notStored) : undefined;
-  } catch (failure) {
-    return notStored(failure);
-  }
-}
 
 function decide(exchange: Exchange, record: FoundRecord, { fingerprint }: KeyedRequest, audience: string): Replay {
   const refuse = (outcome: IdempotencyOutcome, error: KitError): never => {

@@ -7,7 +7,7 @@ import { migrate } from '../../db/migrations/migrate.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { claimKey, KEPT_MS, pruneRecords, storeAnswer } from './record-store.ts';
+import { claimKey, KEPT_MS, pruneRecords } from './record-store.ts';
 
 const core = { name: 'kit', models: [], migrations: [secretsAndIdempotency, idempotencyAudience, idempotencyOrder] };
 const START = new Date('2026-01-01T00:00:00Z').getTime();
@@ -57,23 +57,6 @@ describeDatabases(
       expect((await left()).length).toBe(450);
       clock.set(new Date(START + 2 * KEPT_MS));
       expect(await pruneRecords(db)).toBe(450);
-    });
-
-    test.runIf(database.dialect === 'sqlite')('one that is taken over with its response moves to the end as well', async () => {
-      const stored = (key: string) =>
-        storeAnswer(
-          db,
-          { scopeHash: key, key, caller: 'c', operation: 'o', fingerprint: 'f' },
-          { status: 201, headers: {}, body: null, audience: 'a' },
-        );
-      expect([await stored('daily'), await stored('daily')]).toEqual([true, false]);
-      clock.advance(MINUTE);
-      await claimMany('once', 250);
-      clock.set(new Date(START + KEPT_MS));
-      expect(await stored('daily')).toBe(true);
-      clock.advance(MINUTE);
-      expect(await pruneRecords(db)).toBe(250);
-      expect(await left()).toEqual(['daily']);
     });
 
     test('records of a clock that was ahead do not hide expired ones behind them', async () => {

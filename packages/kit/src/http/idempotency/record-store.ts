@@ -1,8 +1,7 @@
 import { idempotency } from '../../db/core/models.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
-import { executeAtOnce, queryAtOnce, sendAtOnce } from '../../db/handle.ts';
-import { andThen, type Maybe } from '../../db/maybe.ts';
+import { sendStatement } from '../../db/handle.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import type { Row } from '../../db/rows.ts';
 import { assertStorableJson } from '../../db/storable-text.ts';
@@ -54,12 +53,11 @@ function headersText(headers: KeptAnswer['headers']): string {
  * Claims a free key, or finds the record of one that is taken, which costs no write: nothing is locked and nothing waits for the disk. Undefined:
  * neither, because another request claimed or released the key at the same time.
  */
-export function claimOrFind(db: Db, claim: Claim): Found | Promise<Found> {
-  if (db.dialect === 'postgres')
-    return (queryAtOnce(db, CLAIM_OR_FIND, claimValues(db, claim), PIPELINED) as Promise<FoundRow[]>).then(foundIn);
-  return andThen(executeAtOnce(db, CLAIM_NEW, claimValues(db, claim)), ({ count }): Maybe<Found> =>
-    count > 0 ? 'claimed' : findAtOnce(db, claim),
-  );
+export async function claimOrFind(db: Db, claim: Claim): Promise<Found> {
+  if (db.dialect === 'postgres') return foundIn(await db.query<FoundRow>(CLAIM_OR_FIND, claimValues(db, claim), PIPELINED));
+  if ((await db.execute(CLAIM_NEW, claimValues(db, claim))).count > 0) return 'claimed';
+  const [record] = await db.query<FoundRecord>(FIND, [claim.scopeHash, db.clock.now()], PIPELINED);
+  return record;
 }
 
 /** What a later request with the same key needs to know. The database compares the times: most records are complete, and reading two dates takes 4 µs. */
@@ -81,11 +79,6 @@ const find = (now: string): string =>
   `select fingerprint, state, status, headers, body, audience, expires_at <= ${now} as is_expired, ` +
   `case state when 'running' then lease_until end as lease_until from kit_idempotency where scope_hash = $1`;
 const FIND = find('$2');
-
-/** The record of a key. */
-export function findAtOnce(db: Db, { scopeHash }: KeyedRequest): Maybe<FoundRecord | undefined> {
-  return andThen(queryAtOnce<FoundRecord>(db, FIND, [scopeHash, db.clock.now()], PIPELINED), ([record]) => record);
-}
 
 /**
  * Takes over what is expired, or whose worker is gone (its lease ended) and then with the same fingerprint only. Two at once: the row is locked
@@ -130,15 +123,10 @@ union all select null, null, null, null, null, null, null, null from claimed`;
 /** A lookup waits for nothing, a claim for no more than the commit of another request with the same key: they may share a connection with others. */
 const PIPELINED = { pipelined: true } as const;
 
-function claimValues({ clock }: Db, claim: Claim): unknown[] {
-  const now = clock.now();
-  return recordValues(claim, claim.token, textIn(now, LEASE_MS), now);
-}
-
 /** In the order of `CLAIM_COLUMNS`. */
-function recordValues(request: KeyedRequest, token: string, leaseUntil: string, now: Date): unknown[] {
-  const { scopeHash, key, caller, operation, fingerprint } = request;
-  return [scopeHash, key, caller, operation, fingerprint, token, leaseUntil, timestampText(now), textIn(now, KEPT_MS)];
+function claimValues({ clock }: Db, { scopeHash, key, caller, operation, fingerprint, token }: Claim): unknown[] {
+  const now = clock.now();
+  return [scopeHash, key, caller, operation, fingerprint, token, textIn(now, LEASE_MS), timestampText(now), textIn(now, KEPT_MS)];
 }
 
 /** Whether a record may be taken over; the statement that does it decides. */
@@ -161,59 +149,20 @@ export async function completeClaim(db: Db, claim: Claim, answer: KeptAnswer): P
   return (await db.execute(COMPLETE, completionValues(claim, answer))).count === 1;
 }
 
-const STORE =
-  `insert into kit_idempotency (${CLAIM_COLUMNS}, state, status, headers, body, audience) ` +
-  `values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'complete', $10, $11, $12, $13) on conflict (scope_hash)`;
-const STORE_NEW = `${STORE} do nothing`;
-const storeAbandoned = (dialect: Dialect): string => `${STORE} ${takeOver(dialect)}`;
-const STORE_ABANDONED: Readonly<Record<Dialect, string>> = { postgres: storeAbandoned('postgres'), sqlite: storeAbandoned('sqlite') };
-
-/** Of a record that no claim had. */
-const NO_TOKEN = '00000000-0000-0000-0000-000000000000';
-
-function storedValues({ clock }: Db, request: KeyedRequest, { status, headers, body, audience }: KeptAnswer): unknown[] {
-  const now = clock.now();
-  const values = recordValues(request, NO_TOKEN, timestampText(now), now);
-  values.push(status, headersText(headers), body, audience);
-  return values;
-}
-
-/** Claims and completes a key with one statement. False: another request has it. */
-export function storeAnswer(db: Db, request: KeyedRequest, answer: KeptAnswer): Maybe<boolean> {
-  const values = storedValues(db, request, answer);
-  const store = (text: string, next: () => Maybe<boolean>): Maybe<boolean> =>
-    andThen(executeAtOnce(db, text, values), ({ count }) => (count === 1 ? true : next()));
-  // A key is new nearly always, and on SQLite the statement that could take a record over costs a third more.
-  return store(STORE_NEW, () => store(STORE_ABANDONED[db.dialect], () => false));
-}
-
 /** A statement that fails when it changed no row, so that PostgreSQL turns the commit that follows it into a rollback. */
 const orFail = (text: string): string => `with changed as (${text} returning 1)\nselect 1 / count(*) as one from changed`;
 const COMPLETE_OR_FAIL = orFail(COMPLETE);
-const STORE_OR_FAIL = orFail(STORE_ABANDONED.postgres);
 const DIVISION_BY_ZERO = '22012';
-
-/** Goes out with the commit on PostgreSQL, and makes it fail with `lost` when it changes no row. */
-function sendOrFail(tx: Db, text: string, values: unknown[], lost: () => Error): Maybe<void> {
-  const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
-  return sendAtOnce(tx, text, values, { failureOf, joined: 1 });
-}
 
 /**
  * As the last statement in the transaction of the change. When another request has the claim by now, this one or the commit fails with `lost`, and
- * nothing is saved.
+ * nothing is saved. On PostgreSQL it goes out with the commit.
  */
 export async function completeInTransaction(tx: Db, claim: Claim, answer: KeptAnswer, lost: () => Error): Promise<void> {
-  if (tx.dialect === 'postgres') return sendOrFail(tx, COMPLETE_OR_FAIL, completionValues(claim, answer), lost);
-  if (!(await completeClaim(tx, claim, answer))) throw lost();
-}
-
-/** {@link completeInTransaction} of a key that was not claimed before. */
-export function storeInTransaction(tx: Db, request: KeyedRequest, answer: KeptAnswer, lost: () => Error): Maybe<void> {
-  if (tx.dialect === 'postgres') return sendOrFail(tx, STORE_OR_FAIL, storedValues(tx, request, answer), lost);
-  return andThen(storeAnswer(tx, request, answer), (isStored) => {
-    if (!isStored) throw lost();
-  });
+  if (tx.dialect === 'postgres') {
+    const failureOf = (error: unknown): unknown => ((error as { code?: unknown }).code === DIVISION_BY_ZERO ? lost() : error);
+    await sendStatement(tx, COMPLETE_OR_FAIL, completionValues(claim, answer), { failureOf });
+  } else if (!(await completeClaim(tx, claim, answer))) throw lost();
 }
 
 /** The key is free again. */

@@ -21,7 +21,7 @@ async function walk(subject: CrudSubject, first: string, direction: 'next' | 'pr
 
 function orderings(subject: CrudSubject): string[] {
   const by = subject.operations.list.ordering?.by ?? [];
-  const visible = by.filter((name) => subject.operations.policy.shown.get(name)?.rule?.visibleTo === undefined);
+  const visible = by.filter((name) => subject.operations.policy.ruleOf(name)?.visibleTo === undefined);
   return ['', ...visible.flatMap((name) => [`&ordering=${name}`, `&ordering=-${name}`])];
 }
 
@@ -92,9 +92,9 @@ export const listChecks: readonly CrudCheck[] = [
     async run(subject) {
       const { key, item } = await subject.make();
       for (const [name, declared] of Object.entries(subject.operations.options.filters ?? {})) {
-        const column = subject.operations.policy.shown.get(name);
-        if (!Array.isArray(declared) || column === undefined || column.rule?.visibleTo !== undefined) continue;
-        const { kind } = column.settings;
+        const { policy } = subject.operations;
+        if (!Array.isArray(declared) || !policy.hasColumn(name) || policy.ruleOf(name)?.visibleTo !== undefined) continue;
+        const { kind } = policy.settingsOf(name);
         const garbage = {
           int: 'x',
           bigint: 'x',

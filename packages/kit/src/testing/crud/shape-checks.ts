@@ -1,8 +1,10 @@
+import { widestView } from '../../crud/policy/make-view.ts';
 import { check, checkEqual, type CrudCheck, type CrudSubject } from './subject.ts';
 
 /** Columns that never leave. */
 function hiddenColumns({ operations }: CrudSubject): string[] {
-  return [...operations.policy.statements.byName.keys()].filter((name) => !operations.policy.shown.has(name));
+  const view = widestView(operations.policy);
+  return operations.policy.codeColumns.filter((name) => view.knows(name) === undefined);
 }
 
 export const shapeChecks: readonly CrudCheck[] = [

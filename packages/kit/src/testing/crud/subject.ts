@@ -184,7 +184,7 @@ export class CrudSubject {
 
   /** A key of the right kind that no row has, and a text that is not a key. */
   get unknownKeys(): readonly string[] {
-    const { kind } = this.operations.policy.shown.get(this.key)?.settings ?? this.operations.lookup.settings;
+    const { kind } = this.operations.policy.settingsOf(this.operations.lookup.name);
     if (kind === 'int' || kind === 'bigint') return ['2147483001', 'not-a-key'];
     return kind === 'uuid' ? ['01890000-0000-7000-8000-000000000000', 'not-a-key'] : ['no-row-has-this-key'];
   }

@@ -5,7 +5,7 @@ import { InvalidAudience } from './audience.ts';
 import { createEndpoint } from '../endpoints/create-endpoint.ts';
 import { deliverDue } from '../delivery/deliver.ts';
 import { PublishRefused } from '../errors.ts';
-import { publish, publishMany, publishWithCommit } from './publish.ts';
+import { publish, publishMany } from './publish.ts';
 import { WAKE_CHANNEL } from './publish-store.ts';
 import { BUSY_WAKE_INTERVAL_MS } from '../../../work/wake-workers.ts';
 import { OnCommitTaskQueue } from './on-commit-task-queue.ts';
@@ -328,8 +328,18 @@ describeOutbox('publish', (outbox) => {
     await database.db.query('analyze webhook_subscriptions');
     await database.db.transaction(async (tx) => {
       const { queries } = await countQueries(() => publish(tx, 'order.paid', {}, { owner: owner() }));
-      const parameters = [uuidv7(), 'order.paid', '{}', new Date().toISOString(), owner(), '', null, null, '{"order.paid","order.*","*"}'];
-      const plan = await tx.query<{ 'QUERY PLAN': string }>(`explain ${queries[0]?.sql ?? ''}`, parameters);
+      const event = {
+        place: 0,
+        id: uuidv7(),
+        type: 'order.paid',
+        data: '{}',
+        timestamp: new Date(),
+        audience: 'owner',
+        owner: owner(),
+        tenant: '',
+      };
+      const document = JSON.stringify([{ ...event, patterns: ['order.paid', 'order.*', '*'] }]);
+      const plan = await tx.query<{ 'QUERY PLAN': string }>(`explain ${queries[0]?.sql ?? ''}`, [document]);
       const text = plan.map((row) => row['QUERY PLAN']).join('\n');
       expect(text).toMatch(/Index.* on webhook_subscriptions/);
       expect(text).not.toContain('Seq Scan');
@@ -522,7 +532,7 @@ describeOutbox('publish', (outbox) => {
       const ways: readonly ((tx: Db) => Promise<unknown>)[] = [
         (tx) => publish(tx, 'order.paid', {}, { owner: mine }),
         (tx) => publish(tx, 'order.paid', {}, { owner: mine, idempotencyKey: 'beside' }),
-        (tx) => publishWithCommit(tx, [{ type: 'order.paid', data: {}, owner: mine }]),
+        (tx) => publishMany(tx, [{ type: 'order.paid', data: {}, owner: mine }]),
       ];
       for (const way of ways) await expect(beside(handle, way)).rejects.toMatchObject({ code: 'transaction_aborted' });
     }

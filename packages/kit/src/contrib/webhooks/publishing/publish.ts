@@ -1,26 +1,11 @@
-import type { Db } from '../../../db/db.ts';
-import { andThen, type Maybe } from '../../../db/maybe.ts';
 import { PublishRefused } from '../errors.ts';
-import { aliasOf, checkedCall, checkedCalls, checkedEvent, type CheckedCall, type PublishOptions } from './checked-call.ts';
+import { aliasOf, checkedCall, checkedCalls, type CheckedCall, type PublishOptions } from './checked-call.ts';
 import type { EventType } from './event-type.ts';
-import {
-  findByIdempotencyKey,
-  publishStatement,
-  REMOVE_UNDELIVERED,
-  sendEvent,
-  WAKE_CHANNEL,
-  writeEvent,
-  writeAtOnce,
-  writeEvents,
-  writtenBy,
-  type NewEvent,
-  type PublishRow,
-  type WrittenEvent,
-} from './publish-store.ts';
+import { findByIdempotencyKey, type NewEvent, REMOVE_UNDELIVERED, WAKE_CHANNEL, writeEvents, type WrittenEvent } from './publish-store.ts';
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../../db/foreign/sql-executor.ts';
 import { candidatePatterns } from '../endpoints/subscription.ts';
 import { writeTraced } from './traced-events.ts';
-import { wakeAfterCommit, wakeWorkers } from '../../../work/wake-workers.ts';
+import { wakeAfterCommit } from '../../../work/wake-workers.ts';
 import { requireArguments } from '../../../options/read-options.ts';
 import { aList, queryable } from '../../../options/value-rule.ts';
 
@@ -44,7 +29,8 @@ export async function publish<Data extends object>(
   options: PublishOptions,
 ): Promise<PublishedEvent> {
   const call = checkedCall(tx, type, data, options);
-  return registerAfterCommit(tx, call, options, await writeTraced([call.event], ([event]) => stored(tx, event as NewEvent)));
+  const [published] = await writeTraced([call.event], (events) => stored(tx, events));
+  return registerAfterCommit(tx, call, options, published as PublishedEvent);
 }
 
 /** One of the events of `publishMany`. */
@@ -63,65 +49,15 @@ export async function publishMany(tx: SqlExecutor, events: readonly EventToPubli
   const [call] = calls;
   if (call === undefined) return [];
   const all = calls.map(({ event }) => event);
-  const published = await writeTraced(all, async (traced) =>
-    traced.length === 1 ? [await stored(tx, traced[0] as NewEvent)] : storedTogether(tx, traced),
-  );
+  const published = await writeTraced(all, (traced) => stored(tx, traced));
   const reached = published.find(({ created, deliveries }) => created && deliveries > 0);
   if (reached !== undefined) registerAfterCommit(tx, call, {}, reached);
   return published;
 }
 
-/**
- * `publishMany` for changes that the toolkit announces, in its own transactions and without idempotency keys. No answer is needed, so on PostgreSQL a
- * single event goes out with the next statement or with the commit, a round trip less. When it cannot be written, they fail and nothing is saved.
- */
-export async function publishWithCommit(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Promise<void> {
-  await publishAtOnce(tx, events);
-}
-
-/** {@link publishWithCommit}, without a promise where nothing has to be waited for. */
-export function publishAtOnce(tx: Db, events: readonly Omit<EventToPublish, 'idempotencyKey'>[]): Maybe<unknown> {
-  const [only] = events;
-  if (only === undefined || events.length > 1 || 'idempotencyKey' in only) return publishMany(tx, events);
-  const { event } = checkedEvent(tx, only);
-  return tx.dialect === 'postgres' ? sendWithCommit(tx, event) : storeAtOnce(tx, event);
-}
-
-function sendWithCommit(tx: Db, event: NewEvent): Maybe<void> {
-  let hasDeliveries = false;
-  const sent = writeTraced([event], ([traced]) =>
-    sendEvent(tx, traced as NewEvent, candidatePatterns(event.type), (isReached) => (hasDeliveries = isReached)),
-  );
-  return andThen(sent, () =>
-    tx.afterCommit(() => {
-      if (hasDeliveries) wakeWorkers(tx.database, WAKE_CHANNEL);
-    }),
-  );
-}
-
-function storeAtOnce(tx: Db, event: NewEvent): Maybe<void> {
-  const written = writeTraced([event], ([traced]) => writeAtOnce(tx, traced as NewEvent, candidatePatterns(event.type)));
-  return andThen(written, (deliveries) => {
-    if (deliveries > 0) wakeAfterCommit(tx, WAKE_CHANNEL);
-  });
-}
-
-function stored(tx: SqlExecutor, event: NewEvent): PublishedEvent | Promise<PublishedEvent> {
-  if (tx.dialect !== 'postgres') return writeOrRemove(tx, [event], () => runSteps(tx, storedOnce(tx, event)));
-  // One statement leaves everything or nothing, so there is nothing to remove.
-  return tx.isTransaction === true ? storedAtOnce(tx, event) : runSteps(tx, storedOnce(tx, event));
-}
-
-/** `storedOnce` where one statement is enough: its steps cost as much of this process's time as the statement. */
-async function storedAtOnce(tx: SqlExecutor, event: NewEvent): Promise<PublishedEvent> {
-  const [text, parameters] = publishStatement(tx, event, candidatePatterns(event.type));
-  const written = writtenBy(await tx.query<PublishRow>(text, parameters, { writes: true }));
-  if (written?.created === true) return { id: event.id, created: true, deliveries: written.deliveries };
-  return runSteps(tx, firstOf(event, written ?? { created: false, deliveries: 0 }));
-}
-
-function storedTogether(tx: SqlExecutor, events: readonly NewEvent[]): PublishedEvent[] | Promise<PublishedEvent[]> {
+async function stored(tx: SqlExecutor, events: readonly NewEvent[]): Promise<PublishedEvent[]> {
   const write = (): PublishedEvent[] | Promise<PublishedEvent[]> => runSteps(tx, storedOnceEach(tx, events));
+  // One statement leaves everything or nothing, so on PostgreSQL there is nothing to remove.
   return tx.dialect === 'postgres' ? write() : writeOrRemove(tx, events, write);
 }
 
@@ -157,16 +93,8 @@ export function publishSync<Data extends object>(
   if (typeof tx === 'object' && tx !== null && !('sync' in tx))
     throw new PublishRefused('not_synchronous', 'This library answers with promises: use `await publish(…)`.');
   const call = checkedCall(tx, type, data, options);
-  return registerAfterCommit(
-    tx,
-    call,
-    options,
-    writeTraced([call.event], ([event]) => runSteps(tx, storedOnce(tx, event as NewEvent)) as PublishedEvent),
-  );
-}
-
-function* storedOnce(tx: SqlExecutor, event: NewEvent): SqlSteps<PublishedEvent> {
-  return yield* firstOf(event, yield* writeEvent(tx, event, candidatePatterns(event.type)));
+  const [published] = writeTraced([call.event], (events) => runSteps(tx, storedOnceEach(tx, events)) as PublishedEvent[]);
+  return registerAfterCommit(tx, call, options, published as PublishedEvent);
 }
 
 function* storedOnceEach(tx: SqlExecutor, events: readonly NewEvent[]): SqlSteps<PublishedEvent[]> {

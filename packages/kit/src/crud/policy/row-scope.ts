@@ -1,0 +1,247 @@
+import type { User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import { compileWhere, type CompiledWhere } from '../../db/where/compile-where.ts';
+import type { Where, WhereRelation } from '../../db/where/where.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import { hasCode } from '../../errors/kit-error.ts';
+import type { CrudCaller } from '../declare/crud-caller.ts';
+import type { AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
+import { type AccessContext, type RowAccess, VIEW } from '../declare/row-access.ts';
+import { callerOf, type CrudRequest, type Scope, type WriteScope } from './crud-request.ts';
+import { identityValue, type Policy, type PolicyOf } from './policy.ts';
+
+/** Which rows of a table that deletes softly: those that are there, those that were deleted, both. */
+export type RowState = 'live' | 'deleted' | 'any';
+
+/** Which rows of a resource a caller may see and change, as conditions of SQL. Every path to the rows asks here. */
+export class RowScope {
+  readonly #policy: Policy;
+  readonly #policyOf: PolicyOf;
+  /** A request stores the rows of each state under these. */
+  readonly #keys: Readonly<Record<RowState, object>> = { live: this, deleted: {}, any: {} };
+
+  constructor(policy: Policy, policyOf: PolicyOf) {
+    this.#policy = policy;
+    this.#policyOf = policyOf;
+  }
+
+  /**
+   * The rows the caller may see, as a checked condition. Throws 403 `tenant_required` and 401 where the policy needs to know who asks.
+   * Decided once per request.
+   */
+  async visible(request: CrudRequest, rows: RowState = 'live'): Promise<Scope> {
+    const known = request.scopes.get(this.#keys[rows]);
+    if (known !== undefined) return known;
+    const admin = this.adminRule(request);
+    const tenant = admin?.tenant === 'all' ? true : this.#tenantPart(request);
+    const { access } = this.#policy.options;
+    if (admin !== undefined && (access === undefined || admin.access === false))
+      return this.#decide(request, [tenant, admin.rows as Where | boolean], rows);
+    const owned = await this.#owned(request);
+    // Staff see what they were granted: the admin site is one more path to the rows.
+    const given = admin === undefined ? await this.#given(request) : (admin.rows as Where | boolean);
+    const granted = await this.#granted(request, VIEW);
+    return this.#decide(request, [tenant, ownedOrGranted(owned, granted), given], rows, isDeciding(owned, granted));
+  }
+
+  /**
+   * The rows at the end of a relation. A caller without the tenant or the credentials that the policy needs sees none there: what is out of reach is
+   * null or left out, never an error.
+   */
+  async ofEdge(request: CrudRequest): Promise<Scope> {
+    return this.#tells(request) ? this.visible(request) : { where: false, compiled: this.compile(request, false) };
+  }
+
+  #tells(request: CrudRequest): boolean {
+    const { options, owner } = this.#policy;
+    const { tenant, anonymous, access } = options;
+    const admin = this.adminRule(request);
+    if (tenant !== undefined && request.tenant === null && admin?.tenant !== 'all') return false;
+    const needsUser = owner !== undefined && anonymous === undefined && access?.admitsAnonymous !== true;
+    return !needsUser || request.user !== null || admin !== undefined;
+  }
+
+  /** Which rows the admin site shows, when it asks. Rows of a model that is not in the site are reached as on the API. */
+  adminRule({ isAdmin }: CrudRequest): AnyResourceOptions['admin'] {
+    return isAdmin ? this.#policy.options.admin : undefined;
+  }
+
+  /** The rows a write may reach. Rows that the caller sees, but may not do this to, are told apart: 403 instead of 404. */
+  async forWrite(request: CrudRequest, rows: RowState = 'live'): Promise<WriteScope> {
+    const { access } = this.#policy.options;
+    return access === undefined ? this.visible(request, rows) : this.#allowed(request, rows, access);
+  }
+
+  async #allowed(request: CrudRequest, rows: RowState, access: RowAccess): Promise<WriteScope> {
+    const scope = await this.visible(request, rows);
+    if (this.adminRule(request)?.access === false) return scope;
+    const action = access.actionOf(request.action);
+    if (action === null || action === VIEW) return scope;
+    // A write that no action is named for is not let through: start-up refuses such operations.
+    if (action === undefined) throw new Error(`No action is known for "${request.action}".`);
+    const where = ownedOrGranted(await this.#owned(request), await this.#granted(request, action));
+    return { ...scope, allowed: { action, compiled: this.compile(request, where) } };
+  }
+
+  async #granted(request: CrudRequest, action: string): Promise<Where | boolean | undefined> {
+    return this.#policy.options.access?.condition(this.accessContext(request), action);
+  }
+
+  accessContext(request: CrudRequest, db: Db = this.#policy.database(request)): AccessContext {
+    const { model, owner } = this.#policy;
+    return { db, caller: callerOf(request), model, request, permission: request.context, owner: owner?.column };
+  }
+
+  async #decide(request: CrudRequest, parts: readonly (Where | boolean)[], rows: RowState, byAccess = false): Promise<Scope> {
+    const where = every([...parts, ...this.#statePart(rows)]);
+    // A deleted row may belong to a deleted one: callers who saw it through that one still do.
+    const related = rows === 'live' ? 'live' : 'any';
+    await this.load(request, where, related);
+    const scope = { where, compiled: this.compile(request, where, related), byAccess };
+    request.scopes.set(this.#keys[rows], scope);
+    return scope;
+  }
+
+  #statePart(rows: RowState): Where[] {
+    const { softDelete } = this.#policy;
+    if (softDelete === undefined || rows === 'any') return [];
+    return [{ [softDelete.deletedAt]: rows === 'live' ? null : { isnull: false } } as Where];
+  }
+
+  /** Checks a condition on this model; relations in it lead to the rows the caller may see there, which were decided by `load`. */
+  compile(request: CrudRequest, where: Where | boolean, related: RowState = 'live'): CompiledWhere {
+    return compileWhere(this.#policy.model, where, (name, model) => {
+      const policy = this.#policyOf(model);
+      return policy === undefined ? undefined : policy.rows.#relation(request, name, related);
+    });
+  }
+
+  /** A condition that a request or the application gave, with everything its relations need. */
+  async compiled(request: CrudRequest, where: Where | boolean): Promise<CompiledWhere> {
+    await this.load(request, where);
+    return this.compile(request, where);
+  }
+
+  /** Why a condition of the declaration cannot be compiled; undefined when it can. Asked at start-up, when there is no caller. */
+  refusalOf(where: Where | boolean): string | undefined {
+    return this.#refusal(where)?.message;
+  }
+
+  /** True when columns can store the values of a condition. Other errors in it are found when it is compiled for the caller. */
+  canStoreValuesOf(where: Where | boolean): boolean {
+    return !hasCode(this.#refusal(where)?.cause, 'value_not_storable');
+  }
+
+  #refusal(where: Where | boolean): Error | undefined {
+    try {
+      compileWhere(this.#policy.model, where, (name, model) => {
+        const edge = this.#policyOf(model)?.edge(name);
+        return edge === undefined ? undefined : { kind: edge.kind, model: edge.target.model, column: edge.column };
+      });
+      return undefined;
+    } catch (error) {
+      // A wrong relation is an error of its own.
+      return hasCode(error, 'invalid_where') ? error : undefined;
+    }
+  }
+
+  /** Decides the rows of every policy that relations in the condition lead to. */
+  async load(request: CrudRequest, where: unknown, related: RowState = 'live'): Promise<void> {
+    for (const target of this.#related(where, new Set())) await target.rows.visible(request, related);
+  }
+
+  /** True when a condition leads to rows of others: then its meaning depends on the caller. */
+  namesRelations(where: unknown): boolean {
+    return this.#related(where, new Set()).size > 0;
+  }
+
+  /** Adds the policies of relations in a condition to those found so far. */
+  #related(where: unknown, found: Set<Policy>): Set<Policy> {
+    if (Array.isArray(where)) for (const each of where) this.#related(each, found);
+    else if (typeof where === 'object' && where !== null && Object.getPrototypeOf(where) === Object.prototype) {
+      for (const [name, inner] of Object.entries(where)) {
+        if (name === 'and' || name === 'or' || name === 'not') this.#related(inner, found);
+        else if (!this.#policy.hasColumn(name)) {
+          const edge = this.#policy.edge(name);
+          if (edge === undefined) continue;
+          found.add(edge.target);
+          for (const each of Object.values((inner ?? {}) as object)) edge.target.rows.#related(each, found);
+        }
+      }
+    }
+    return found;
+  }
+
+  #tenantPart({ tenant }: CrudRequest): Where | boolean {
+    const column = this.#policy.options.tenant as string | undefined;
+    if (column === undefined) return true;
+    if (tenant === null) throw coreErrors.tenant_required();
+    return this.#identity(column, tenant);
+  }
+
+  async #owned(request: CrudRequest): Promise<Where | boolean | undefined> {
+    const { owner, options } = this.#policy;
+    if (owner === undefined) return undefined;
+    const { user } = request;
+    if (user === null) {
+      // `anonymous` says which rows anonymous callers see; without it they are refused.
+      if (options.anonymous !== undefined) return true;
+      if (options.access?.admitsAnonymous === true) return false;
+      throw coreErrors.not_authenticated();
+    }
+    return this.#ownedBy(owner, user, request);
+  }
+
+  async #ownedBy({ column, unless }: OwnerRule, user: User, request: CrudRequest): Promise<Where | boolean> {
+    // A deactivated user owns nothing, even if an authenticator admits them.
+    if (!user.is_active) return false;
+    if (unless !== undefined && (await unless.evaluate(request.context)) === true) return true;
+    return this.#identity(column, user.id);
+  }
+
+  async #given(request: CrudRequest): Promise<Where | boolean> {
+    const { rows, anonymous, unscoped, access } = this.#policy.options;
+    if (request.user === null) {
+      if (anonymous !== undefined) return anonymous as Where | boolean;
+      // A tenant's rows, or everybody's, are for all callers that the permission admits; rows by user are not for callers without one.
+      return rows === undefined && (unscoped === true || access === undefined || access.admitsAnonymous === true);
+    }
+    return rows === undefined ? true : ((await rows(callerOf(request) as CrudCaller<User>)) as Where | boolean);
+  }
+
+  /** The rows of a user or tenant. An id that the column cannot store has no rows. */
+  #identity(name: string, text: string): Where | boolean {
+    const value = identityValue(this.#policy.statements.column(name), text);
+    return value === undefined ? false : ({ [name]: value } as Where);
+  }
+
+  /** Where relations of a condition lead, with the rows the caller sees there. */
+  #relation(request: CrudRequest, name: string, related: RowState): WhereRelation | undefined {
+    const edge = this.#policy.edge(name);
+    if (edge === undefined) return undefined;
+    const { kind, target, column, where } = edge;
+    const scope = request.scopes.get(target.rows.#keys[related]);
+    if (scope === undefined) throw new Error(`The rows of "${target.name}" were not decided before a condition asked for them.`);
+    return { kind, model: target.model, column, where: every([scope.where, ...(where === undefined ? [] : [where])]) };
+  }
+}
+
+/** All conditions together. A rule returns data, and it must stay data: anything else is refused when it is compiled. */
+export function every(parts: readonly (Where | boolean)[]): Where | boolean {
+  if (parts.includes(false)) return false;
+  const conditions = parts.filter((part) => part !== true);
+  const [only] = conditions;
+  return only === undefined ? true : conditions.length === 1 ? only : ({ and: conditions } as Where);
+}
+
+function ownedOrGranted(owned: Where | boolean | undefined, granted: Where | boolean | undefined): Where | boolean {
+  if (granted === undefined) return owned ?? true;
+  if (owned === undefined) return granted;
+  if (owned === true || granted === true) return true;
+  return { or: [owned, granted].filter((part) => part !== false) } as Where;
+}
+
+/** Callers who see every row by their owner's rule, or were granted all or nothing, are not looked up by what they were granted. */
+function isDeciding(owned: Where | boolean | undefined, granted: Where | boolean | undefined): boolean {
+  return owned !== true && typeof granted === 'object';
+}

@@ -1,0 +1,171 @@
+import { sensitiveSchemaOf } from '../../db/column-json.ts';
+import type { Dialect } from '../../db/dialect.ts';
+import { quoteName } from '../../db/names.ts';
+import type { Scope } from '../policy/crud-request.ts';
+import type { Edge, Policy } from '../policy/policy.ts';
+import type { ViewColumn } from '../policy/view.ts';
+import type { Shape } from './shape.ts';
+
+/** A row as the statement returns it. */
+type Row = Readonly<Record<string, unknown>>;
+
+/** A table of the statement: the root, or what a to-one relation leads to. */
+export interface Table {
+  readonly alias: string;
+  readonly policy: Policy;
+  /** Prefix of its columns in the result: empty for the root. */
+  readonly prefix: string;
+  readonly columns: Set<string>;
+  /** Absent for relations that only computed fields look at. */
+  readonly shape: Shape | undefined;
+  readonly joins: Join[];
+}
+
+interface Join {
+  readonly edge: Edge;
+  readonly table: Table;
+}
+
+/** A to-many relation of some table of the statement; read by a statement of its own for all parents at once. */
+export interface Batch {
+  readonly edge: Edge;
+  readonly shape: Shape;
+  /** The result column with the parent's key. */
+  readonly keyColumn: string;
+  /** Relations from the item down to the parent that gets the rows. */
+  readonly path: readonly string[];
+}
+
+/** Result columns that are not members of the item start with this. */
+const EXTRA = '~';
+
+/** One SELECT over a table and the to-one relations of a shape. Columns that were not requested, or are hidden, are not selected. */
+export class SelectUnit {
+  readonly shape: Shape;
+  readonly key: string;
+  readonly batches: readonly Batch[];
+  /** Code reads values (a rule about the row, a computed field), so that they must be in the form that code uses. */
+  readonly needsCode: boolean;
+  readonly root: Table;
+  /** The columns to select, as SQL. */
+  readonly columnsSql: string;
+  /** Their names in the result. */
+  readonly resultColumns: readonly string[];
+  readonly #tables: Table[] = [];
+  readonly #extra: readonly string[];
+  #joined: readonly Policy[] | undefined;
+
+  /** `extra`: columns of the root that the reader of the rows needs, shown or not: the ordering's, the version. */
+  constructor(shape: Shape, extra: readonly string[] = []) {
+    this.shape = shape;
+    this.key = `${shape.key}+${extra.join()}`;
+    const batches: Batch[] = [];
+    this.root = this.#table(shape.policy, '', shape, batches, []);
+    this.batches = batches;
+    this.#extra = [...new Set(extra)].filter((name) => !this.root.columns.has(name));
+    const columns = this.#columns();
+    this.columnsSql = columns
+      .map(({ sql, name }) => (sql.endsWith(`.${quoteName(name)}`) ? sql : `${sql} as ${quoteName(name)}`))
+      .join(', ');
+    this.resultColumns = columns.map(({ name }) => name);
+    this.needsCode = this.#tables.some(
+      ({ shape: own }) => own !== undefined && (own.computed.length > 0 || own.columns.some(({ shown }) => shown === 'row')),
+    );
+  }
+
+  #table(policy: Policy, prefix: string, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
+    const table: Table = { alias: `t${this.#tables.length}`, policy, prefix, columns: new Set([policy.key.name]), shape, joins: [] };
+    this.#tables.push(table);
+    if (shape === undefined) return table;
+    for (const { name, shown } of shape.columns) if (shown !== 'null') table.columns.add(name);
+    // A rule about the row may look at every column of it.
+    if (shape.columns.some(({ shown }) => shown === 'row') || shape.computed.some(({ rowRules }) => rowRules.length > 0))
+      for (const name of policy.codeColumns) table.columns.add(name);
+    const needed = new Map<string, Set<string>>();
+    for (const { columns, related } of shape.computed) {
+      for (const name of columns) table.columns.add(name);
+      for (const [relation, names] of related) needed.set(relation, new Set([...(needed.get(relation) ?? []), ...names]));
+    }
+    for (const { edge, shape: below } of shape.edges) {
+      if (edge.kind === 'many') {
+        batches.push({ edge, shape: below, keyColumn: `${prefix}${policy.key.name}`, path });
+        continue;
+      }
+      const joined = this.#join(table, edge, below, batches, path);
+      for (const name of needed.get(edge.name) ?? []) joined.columns.add(name);
+      needed.delete(edge.name);
+    }
+    for (const [relation, names] of needed) {
+      const edge = policy.edge(relation);
+      if (edge === undefined) continue;
+      const joined = this.#join(table, edge, undefined, batches, path);
+      for (const name of names) joined.columns.add(name);
+    }
+    return table;
+  }
+
+  #join(table: Table, edge: Edge, shape: Shape | undefined, batches: Batch[], path: readonly string[]): Table {
+    const joined = this.#table(edge.target, `${this.#tables.length}.`, shape, batches, [...path, edge.name]);
+    table.joins.push({ edge, table: joined });
+    return joined;
+  }
+
+  /** Rows come in their JSON form, straight from the database. */
+  get isWire(): boolean {
+    return !this.needsCode;
+  }
+
+  /** The alias of the root table. */
+  get alias(): string {
+    return this.root.alias;
+  }
+
+  /** The policies whose rows the statement reads through relations, in the order of their placeholders. */
+  joined(): readonly Policy[] {
+    return (this.#joined ??= this.#tables.slice(1).map(({ policy }) => policy));
+  }
+
+  /** What the statement does, in a few words: `orders join customer; batch items limit 50`. Never SQL, never values. */
+  get plan(): string {
+    const joins = this.root.joins.map(({ edge }) => ` join ${edge.name}`).join('');
+    return [
+      `${this.root.policy.model.name}${joins}`,
+      ...this.batches.map(({ edge, path }) => `batch ${[...path, edge.name].join('.')} limit ${edge.limit}`),
+    ].join('; ');
+  }
+
+  #columns(): { readonly sql: string; readonly name: string }[] {
+    const own = this.#tables.flatMap(({ alias, prefix, columns }) =>
+      [...columns].map((name) => ({ sql: `${alias}.${quoteName(name)}`, name: `${prefix}${name}` })),
+    );
+    const extra = this.#extra.map((name) => ({ sql: `${this.alias}.${quoteName(name)}`, name: `${EXTRA}${name}` }));
+    return [...own, ...extra];
+  }
+
+  /** `orders t0 left join customers t1 on …`; the values of the targets' scopes are appended. */
+  fromSql(dialect: Dialect, scopes: readonly Scope[], values: unknown[]): string {
+    let text = `${this.root.policy.table} ${this.alias}`;
+    let index = 0;
+    const add = (parent: Table) => {
+      for (const { edge, table } of parent.joins) {
+        const { compiled } = scopes[index++] as Scope;
+        const condition = compiled.constant === true ? '' : ` and ${compiled.append(dialect, table.alias, values)}`;
+        const on = `${table.alias}.${quoteName(table.policy.key.name)} = ${parent.alias}.${quoteName(edge.column)}`;
+        text += ` left join ${table.policy.table} ${table.alias} on ${on}${condition}`;
+        add(table);
+      }
+    };
+    add(this.root);
+    return text;
+  }
+
+  /** The value of a column given as `extra`, or shown. */
+  extra(row: Row, name: string): unknown {
+    return Object.hasOwn(row, name) ? row[name] : row[`${EXTRA}${name}`];
+  }
+}
+
+/** True when the column's own schema marks members of its values as sensitive. */
+export function hasSensitiveMembers({ settings }: ViewColumn): boolean {
+  return sensitiveSchemaOf(settings) !== undefined;
+}

@@ -1,0 +1,279 @@
+import type { Db } from '../../db/db.ts';
+import { crudErrors } from '../declare/errors.ts';
+import type { Item } from '../declare/item.ts';
+import type { Change, WriteContext } from '../declare/resource.ts';
+import type { AccessWrite } from '../declare/row-access.ts';
+import type { TransitionRule } from '../declare/transition-rule.ts';
+import { callerOf, type CrudRequest, type WriteScope } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
+import { deletionOf, type SoftDelete } from '../policy/soft-delete.ts';
+import { cascadeDeletion, cascadeRestore, type CascadeOptions, refuseBelowDeleted } from './cascade.ts';
+import { changedColumns } from './change.ts';
+import type { Asked, Intent, Verb } from './intent.ts';
+import { possibleTransitions, transitionRulesOf } from './possible-transitions.ts';
+import { type PendingChange, recordChanges, type Recorders } from './record-changes.ts';
+import { type RowKey, RowStatements } from './row-statements.ts';
+import { RowValues } from './row-values.ts';
+import { atRow, RowWriter, writeContext, type WriteState, type WrittenRow } from './row-writer.ts';
+import {
+  checkReferences,
+  isWritableByRequest,
+  notFound,
+  NotPossible,
+  referencesOf,
+  refuseMissing,
+  refuseStale,
+  refuseTransition,
+  refuseUnwritable,
+} from './steps.ts';
+import { WritePlan } from './write-plan.ts';
+
+const NOTHING_ASKED: Asked = Object.freeze({});
+
+/**
+ * The one way rows change: API, bulk, import, nested rows, the admin site and programs hand in an intent. Its rows go through the same steps
+ * in one transaction: target, authorize, precondition, state, writable, references, write, access, changed, children, record, present.
+ */
+export class Pipeline {
+  readonly policy: Policy;
+  readonly statements: RowStatements;
+  readonly #recorders: Recorders;
+  readonly #plan: WritePlan;
+  readonly #values: RowValues;
+  readonly #writer: RowWriter;
+
+  constructor(policy: Policy, recorders: Recorders) {
+    this.policy = policy;
+    this.statements = new RowStatements(policy);
+    this.#recorders = recorders;
+    this.#plan = new WritePlan(policy, recorders);
+    this.#values = new RowValues(policy);
+    this.#writer = new RowWriter(policy, this.statements, this.#plan, this.#values);
+  }
+
+  /** The pipeline of another resource, with the same recorders. */
+  of(policy: Policy): Pipeline {
+    return policy === this.policy ? this : new Pipeline(policy, this.#recorders);
+  }
+
+  /** Does what the intent says, and returns the rows whole, in its order: as they were, for those that were removed. */
+  async run(db: Db, request: CrudRequest, intent: Intent): Promise<Item[]> {
+    try {
+      return await this.#run(db, request, intent);
+    } catch (error) {
+      if (!(error instanceof NotPossible)) throw error;
+      throw await this.#invalidTransition(db, request, intent, error);
+    }
+  }
+
+  async #run(db: Db, request: CrudRequest, intent: Intent): Promise<Item[]> {
+    const { verb, asked = NOTHING_ASKED } = intent;
+    const scope = await this.#scopeOf(verb, request);
+    const form = this.#plan.formOf(intent, request, await this.#needsChecks(request, intent));
+    if (form === 'statement') return [await this.#writer.writeNow(db, request, scope, intent, asked)];
+    const rows = intent.rows.map((row): WrittenRow => ({ intent: row, before: null, after: null, isWritten: false }));
+    try {
+      return await this.#inTransaction(db, intent, (tx, changes) => this.#steps({ tx, request, intent, asked, scope, rows, changes }));
+    } catch (error) {
+      throw rows.length > 1 ? await this.#writer.culprit(db, request, scope, intent, error) : error;
+    }
+  }
+
+  async #scopeOf(verb: Verb, request: CrudRequest): Promise<WriteScope> {
+    if (verb === 'restore' && this.policy.softDelete === undefined) notFound();
+    if (verb === 'create') return this.policy.rows.visible(request);
+    return this.policy.rows.forWrite(request, verb === 'restore' ? 'deleted' : 'live');
+  }
+
+  /** True when what was sent has to be compared with the row, or with rows of other tables. */
+  async #needsChecks(request: CrudRequest, { rows, verb }: Intent): Promise<boolean> {
+    const [only, ...others] = rows;
+    if (only === undefined || others.length > 0 || (verb !== 'create' && verb !== 'update')) return false;
+    if (this.#plan.hasStep('writable') && !(await isWritableByRequest(this.policy, request, only.sent))) return true;
+    return (await referencesOf(this.policy, request, [{ values: only.values, at: [] }])).length > 0;
+  }
+
+  /** Runs the steps in one transaction and records what changed at its end, unless an outer intent does. */
+  async #inTransaction<R>(
+    db: Db,
+    { changes, asked }: Pick<Intent, 'changes' | 'asked'>,
+    work: (tx: Db, changes: PendingChange[]) => Promise<R>,
+  ): Promise<R> {
+    // Application code that called may catch the error and go on: then only a savepoint undoes the write.
+    const isOwn = asked?.ownsTransaction === true && db.isTransaction;
+    const run = (tx: Db) => work(tx, changes ?? []);
+    return isOwn ? run(db) : db.transaction(run);
+  }
+
+  /** All or nothing of several intents that are one request: the changes of all of them are recorded together. */
+  async together<R>(db: Db, work: (tx: Db, changes: PendingChange[]) => Promise<R>): Promise<R> {
+    return db.transaction(async (tx) => {
+      const changes: PendingChange[] = [];
+      const result = await work(tx, changes);
+      await recordChanges(tx, this.#recorders, changes);
+      return result;
+    });
+  }
+
+  async #steps(state: WriteState): Promise<Item[]> {
+    const { verb } = state.intent;
+    if (verb !== 'create') await this.#target(state);
+    if (verb === 'transition') this.#state(state);
+    await this.#writable(state);
+    await this.#references(state);
+    await this.#writer.write(state);
+    await this.#access(state);
+    if (verb === 'create') await this.#authorizeMade(state);
+    await this.#changed(state);
+    await this.#children(state);
+    if (state.intent.changes === undefined) await recordChanges(state.tx, this.#recorders, state.changes);
+    const written = state.rows.map(({ before, after }) => (after ?? before) as Item);
+    await state.asked.present?.build(state.tx, written);
+    return written;
+  }
+
+  // 1–3: the rows by key among the visible ones, locked in key order; the permission about each; its version.
+
+  async #target({ tx, scope, intent, asked, rows }: WriteState): Promise<void> {
+    const keys = rows.map((row) => (row.intent.key as RowKey).value);
+    const { column } = (rows[0] as WrittenRow).intent.key as RowKey;
+    const found = await this.statements.selectLocked(tx, scope, column, keys, intent);
+    const stored = (value: unknown) => String(column.encode(value));
+    const byKey = new Map(found.map((row) => [stored(row[column.name]), row]));
+    const missing = rows.filter((row) => !byKey.has(stored((row.intent.key as RowKey).value)));
+    if (missing.length > 0) refuseMissing(missing.map((row) => row.intent));
+    for (const row of rows) row.before = byKey.get(stored((row.intent.key as RowKey).value)) as Item;
+    for (const { before } of rows) await asked.authorize?.(before as Item);
+    refuseStale(
+      this.policy,
+      rows.map((row) => ({ intent: row.intent, row: row.before as Item })),
+      asked,
+    );
+    if (intent.verb === 'restore') for (const { before } of rows) await refuseBelowDeleted(tx, this.policy, before as Item);
+  }
+
+  // 4: the transition is possible from the state, and its guard agrees.
+
+  #state({ request, intent, rows }: WriteState): void {
+    const { name } = intent.transition as { readonly name: string };
+    for (const { before } of rows) refuseTransition(this.policy, request, name, this.#rule(name), before as Item);
+  }
+
+  #rule(name: string): TransitionRule {
+    return transitionRulesOf(this.policy)[name] as TransitionRule;
+  }
+
+  // 5: the caller may write what it sent, decided on the row before, on create on the row as it would be written.
+
+  async #writable({ request, intent, rows }: WriteState): Promise<void> {
+    if (!this.#plan.hasStep('writable')) return;
+    for (const { intent: row, before } of rows)
+      await atRow(row, () =>
+        refuseUnwritable(this.policy, request, row.sent, before ?? { ...row.values, ...this.#values.forced(request, intent) }),
+      );
+  }
+
+  // 6: every reference names a row that the caller sees. One statement per target.
+
+  async #references({ tx, request, rows }: WriteState): Promise<void> {
+    const sent = rows.map(({ intent: { values, at: place = ['body'], valuesAt = place }, before }) => ({ values, at: valuesAt, before }));
+    await checkReferences(tx, await referencesOf(this.policy, request, sent));
+  }
+
+  // 8: grants follow the row; then it is still among the rows that the caller sees.
+
+  async #access({ tx, request, intent: { verb }, scope, rows }: WriteState): Promise<void> {
+    const operation = verb === 'transition' ? 'update' : verb;
+    const written = rows.filter(({ isWritten }) => isWritten);
+    for (const { before, after } of written) await this.#tellAccess(tx, request, operation, before, after);
+    if (verb === 'destroy' || !this.#plan.mayLeaveScope(request)) return;
+    const live = verb === 'restore' ? await this.policy.rows.visible(request) : scope;
+    const after = written.map((row) => row.after as Item);
+    if (after.length > 0 && !(await this.statements.areVisible(tx, live, after))) notFound();
+  }
+
+  async #tellAccess(
+    tx: Db,
+    request: CrudRequest,
+    operation: AccessWrite['operation'],
+    before: Item | null,
+    after: Item | null,
+  ): Promise<void> {
+    const { access } = this.policy.options;
+    if (access?.written === undefined) return;
+    const { requestId } = request;
+    await access.written({ ...this.policy.rows.accessContext(request, tx), operation, before, after, requestId });
+  }
+
+  async #authorizeMade({ asked, rows }: WriteState): Promise<void> {
+    for (const { after } of rows) await asked.authorize?.(after as Item);
+  }
+
+  // 9: onChange hears of every row that changed; audit entries and events are collected.
+
+  async #changed({ tx, request, intent, rows, changes }: WriteState): Promise<void> {
+    if (!this.#plan.isWatched) return;
+    const { verb, via, transition } = intent;
+    const operation = (verb === 'transition' ? `transition:${transition?.name}` : verb) as Change['operation'];
+    const context = writeContext(tx, request);
+    for (const { before, after, isWritten } of rows)
+      if (isWritten)
+        await this.#noteChange(changes, context, request, { operation, via, before, after: verb === 'destroy' ? null : after });
+  }
+
+  async #noteChange(changes: PendingChange[], context: WriteContext, request: CrudRequest, written: NotedChange): Promise<void> {
+    const { policy } = this;
+    const { before, after } = written;
+    const changed = before === null || after === null ? policy.codeColumns : changedColumns(policy, before, after);
+    if (changed.length === 0) return;
+    const change = { ...context, ...written, changed, caller: callerOf(request) } as unknown as Change;
+    await policy.options.onChange?.(change as never);
+    changes.push({ policy, change });
+  }
+
+  // 10: rows that are written with the row, and those that go and come with it.
+
+  async #children({ tx, request, intent: { verb }, asked, rows, changes }: WriteState): Promise<void> {
+    for (const { before, after, isWritten } of rows) {
+      if (asked.children !== undefined && (isWritten || verb === 'update'))
+        await asked.children(tx, after as Item, verb === 'create', changes);
+      if (!isWritten || !this.#plan.cascades) continue;
+      const soft = this.policy.softDelete as SoftDelete;
+      if (verb === 'destroy')
+        await cascadeDeletion(tx, this.policy, before as Item, deletionOf(soft, after as Item), this.#cascade(tx, request, changes, verb));
+      const deletionId = before?.[soft.deletionId] as string | null | undefined;
+      if (verb === 'restore' && deletionId !== null && deletionId !== undefined)
+        await cascadeRestore(tx, this.policy, before as Item, deletionId, this.#cascade(tx, request, changes, verb));
+    }
+  }
+
+  #cascade(tx: Db, request: CrudRequest, changes: PendingChange[], operation: 'destroy' | 'restore'): CascadeOptions {
+    return {
+      stamps: (policy) => this.of(policy).#values.stamps(request),
+      isWatched: (policy) => this.of(policy).#plan.isWatched || policy.options.access?.written !== undefined,
+      changed: async (policy, before, after) => {
+        const pipeline = this.of(policy);
+        await pipeline.#tellAccess(tx, request, operation, before, after);
+        const written = { operation, via: 'cascade', before, after: operation === 'destroy' ? null : after } as const;
+        if (pipeline.#plan.isWatched) await pipeline.#noteChange(changes, writeContext(tx, request), request, written);
+      },
+    };
+  }
+
+  async #invalidTransition(
+    db: Db,
+    request: CrudRequest,
+    { transition, asked }: Intent,
+    { row, message: detail }: NotPossible,
+  ): Promise<Error> {
+    const allowed =
+      asked?.transitionsOf === undefined
+        ? (await possibleTransitions(this.policy, request, row, db)).map((each) => each.name)
+        : await asked.transitionsOf(row);
+    const { to } = this.#rule(transition?.name as string);
+    return crudErrors.invalid_transition({ detail, extensions: { from: row[this.policy.options.state as string], to, allowed } });
+  }
+}
+
+/** What a write did to a row. */
+type NotedChange = Pick<Change, 'operation' | 'via'> & { readonly before: Item | null; readonly after: Item | null };

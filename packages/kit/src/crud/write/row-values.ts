@@ -1,0 +1,58 @@
+import { resolveReference } from '../../db/column.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { Item } from '../declare/item.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import type { Policy, StoredColumn } from '../policy/policy.ts';
+import type { Intent } from './intent.ts';
+
+/** The values of a row that no client and no hook decides: tenant, owner, parent and user stamps. */
+export class RowValues {
+  readonly #policy: Policy;
+  readonly #stamps: { readonly created: readonly string[]; readonly updated: readonly string[] };
+  readonly #neverChanged: readonly string[];
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+    const stamped = (role: string) => policy.statements.columns.filter(({ settings }) => settings.stamp === role).map(({ name }) => name);
+    this.#stamps = { created: [...stamped('created_by'), ...stamped('updated_by')], updated: stamped('updated_by') };
+    const fixed = [policy.key.name, ...policy.model.primaryKey, policy.options.tenant as string | undefined, policy.owner?.column];
+    this.#neverChanged = [...new Set(fixed)].filter((name) => name !== undefined);
+  }
+
+  /** What the policy and the address set on create: tenant, owner, parent, user stamps. */
+  forced(request: CrudRequest, { fixed }: Pick<Intent, 'fixed'>): Item {
+    const policy = this.#policy;
+    const { user, tenant } = request;
+    const forced: Item = { ...fixed };
+    const tenantColumn = policy.options.tenant as string | undefined;
+    const admin = policy.rows.adminRule(request);
+    if (tenantColumn !== undefined && admin?.tenant !== 'all') {
+      if (tenant === null) throw coreErrors.tenant_required();
+      forced[tenantColumn] = identity(policy.statements.column(tenantColumn), tenant);
+    }
+    // In the admin site the owner of a new row comes from the form.
+    if (policy.owner !== undefined && admin === undefined) {
+      // Anonymous callers may see rows that say so; a row they make would have no owner.
+      if (user === null) throw coreErrors.not_authenticated();
+      forced[policy.owner.column] = identity(policy.statements.column(policy.owner.column), user.id);
+    }
+    for (const name of this.#stamps.created) forced[name] = user?.id ?? null;
+    return forced;
+  }
+
+  /** What an update writes, with its stamps. Key, tenant, owner and parent never change, whatever a hook says. */
+  updated(request: CrudRequest, values: Item, { fixed = {} }: Pick<Intent, 'fixed'>): Item {
+    const all: Item = { ...values };
+    for (const name of [...this.#neverChanged, ...Object.keys(fixed)]) all[name] = undefined;
+    return { ...all, ...this.stamps(request) };
+  }
+
+  stamps({ user }: CrudRequest): Item {
+    return Object.fromEntries(this.#stamps.updated.map((name) => [name, user?.id ?? null]));
+  }
+}
+
+function identity(column: StoredColumn, text: string): unknown {
+  const { kind } = resolveReference(column.settings);
+  return kind === 'int' ? Number(text) : kind === 'bigint' ? BigInt(text) : text;
+}

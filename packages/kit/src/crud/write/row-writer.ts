@@ -1,0 +1,306 @@
+import { constraintViolation } from '../../db/constraint-violation.ts';
+import type { Db } from '../../db/db.ts';
+import { coreErrors } from '../../errors/core-errors.ts';
+import type { Item } from '../declare/item.ts';
+import type { WriteContext } from '../declare/resource.ts';
+import type { TransitionRule } from '../declare/transition-rule.ts';
+import type { CrudRequest, Scope, WriteScope } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
+import { newDeletion, noDeletion, type SoftDelete } from '../policy/soft-delete.ts';
+import type { Asked, Intent, RowIntent } from './intent.ts';
+import { atItem } from './item-error.ts';
+import { transitionRulesOf } from './possible-transitions.ts';
+import type { PendingChange } from './record-changes.ts';
+import type { RowKey, RowStatements } from './row-statements.ts';
+import type { RowValues } from './row-values.ts';
+import { runHook } from './run-hook.ts';
+import { notFound, notPossible, refuseStale, staleRow } from './steps.ts';
+import type { WritePlan } from './write-plan.ts';
+
+/** One row on its way through the steps. */
+export interface WrittenRow {
+  readonly intent: RowIntent;
+  before: Item | null;
+  /** Null for a row that was removed. */
+  after: Item | null;
+  /** False when a hook wrote nothing, or there was nothing to write. */
+  isWritten: boolean;
+}
+
+/** A write in its transaction. */
+export interface WriteState {
+  readonly tx: Db;
+  readonly request: CrudRequest;
+  readonly intent: Intent;
+  readonly asked: Asked;
+  readonly scope: WriteScope;
+  readonly rows: readonly WrittenRow[];
+  readonly changes: PendingChange[];
+}
+
+/** The write step: hooks around statements, and as few statements as the rows allow. */
+export class RowWriter {
+  readonly #policy: Policy;
+  readonly #statements: RowStatements;
+  readonly #plan: WritePlan;
+  readonly #values: RowValues;
+
+  constructor(policy: Policy, statements: RowStatements, plan: WritePlan, values: RowValues) {
+    this.#policy = policy;
+    this.#statements = statements;
+    this.#plan = plan;
+    this.#values = values;
+  }
+
+  #rule(name: string): TransitionRule {
+    return transitionRulesOf(this.#policy)[name] as TransitionRule;
+  }
+
+  // 7: with a hook row by row around its statement, else as few statements as the rows allow.
+
+  async write(state: WriteState): Promise<void> {
+    const { request, intent, asked, rows } = state;
+    if (this.#plan.hookOf(intent.verb) !== undefined) {
+      for (const row of rows) await atRow(row.intent, () => this.#writeHooked(state, row));
+      return;
+    }
+    switch (intent.verb) {
+      case 'create':
+        return this.#insert(state);
+      case 'destroy':
+        return this.#delete(state);
+      case 'restore':
+        for (const row of rows)
+          await this.#updateTo(state, row, { ...noDeletion(this.#policy.softDelete as SoftDelete), ...this.#values.stamps(request) });
+        return undefined;
+      case 'transition':
+        for (const row of rows) await this.#update(state, row, this.#moved(intent));
+        return undefined;
+      case 'update':
+        return this.#updateRows(state, asked);
+    }
+  }
+
+  #moved({ transition }: Intent): Item {
+    const { name } = transition as { readonly name: string };
+    return { [this.#policy.options.state as string]: this.#rule(name).to };
+  }
+
+  async #writeHooked(state: WriteState, row: WrittenRow): Promise<void> {
+    const { tx, request, intent } = state;
+    const { verb } = intent;
+    const hooks = this.#policy.options.hooks as Readonly<Record<string, (context: object, next: unknown) => Promise<unknown>>>;
+    const context = writeContext(tx, request);
+    const input = verb === 'update' ? await this.#valuesOf(state, row) : row.intent.values;
+    if (verb === 'update' && isEmpty(input)) return this.#touch(state, row);
+    const write = async (given: Item = {}): Promise<Item | null> => {
+      if (verb === 'create')
+        row.after = await this.#statements.insert(tx, { ...given, ...this.#values.forced(request, intent) }, undefined, given);
+      else if (verb === 'destroy') await this.#deleteOne(state, row);
+      else await this.#update(state, row, verb === 'transition' ? { ...given, ...this.#moved(intent) } : given);
+      row.isWritten = true;
+      return row.after;
+    };
+    const { before } = row;
+    const given = {
+      create: { input },
+      update: { before, input },
+      destroy: { before },
+      transition: { name: intent.transition?.name, before, input: intent.transition?.input },
+      restore: {},
+    }[verb];
+    const hook = hooks[verb] as (context: object, next: unknown) => Promise<unknown>;
+    const { returned } = await runHook(`${verb} hook of "${this.#policy.name}"`, write, (next) => hook({ ...context, ...given }, next));
+    if (row.isWritten) return;
+    // The row as it is: a hook that writes nothing may have changed it by itself.
+    row.after = verb === 'create' ? await this.#existing(state, returned) : verb === 'destroy' ? null : await this.#reread(state, row);
+  }
+
+  /** The row a create hook returned instead of making one, as it is in the database and if the caller sees it. */
+  async #existing({ tx, scope, intent }: WriteState, returned: unknown): Promise<Item> {
+    const { key, name } = this.#policy;
+    const value = (returned as Item | null | undefined)?.[key.name];
+    if (value === undefined) throw new Error(`The create hook of "${name}" must call next() or return an existing row.`);
+    return (await this.#statements.selectLocked(tx, scope, key, [value], intent))[0] ?? notFound();
+  }
+
+  async #reread({ tx, scope, intent }: WriteState, { intent: { key } }: WrittenRow): Promise<Item> {
+    const { column, value } = key as RowKey;
+    return (await this.#statements.selectLocked(tx, scope, column, [value], intent))[0] ?? notFound();
+  }
+
+  async #insert(state: WriteState): Promise<void> {
+    const { tx, request, intent, rows } = state;
+    const forced = this.#values.forced(request, intent);
+    const all = rows.map((row) => ({ ...row.intent.values, ...forced }));
+    const [only] = rows;
+    const made =
+      rows.length === 1
+        ? [await this.#statements.insert(tx, all[0] as Item, undefined, only?.intent.values)]
+        : await this.#statements.insertMany(tx, all, this.#needsRows(state));
+    for (const [index, row] of rows.entries()) {
+      row.after = made[index] as Item;
+      row.isWritten = true;
+    }
+  }
+
+  /** False when nobody reads rows that were made: then they are not asked back. A tenth of an import. */
+  #needsRows({ request, asked: { authorize, present, children } }: WriteState): boolean {
+    const isRead = authorize !== undefined || present !== undefined || children !== undefined;
+    return isRead || this.#plan.isWatched || this.#plan.mayLeaveScope(request);
+  }
+
+  /** Rows that get the same values are changed by one statement. */
+  async #updateRows(state: WriteState, { valuesOfRow }: Asked): Promise<void> {
+    const { tx, request, intent, rows } = state;
+    const [first] = rows;
+    const isSame = rows.length > 1 && valuesOfRow === undefined && rows.every((row) => row.intent.values === first?.intent.values);
+    if (first === undefined || !isSame || isEmpty(first.intent.values)) {
+      for (const row of rows) await atRow(row.intent, async () => this.#updateOne(state, row));
+      return;
+    }
+    const { key } = this.#policy;
+    const keyOf = (row: Item | null) => String(row?.[key.name]);
+    const values = this.#values.updated(request, first.intent.values, intent);
+    const keys = rows.map(({ before }) => before?.[key.name]);
+    const updated = await atRow(first.intent, () => this.#statements.updateMany(tx, key, keys, values));
+    const byKey = new Map(updated.map((row) => [keyOf(row), row]));
+    for (const row of rows) {
+      row.after = byKey.get(keyOf(row.before)) ?? notFound();
+      row.isWritten = true;
+    }
+  }
+
+  async #updateOne(state: WriteState, row: WrittenRow): Promise<void> {
+    const values = await this.#valuesOf(state, row);
+    if (isEmpty(values)) await this.#touch(state, row);
+    else await this.#update(state, row, values);
+  }
+
+  async #valuesOf({ asked }: WriteState, { intent: { values }, before }: WrittenRow): Promise<Item> {
+    return asked.valuesOfRow === undefined ? values : { ...values, ...(await asked.valuesOfRow(before as Item)) };
+  }
+
+  /** Nothing was sent. Where children change, timestamps, stamps and version of their row move with them, if it has any. */
+  async #touch(state: WriteState, row: WrittenRow): Promise<void> {
+    row.after = row.before;
+    const isTouched = this.#policy.statements.columns.some(
+      ({ settings }) => settings.increment === true || settings.touch !== undefined || settings.stamp === 'updated_by',
+    );
+    if (state.asked.children === undefined || !isTouched) return;
+    await this.#update(state, row, {});
+    row.isWritten = false;
+  }
+
+  async #update(state: WriteState, row: WrittenRow, values: Item): Promise<void> {
+    await this.#updateTo(state, row, this.#values.updated(state.request, values, state.intent));
+  }
+
+  async #updateTo({ tx, scope, intent }: WriteState, row: WrittenRow, values: Item): Promise<void> {
+    row.after = (await this.#statements.update(tx, scope, this.#keyOf(row), values, { fixed: intent.fixed })) ?? notFound();
+    row.isWritten = true;
+  }
+
+  #keyOf({ before }: WrittenRow): RowKey {
+    const { key } = this.#policy;
+    return { column: key, value: before?.[key.name] };
+  }
+
+  async #delete(state: WriteState): Promise<void> {
+    const { tx, rows } = state;
+    if (this.#policy.softDelete !== undefined || rows.length === 1) {
+      for (const row of rows) await atRow(row.intent, () => this.#deleteOne(state, row));
+      return;
+    }
+    await this.#statements.deleteMany(
+      tx,
+      rows.map(({ before }) => before?.[this.#policy.key.name]),
+    );
+    for (const row of rows) row.isWritten = true;
+  }
+
+  /** Every row has a deletion of its own, with an id that its cascade shares. */
+  async #deleteOne(state: WriteState, row: WrittenRow): Promise<void> {
+    const { tx, request, scope, intent } = state;
+    const { softDelete } = this.#policy;
+    if (softDelete === undefined) row.isWritten = await this.#statements.delete(tx, scope, this.#keyOf(row), { fixed: intent.fixed });
+    else await this.#updateTo(state, row, { ...newDeletion(softDelete, request), ...this.#values.stamps(request) });
+  }
+
+  // One statement: its condition has the key, the scope, the version and the states, and tells in one more SELECT why no row was hit.
+
+  async writeNow(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, asked: Asked): Promise<Item> {
+    const [only] = intent.rows as readonly [RowIntent];
+    const form = asked.present?.form;
+    const { fixed } = intent;
+    let row: Item | undefined;
+    if (intent.verb === 'create')
+      row = await this.#statements.insert(db, { ...only.values, ...this.#values.forced(request, intent) }, form, only.values);
+    else {
+      const key = only.key as RowKey;
+      const conditions = { fixed, ifMatch: only.ifMatch };
+      if (intent.verb === 'destroy') row = await this.#deleteNow(db, request, scope, key, conditions);
+      else {
+        const { from = [] } = intent.transition === undefined ? {} : this.#rule(intent.transition.name);
+        const onlyFrom =
+          intent.transition === undefined ? {} : { onlyFrom: { column: this.#policy.options.state as string, values: from } };
+        const values = this.#values.updated(request, intent.transition === undefined ? only.values : this.#moved(intent), intent);
+        row = await this.#statements.update(db, scope, key, values, { ...conditions, ...onlyFrom }, form);
+      }
+      row ??= await this.#whyNot(db, scope, intent, only, asked);
+    }
+    await asked.present?.build(db, [row]);
+    return row;
+  }
+
+  async #deleteNow(
+    db: Db,
+    request: CrudRequest,
+    scope: Scope,
+    key: RowKey,
+    conditions: { readonly fixed?: Item | undefined; readonly ifMatch?: RowIntent['ifMatch'] },
+  ): Promise<Item | undefined> {
+    const { softDelete } = this.#policy;
+    if (softDelete !== undefined)
+      return this.#statements.update(db, scope, key, { ...newDeletion(softDelete, request), ...this.#values.stamps(request) }, conditions);
+    return (await this.#statements.delete(db, scope, key, conditions)) ? {} : undefined;
+  }
+
+  async #whyNot(db: Db, scope: WriteScope, { fixed, transition }: Intent, row: RowIntent, asked: Asked): Promise<never> {
+    if (row.ifMatch === undefined && transition === undefined && scope.allowed === undefined) throw coreErrors.not_found();
+    const found = await this.#statements.select(db, scope, row.key as RowKey, { fixed });
+    if (found === undefined) throw coreErrors.not_found();
+    refuseStale(this.#policy, [{ intent: row, row: found }], asked);
+    throw transition === undefined ? staleRow(this.#policy, found, asked) : notPossible(this.#policy, transition.name, found);
+  }
+
+  /** The database does not say which row of a statement broke a rule: they are tried one by one, and undone. */
+  async culprit(db: Db, request: CrudRequest, scope: WriteScope, intent: Intent, error: unknown): Promise<unknown> {
+    const isOneStatement = this.#plan.hookOf(intent.verb) === undefined && (intent.verb === 'create' || intent.verb === 'destroy');
+    if (!isOneStatement || constraintViolation(error) === undefined) return error;
+    const forced = intent.verb === 'create' ? this.#values.forced(request, intent) : {};
+    const attempt = async (tx: Db, { key, values }: RowIntent): Promise<unknown> =>
+      key === undefined
+        ? this.#statements.insert(tx, { ...values, ...forced }, undefined, values)
+        : this.#statements.delete(tx, scope, key, { fixed: intent.fixed });
+    return db
+      .transaction(async (tx) => {
+        for (const row of intent.rows) await atRow(row, () => attempt(tx, row));
+        throw error;
+      })
+      .catch((found: unknown) => found);
+  }
+}
+
+export function writeContext(tx: Db, { user, principal, tenant, services, requestId, clock }: CrudRequest): WriteContext {
+  return { tx, user, principal, tenant, services, requestId, now: clock.now() };
+}
+
+/** What the work of one row throws says which row it was, where a request has several. */
+export function atRow<R>({ at: place, valuesAt }: RowIntent, work: () => Promise<R>): Promise<R> {
+  return place === undefined ? work() : atItem(place, work, valuesAt);
+}
+
+function isEmpty(values: Item): boolean {
+  return Object.keys(values).length === 0;
+}

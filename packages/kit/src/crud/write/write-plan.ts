@@ -1,0 +1,110 @@
+import type { AnyResourceOptions } from '../declare/resource.ts';
+import type { CrudRequest } from '../policy/crud-request.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { Intent, Verb } from './intent.ts';
+import { isRecorded, type Recorders } from './record-changes.ts';
+
+/** The steps of a write, in their order. */
+export type StepName =
+  | 'target'
+  | 'authorize'
+  | 'precondition'
+  | 'state'
+  | 'writable'
+  | 'references'
+  | 'write'
+  | 'access'
+  | 'changed'
+  | 'children'
+  | 'record'
+  | 'present';
+
+/** Which steps each option of a resource gives work to. An option that is not in this table does not compile. */
+const usedBy = {
+  name: ['record'],
+  using: ['write'],
+  tenant: ['write'],
+  owner: ['write'],
+  rows: ['access'],
+  anonymous: [],
+  unscoped: [],
+  access: ['target', 'access'],
+  version: [],
+  softDelete: [],
+  relations: [],
+  input: [],
+  hidden: [],
+  fields: ['writable'],
+  computed: [],
+  state: [],
+  transitions: [],
+  nested: [],
+  hooks: [],
+  onChange: ['changed'],
+  audit: [],
+  events: [],
+  admin: [],
+} as const satisfies Record<keyof AnyResourceOptions, readonly StepName[]>;
+
+/** Which hook a verb has. */
+const HOOK: Readonly<Record<Verb, 'create' | 'update' | 'destroy' | 'transition' | undefined>> = {
+  create: 'create',
+  update: 'update',
+  destroy: 'destroy',
+  transition: 'transition',
+  restore: undefined,
+};
+
+/** What a write of a resource has to do besides its statement: decided once per mounted resource. */
+export class WritePlan {
+  readonly #policy: Policy;
+  readonly #steps: ReadonlySet<StepName>;
+  /** True when a listener, the audit log or events need the changed row. */
+  readonly isWatched: boolean;
+
+  constructor(policy: Policy, recorders: Recorders) {
+    this.#policy = policy;
+    const declared = Object.entries(policy.options).filter(([, value]) => value !== undefined);
+    this.#steps = new Set(declared.flatMap(([name]) => usedBy[name as keyof AnyResourceOptions] ?? []));
+    this.isWatched = this.#steps.has('changed') || isRecorded(policy, recorders);
+  }
+
+  hasStep(step: StepName): boolean {
+    return this.#steps.has(step);
+  }
+
+  /** True when a write may move a row out of the caller's sight. Tenant and owner never change. */
+  mayLeaveScope(request: CrudRequest): boolean {
+    return this.hasStep('access') || this.#policy.rows.adminRule(request) !== undefined;
+  }
+
+  hookOf(verb: Verb): unknown {
+    const hook = HOOK[verb];
+    return hook === undefined ? undefined : this.#policy.options.hooks?.[hook];
+  }
+
+  /** Rows that go with a deletion, or come back with a restored one. */
+  get cascades(): boolean {
+    return (this.#policy.softDelete?.cascade.length ?? 0) > 0;
+  }
+
+  /**
+   * `statement`: the write is one statement, because nothing needs the row before, after or beside it; `update … where key and scope returning …`.
+   * `transaction`: all steps. The only place that decides it. `isChecked`: what was sent needs a look at the row or at other rows.
+   */
+  formOf({ verb, rows, transition, asked = {} }: Intent, request: CrudRequest, isChecked: boolean): 'statement' | 'transaction' {
+    const { authorize, valuesOfRow, children, present } = asked;
+    const [only, ...others] = rows;
+    if (only === undefined || others.length > 0 || isChecked || verb === 'restore') return 'transaction';
+    if (this.isWatched || this.mayLeaveScope(request) || this.hookOf(verb) !== undefined) return 'transaction';
+    if (authorize !== undefined || valuesOfRow !== undefined || children !== undefined || present?.isDeep === true) return 'transaction';
+    if (verb === 'destroy' && this.cascades) return 'transaction';
+    if (verb === 'update' && Object.keys(only.values).length === 0) return 'transaction';
+    return transition !== undefined && this.#asksRow(transition.name) ? 'transaction' : 'statement';
+  }
+
+  #asksRow(transition: string): boolean {
+    const rule = this.#policy.options.transitions?.[transition];
+    return rule?.guard !== undefined || rule?.input !== undefined;
+  }
+}
