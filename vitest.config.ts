@@ -35,7 +35,12 @@ const longProject = {
   test: {
     name: 'long',
     // This one counts its cases by KIT_WHERE_CASES.
-    include: [...long, 'packages/kit/src/db/where/where.db.test.ts', 'packages/kit/src/crud/non-interference.db.test.ts'],
+    include: [
+      ...long,
+      'packages/kit/src/db/where/where.db.test.ts',
+      'packages/kit/src/crud/non-interference.db.test.ts',
+      'packages/kit/src/crud/generated-resources.db.test.ts',
+    ],
     exclude: ignored,
     globalSetup,
     setupFiles,
