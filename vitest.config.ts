@@ -40,6 +40,7 @@ const longProject = {
       'packages/kit/src/db/where/where.db.test.ts',
       'packages/kit/src/crud/non-interference.db.test.ts',
       'packages/kit/src/crud/generated-resources.db.test.ts',
+      'packages/kit/test/crud/reading-matrix.db.test.ts',
     ],
     exclude: ignored,
     globalSetup,
