@@ -41,6 +41,11 @@ export const jobErrors = defineErrors('jobs', {
     detail: 'The result of the job does not match its schema.',
     remedy: 'Correct the handler or the schema, then retry the job.',
   },
+  result_not_storable: {
+    status: 500,
+    detail: 'The database rejected the result of the job.',
+    remedy: 'The worker log has the cause under the job id. Correct the handler, then retry the job.',
+  },
   payload_too_large: {
     status: 413,
     detail: 'The result of the job, or of one of its steps, is larger than 256 KiB of JSON.',

@@ -1,6 +1,7 @@
 import { isKitError } from '../../errors/kit-error.ts';
 import { jobErrors } from './errors.ts';
 import { CODE_LENGTH_MAX, MESSAGE_LENGTH_MAX } from './models.ts';
+import { isRetryDelay, RETRY_DELAY_SECONDS_MAX } from './retry-policy.ts';
 
 const PERMANENT = Symbol.for('kit.jobs.permanent');
 const RETRY_AFTER = Symbol.for('kit.jobs.retryAfter');
@@ -11,10 +12,12 @@ export function permanent(error: unknown): Error {
   return Object.assign(wrapped, { [PERMANENT]: true });
 }
 
-/** `throw retryAfter(30, error)`: the next attempt, if any is left, comes after so many seconds instead of the usual pause. */
+/** `throw retryAfter(30, error)`: the next attempt, if any is left, comes after so many seconds, at most 30 days, instead of the usual delay. */
 export function retryAfter(seconds: number, error?: unknown): Error {
-  if (typeof seconds !== 'number' || !(seconds >= 0))
-    throw new TypeError(`retryAfter() takes a number of seconds, got ${String(seconds)}.`);
+  if (!isRetryDelay(seconds))
+    throw new TypeError(`retryAfter() takes seconds from 0 to ${RETRY_DELAY_SECONDS_MAX} (30 days), got ${String(seconds)}.`, {
+      cause: error,
+    });
   return Object.assign(new Error('The job asked for a later attempt.', { cause: error }), { [RETRY_AFTER]: seconds });
 }
 
@@ -35,7 +38,7 @@ export function failureOf(thrown: unknown): Failure {
   const isPermanent = marked(thrown, PERMANENT) === true;
   const after = marked(thrown, RETRY_AFTER);
   const error = isPermanent || after !== undefined ? (thrown as Error).cause : thrown;
-  const retryAfterSeconds = typeof after === 'number' ? after : null;
+  const retryAfterSeconds = isRetryDelay(after) ? after : null;
   if (isKitError(error)) {
     const { code, detail } = error;
     const message = storable(detail, MESSAGE_LENGTH_MAX);

@@ -31,7 +31,12 @@ export function retryDelayMs(policy: RetryPolicy, attempts: number, random: () =
   return Math.round(seconds * (1 + JITTER_RATIO * random()) * 1000);
 }
 
-const DAY_SECONDS = 86_400;
+/** 30 days. No delay is longer: a timestamp in milliseconds that was meant as seconds would never come. */
+export const RETRY_DELAY_SECONDS_MAX = 30 * 86_400;
+
+export function isRetryDelay(seconds: unknown): seconds is number {
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= RETRY_DELAY_SECONDS_MAX;
+}
 
 /** What is wrong with the options of a policy. */
 export function retryFaults(given: RetryOptions): string[] {
@@ -40,7 +45,6 @@ export function retryFaults(given: RetryOptions): string[] {
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1000) faults.push('retry.attempts must be a whole number from 1 to 1000');
   if (backoff !== 'exponential' && backoff !== 'fixed') faults.push('retry.backoff must be "exponential" or "fixed"');
   for (const [name, value] of Object.entries({ firstDelaySeconds, delaySecondsMax }))
-    if (typeof value !== 'number' || !(value >= 0 && value <= 30 * DAY_SECONDS))
-      faults.push(`retry.${name} must be a number of seconds from 0 to ${30 * DAY_SECONDS}`);
+    if (!isRetryDelay(value)) faults.push(`retry.${name} must be a number of seconds from 0 to ${RETRY_DELAY_SECONDS_MAX}`);
   return faults;
 }

@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { uuidv7 } from '../../../db/uuidv7.ts';
+import { storeInParts } from '../../../work/store-in-parts.ts';
+import { jobErrors } from '../errors.ts';
 import type { RunOutcome } from '../job-metrics.ts';
 import type { Jobs } from '../jobs.ts';
 import { retryDelayMs } from '../retry-policy.ts';
 import type { Claim } from './claim-store.ts';
 import { promoteKeys, type ReadyJob } from './due-store.ts';
 import type { RunReport } from './job-run.ts';
-import { endCancelledLease, fail, hasSucceeded, release, succeed, type Failed, type Success } from './result-store.ts';
+import { endCancelledLease, fail, hasSucceeded, release, succeed, type Failed, type Held, type Success } from './result-store.ts';
 
 /** What a worker has done so far; the line that `kit jobs work` prints. */
 export interface WorkSummary extends Readonly<Record<RunOutcome, number>> {
@@ -96,25 +98,49 @@ export class ResultWriter {
   /** Safe to repeat: what was written is not written again. */
   async #store(batch: Batch): Promise<void> {
     const { database, clock } = this.#jobs;
-    if (batch.successes.length > 0) {
-      const ours = new Set(await succeed(database, batch.successes));
-      for (const success of batch.successes.filter(({ id }) => !ours.has(id)))
-        // Ours after all: the statement did its work, and the connection was lost before it could say so.
-        if (!(await hasSucceeded(database, success))) this.#lost(success.id, batch);
-      batch.successes = [];
-    }
-    if (batch.failures.length > 0) {
-      const ours = new Set(await fail(database, batch.failures, this.#worker));
-      for (const { id } of batch.failures.filter((each) => !ours.has(each.id))) this.#lost(id, batch);
-      if (batch.failures.some(({ status }) => status === 'queued')) this.#hooks.waiting();
-      batch.failures = [];
-    }
+    const reject = async ({ id }: Held, error: unknown): Promise<void> => this.#rejected(batch, id, error);
+    await storeInParts([...batch.successes.values()], (part) => this.#succeed(batch, part), reject);
+    await storeInParts([...batch.failures.values()], (part) => this.#fail(batch, batch.failures, part), reject);
+    const giveUp = async ({ id }: Held, error: unknown): Promise<void> => this.#givenUp(batch, id, error);
+    await storeInParts([...batch.rejections.values()], (part) => this.#fail(batch, batch.rejections, part), giveUp);
     await release(database, batch.unknown, new Date(clock.now().getTime() + UNKNOWN_MS));
     await release(database, batch.released);
     for (const { id } of batch.lost) await endCancelledLease(database, id, this.#worker);
     if (batch.serialKeys.length > 0) await this.#hooks.ready(await promoteKeys(database, clock.now(), batch.serialKeys));
     this.#count(batch);
     if (batch.unknown.length > 0) this.#hooks.waiting();
+  }
+
+  async #succeed(batch: Batch, part: readonly Success[]): Promise<void> {
+    const { database } = this.#jobs;
+    const ours = new Set(await succeed(database, part));
+    for (const success of part) {
+      // Ours after all: the statement did its work, and the connection was lost before it could say so.
+      if (!ours.has(success.id) && !(await hasSucceeded(database, success))) this.#lost(success.id, batch);
+      batch.successes.delete(success.id);
+    }
+  }
+
+  async #fail(batch: Batch, from: Map<string, Failed>, part: readonly Failed[]): Promise<void> {
+    const ours = new Set(await fail(this.#jobs.database, part, this.#worker));
+    for (const { id } of part) {
+      if (!ours.has(id)) this.#lost(id, batch);
+      from.delete(id);
+    }
+    if (part.some(({ status }) => status === 'queued')) this.#hooks.waiting();
+  }
+
+  /** The database rejects a value of this result, today and tomorrow: the job fails, and the other results are stored. */
+  #rejected(batch: Batch, id: string, error: unknown): void {
+    this.#jobs.log.error({ err: error, job_id: id, worker: this.#worker }, 'the database rejected the result of a job; the job fails');
+    batch.reject(id);
+  }
+
+  /** Even the bare failure cannot be stored: the lease expires, and the job counts as one whose worker was lost. */
+  #givenUp(batch: Batch, id: string, error: unknown): void {
+    this.#jobs.log.error({ err: error, job_id: id, worker: this.#worker }, 'could not store that a job failed; its lease will expire');
+    batch.rejections.delete(id);
+    batch.outcomes.set(id, 'lost');
   }
 
   #count({ reports, outcomes }: Batch): void {
@@ -139,8 +165,10 @@ export class ResultWriter {
 /** What is to be written for some reports; rows are made once, however often it takes to write them. */
 class Batch {
   readonly reports: readonly RunReport[];
-  successes: Success[] = [];
-  failures: Failed[] = [];
+  readonly successes = new Map<string, Success>();
+  readonly failures = new Map<string, Failed>();
+  /** Failures in place of results that the database rejects. */
+  readonly rejections = new Map<string, Failed>();
   readonly unknown: Claim[] = [];
   readonly released: Claim[] = [];
   readonly lost: Claim[] = [];
@@ -159,13 +187,13 @@ class Batch {
     if (claim.serial_key !== null) this.serialKeys.push(claim.serial_key);
     switch (end.kind) {
       case 'succeeded':
-        this.successes.push({ id: claim.id, token: claim.token, result: end.result, finished_at: endedAt });
+        this.successes.set(claim.id, { id: claim.id, token: claim.token, result: end.result, finished_at: endedAt });
         return 'succeeded';
       case 'committed':
         return 'succeeded';
       case 'failed': {
         const failed = this.#failed(report, end);
-        this.failures.push(failed);
+        this.failures.set(claim.id, failed);
         return failed.status === 'queued' ? 'retrying' : 'failed';
       }
       case 'unknown':
@@ -178,6 +206,20 @@ class Batch {
         this.lost.push(claim);
         return 'lost';
     }
+  }
+
+  /** Replaces a result that cannot be stored by a failure that is not retried: the next attempt would end the same way. */
+  reject(id: string): void {
+    const report = this.reports.find(({ claim }) => claim.id === id);
+    this.successes.delete(id);
+    this.failures.delete(id);
+    if (report === undefined) return;
+    const { code, detail: message } = jobErrors.result_not_storable;
+    const { startedAt, endedAt, claim } = report;
+    const { token, attempts: attempt } = claim;
+    const ended = { attempt_id: uuidv7(this.#jobs.clock), attempt, started_at: startedAt, finished_at: endedAt };
+    this.rejections.set(id, { id, token, status: 'failed', code, message, outcome: 'failed', ...ended });
+    this.outcomes.set(id, 'failed');
   }
 
   #failed({ claim, startedAt, endedAt }: RunReport, end: Extract<RunReport['end'], { kind: 'failed' }>): Failed {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { describeOutbox } from '../../../../test/webhooks/outbox.ts';
+import { rejectUpdates } from '../../../../test/reject-updates.ts';
 import { claimByIds, dueOfEvent, type Claim } from './claim-store.ts';
 import type { PublishOptions } from '../publishing/checked-call.ts';
 import { publish } from '../publishing/publish.ts';
@@ -83,6 +84,77 @@ describeOutbox('writing results', (outbox) => {
     writer.add(answered(claim, clock.now()));
     await writer.flush();
     expect((await readStats(db, clock.now())).lost_claims).toBe(before + 1);
+  });
+
+  test('a result that the database rejects fails its delivery, and the other results of its batch are stored', async () => {
+    const { db, owner, endpoint, clock } = outbox;
+    const mine = owner();
+    const target = await endpoint({ owner: mine });
+    const claims = await Promise.all([1, 2, 3, 4, 5, 6].map(() => claimNew(mine)));
+    const [culprit, failing] = claims as [Claim, Claim];
+    const allow = await rejectUpdates(db, 'webhook_deliveries', `new.last_status_code in (299, 599)`);
+    const stored: string[] = [];
+    const writer = new ResultWriter(webhooksOf(db), 'a worker', (reports) => stored.push(...reports.map(({ claim }) => claim.id)));
+    for (const claim of claims) {
+      const status = claim === culprit ? 299 : claim === failing ? 599 : 204;
+      writer.add({ ...answered(claim, clock.now()), result: { kind: 'response', status, retryAfter: null } });
+    }
+    await writer.flush();
+    await allow();
+    expect(stored).toHaveLength(6);
+    expect(writer.summary).toEqual({ succeeded: 4, retrying: 0, failed: 2, disabled_endpoints: 0, lost_claims: 0 });
+    const rows = await outbox.deliveries({ endpoint: target.id });
+    for (const { id } of [culprit, failing])
+      expect(rows.find((row) => row.id === id)).toMatchObject({
+        status: 'failed',
+        attempts: 1,
+        last_error: 'The result of the attempt could not be stored.',
+      });
+    // It says nothing about the endpoint.
+    expect(await findEndpoint(db, target.id)).toMatchObject({ consecutive_failures: 0, failing_since: null });
+  });
+
+  test('a delivery of which nothing can be stored is given up: its claim expires, and the writer goes on', async () => {
+    const { db, owner, endpoint, clock } = outbox;
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const [culprit, other] = [await claimNew(mine), await claimNew(mine)];
+    const allow = await rejectUpdates(db, 'webhook_deliveries', `new.id = '${culprit.id}' and new.claim_token is null`);
+    const writer = new ResultWriter(webhooksOf(db), 'a worker', () => undefined);
+    for (const claim of [culprit, other]) writer.add(answered(claim, clock.now()));
+    await writer.flush();
+    await allow();
+    expect(writer.summary).toMatchObject({ succeeded: 1, failed: 0 });
+  });
+
+  test('a culprit beside a row that another transaction has locked does not stop the results between them', async ({ skip }) => {
+    const { db, owner, endpoint, clock } = outbox;
+    if (db.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    const mine = owner();
+    await endpoint({ owner: mine });
+    const [culprit, locked, ...others] = (await Promise.all([1, 2, 3, 4].map(() => claimNew(mine)))) as [Claim, Claim, Claim, Claim];
+    const allow = await rejectUpdates(db, 'webhook_deliveries', 'new.last_status_code = 299');
+    const stored: string[] = [];
+    const writer = new ResultWriter(webhooksOf(db), 'a worker', (reports) => stored.push(...reports.map(({ claim }) => claim.id)));
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: holding } = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.query('select id from webhook_deliveries where id = $1 for update', [locked.id]);
+      holding();
+      await held;
+    });
+    await isHeld;
+    for (const claim of [culprit, locked, ...others]) {
+      const status = claim === culprit ? 299 : 204;
+      writer.add({ ...answered(claim, clock.now()), result: { kind: 'response', status, retryAfter: null } });
+    }
+    await vi.waitUntil(() => stored.length === 3, { timeout: 30_000 });
+    expect(stored).not.toContain(locked.id);
+    release();
+    await holder;
+    await writer.flush();
+    await allow();
+    expect(writer.summary).toMatchObject({ succeeded: 3, failed: 1 });
   });
 
   async function claimNew(mine: string): Promise<Claim> {

@@ -23,6 +23,7 @@ import {
 } from './result-store.ts';
 import type { SendReport } from './sender.ts';
 import type { Webhooks } from '../webhooks.ts';
+import { isValueRejected, storeInParts } from '../../../work/store-in-parts.ts';
 
 /** What a worker has done so far; the line that `kit webhooks deliver` prints. */
 export interface DeliverySummary {
@@ -49,7 +50,9 @@ interface Batch {
   /** What is still to be written; rows are made once, however often it takes to write them. */
   successes: Success[];
   others: Finalised[];
-  /** Deliveries whose claims were lost: their results change nothing, neither the delivery nor its endpoint. */
+  /** Failures in place of results that the database rejects. */
+  rejections: Finalised[];
+  /** Deliveries whose claims were lost, or whose results were rejected: they change nothing about their endpoint. */
   readonly lost: Set<string>;
   readonly stored: PromiseWithResolvers<void>;
   /** When the batch before it is stored. */
@@ -106,7 +109,7 @@ export class ResultWriter {
     let batch = this.#waiting.at(-1);
     if (batch === undefined || batch.results.length >= BATCH_MAX) {
       const stored = Promise.withResolvers<void>();
-      batch = { results: [], isAwaited: false, successes: [], others: [], lost: new Set(), stored, before: this.#last.stored };
+      batch = { ...noRows(), results: [], isAwaited: false, lost: new Set(), stored, before: this.#last.stored };
       this.#waiting.push(batch);
       this.#last.stored = batch.stored.promise;
       this.#unstored.add(batch.stored.promise);
@@ -240,51 +243,70 @@ export class ResultWriter {
   }
 
   async #finalise(batch: Batch): Promise<void> {
-    const { database } = this.#webhooks;
+    const reject = async ({ id }: Finalised, error: unknown): Promise<void> => this.#rejected(batch, id, error);
+    const giveUp = async ({ id }: Finalised, error: unknown): Promise<void> => this.#givenUp(batch, id, error);
     try {
-      const { successes, others } = batch;
-      if (successes.length > 0) {
-        await this.#countSuccesses(batch, successes, await succeed(database, successes, this.#workerName));
-        batch.successes = [];
-      }
-      if (others.length > 0) {
-        await this.#count(batch, others, await finalise(database, others, this.#workerName));
-        batch.others = [];
-      }
+      await storeInParts(batch.successes, (part) => this.#writeSuccesses(batch, part), reject);
+      await storeInParts(batch.others, (part) => this.#writeOthers(batch, part), reject);
+      await storeInParts(batch.rejections, (part) => this.#writeOthers(batch, part), giveUp);
     } catch (error) {
-      rethrowUnlessLocked(error);
-      await this.#finaliseUnlocked(batch);
+      if (!isLockTimeout(error) || !(await this.#leaveLocked(batch))) throw error;
+      await this.#finalise(batch);
     }
   }
 
-  /** Another transaction has locked some of the rows: the others are written, and these are tried again beside the results that follow. */
-  async #finaliseUnlocked(batch: Batch): Promise<void> {
+  async #writeSuccesses(batch: Batch, part: readonly Success[]): Promise<void> {
+    const written = await succeed(this.#webhooks.database, part, this.#workerName);
+    await this.#countSuccesses(batch, part, written);
+    drop(batch, part);
+  }
+
+  async #writeOthers(batch: Batch, part: readonly Finalised[]): Promise<void> {
+    await this.#count(batch, part, await finalise(this.#webhooks.database, part, this.#workerName));
+    drop(batch, part);
+  }
+
+  /** The database rejects a value of this result, today and tomorrow: the delivery fails, and the other results are stored. */
+  #rejected(batch: Batch, id: string, error: unknown): void {
+    this.#webhooks.log.error({ err: error, delivery_id: id }, 'the database rejected the result of a webhook; the delivery fails');
+    const report = batch.results.find((result) => result.report.claim.id === id)?.report;
+    drop(batch, [{ id }]);
+    // It says nothing about the endpoint.
+    batch.lost.add(id);
+    if (report !== undefined) batch.rejections.push(this.#bareFailure(report));
+  }
+
+  /** Even the bare failure cannot be stored: the claim expires, and the delivery is sent again. */
+  #givenUp(batch: Batch, id: string, error: unknown): void {
+    this.#webhooks.log.error({ err: error, delivery_id: id }, 'could not store that a webhook failed; its claim will expire');
+    drop(batch, [{ id }]);
+  }
+
+  #bareFailure({ claim, startedAt }: SendReport): Finalised {
+    return {
+      id: claim.id,
+      token: claim.token,
+      endpoint_id: claim.endpoint.id,
+      status: 'failed',
+      attempts: claim.attempts + 1,
+      error: 'The result of the attempt could not be stored.',
+      attempt_id: uuidv7(this.#webhooks.clock),
+      started_at: startedAt,
+      duration_ms: 0,
+    };
+  }
+
+  /** Another transaction has locked some of the rows: they are tried again beside the results that follow. False: none is locked now. */
+  async #leaveLocked(batch: Batch): Promise<boolean> {
     const { database } = this.#webhooks;
-    const rows = [...batch.successes, ...batch.others];
-    const written = await database.transaction(async (tx) => {
-      const free = await lockFree(
-        tx,
-        rows.map(({ id }) => id),
-      );
-      const successes = batch.successes.filter(({ id }) => free.has(id));
-      const others = batch.others.filter(({ id }) => free.has(id));
-      return {
-        free,
-        successes,
-        others,
-        succeeded: successes.length === 0 ? 0 : await succeed(tx, successes, this.#workerName),
-        finalised: others.length === 0 ? [] : await finalise(tx, others, this.#workerName),
-      };
-    });
-    const { free, successes, others, succeeded, finalised } = written;
+    const rows = [...batch.successes, ...batch.others, ...batch.rejections];
+    const ids = rows.map(({ id }) => id);
+    const free = await database.transaction((tx) => lockFree(tx, ids));
     const missing = rows.filter(({ id }) => !free.has(id));
     // What is not found is deleted.
     const locked = new Set((await unwritten(database, missing)).map(({ id }) => id));
     this.#storeLater(batch, locked);
-    batch.successes = [];
-    batch.others = [];
-    if (successes.length > 0) await this.#countSuccesses(batch, successes, succeeded);
-    if (others.length > 0) await this.#count(batch, others, finalised);
+    return locked.size > 0;
   }
 
   /** Moves results out of their batch into one of their own, which only `flush` waits for. */
@@ -297,11 +319,16 @@ export class ResultWriter {
       results,
       successes: batch.successes.filter(({ id }) => ids.has(id)),
       others: batch.others.filter(({ id }) => ids.has(id)),
-      lost: new Set(),
+      rejections: batch.rejections.filter(({ id }) => ids.has(id)),
+      lost: new Set(batch.lost),
       stored: Promise.withResolvers<void>(),
       before: undefined,
     };
     batch.results = batch.results.filter((result) => !isLocked(result));
+    drop(
+      batch,
+      results.map(({ report }) => report.claim),
+    );
     this.#webhooks.log.warn({ deliveries: results.length }, 'results of webhooks wait for rows that another transaction has locked');
     this.#beside(async () => {
       if (this.#onFailure === 'retry') await this.#persist(later);
@@ -322,9 +349,12 @@ export class ResultWriter {
     try {
       await changeHealth(database, changes);
     } catch (error) {
-      rethrowUnlessLocked(error);
-      // One endpoint is locked: the others do not wait for it.
+      const isRejected = isValueRejected(error);
+      if (!isRejected) rethrowUnlessLocked(error);
+      // One endpoint is locked, or its change is rejected: the others do not wait for it.
       if (changes.length > 1) for (const change of changes) await this.#changeHealth([change]);
+      else if (isRejected)
+        this.#webhooks.log.error({ err: error, endpoint_id: changes[0]?.id }, 'could not store the health of a webhook endpoint');
       else if (this.#onFailure === 'retry') this.#beside(() => this.#changeHealth(changes));
     }
   }
@@ -406,6 +436,16 @@ export class ResultWriter {
       this.#counters.failed += waiting;
     }
   }
+}
+
+const noRows = (): Pick<Batch, 'successes' | 'others' | 'rejections'> => ({ successes: [], others: [], rejections: [] });
+
+/** These rows are written, or left to another batch. */
+function drop(batch: Batch, rows: readonly { readonly id: string }[]): void {
+  const ids = new Set(rows.map(({ id }) => id));
+  batch.successes = batch.successes.filter(({ id }) => !ids.has(id));
+  batch.others = batch.others.filter(({ id }) => !ids.has(id));
+  batch.rejections = batch.rejections.filter(({ id }) => !ids.has(id));
 }
 
 function rethrowUnlessLocked(error: unknown): void {
