@@ -135,7 +135,11 @@ export const jobSteps = model(
   { primaryKey: ['job_id', 'name'] },
 );
 
-/** The last tick of each recurring job that was started or passed over. */
-export const jobSchedules = model('job_schedules', { name: t.text(JOB_NAME_LENGTH_MAX).pk(), last_tick: t.timestamp() });
+/** The last tick of each recurring job that was started or skipped, and the schedule it belongs to. */
+export const jobSchedules = model('job_schedules', {
+  name: t.text(JOB_NAME_LENGTH_MAX).pk(),
+  last_tick: t.timestamp(),
+  schedule: t.text().nullable(),
+});
 
 export const jobModels = [jobRows, jobAttempts, jobSteps, jobSchedules] as const;

@@ -36,6 +36,32 @@ describe('a schedule', () => {
     expect(decideTick(nightly('once'), last, at('2026-03-05T09:00:00Z'))).toEqual({ tick: at('2026-03-05T02:00:00Z'), starts: true });
   });
 
+  test.each([
+    ['* 9-16 * * *', '2026-03-11T20:00:00Z', '2026-03-11T16:59:00Z'],
+    ['* 9-16 * * *', '2026-03-11T08:59:59.999Z', '2026-03-10T16:59:00Z'],
+    ['*/2 * * * * *', '2026-09-01T00:00:01.500Z', '2026-09-01T00:00:00Z'],
+    ['0 0 29 2 *', '2036-01-01T00:00:00Z', '2032-02-29T00:00:00Z'],
+    ['* * * 1 *', '2026-12-31T00:00:00Z', '2026-01-31T23:59:00Z'],
+  ])('missed: once starts exactly one job for %s until %s, whatever the gap', (cron, until, expected) => {
+    const schedule = parseSchedule({ cron, missed: 'once', input: {} });
+    const now = at(until);
+    const from = cron === '0 0 29 2 *' ? at('2020-01-01T00:00:00Z') : at('2026-01-01T00:00:00Z');
+    const first = decideTick(schedule, from, now);
+    expect(first).toEqual({ tick: at(expected), starts: true });
+    expect(decideTick(schedule, first?.tick as Date, now)).toBeNull();
+  });
+
+  test('the last tick is found through the hours that summer time skips and repeats', () => {
+    for (const cron of ['30 2 * * *', '*/7 1-3 * * *', '0 * * * *']) {
+      const schedule = parseSchedule({ cron, timeZone: 'Europe/Berlin', missed: 'once', input: {} });
+      for (let hour = 0; hour < 48; hour++) {
+        const now = new Date(at('2026-10-24T00:10:00Z').getTime() + hour * 3_600_000);
+        const last = decideTick(schedule, at('2026-10-01T00:00:00Z'), now)?.tick as Date;
+        expect(decideTick(schedule, last, now)).toBeNull();
+      }
+    }
+  });
+
   test('months without a worker are passed over quickly', () => {
     const often = parseSchedule({ cron: '* * * * * *', missed: 'once', input: {} });
     expect(decideTick(often, at('2026-01-01T00:00:00Z'), at('2026-06-01T00:00:00.500Z'))).toEqual({

@@ -6,7 +6,7 @@ export interface ScheduleOptions<Input = unknown> {
   readonly cron: string;
   /** An IANA name; UTC unless given. */
   readonly timeZone?: string;
-  /** What becomes of ticks that came while no worker ran: none is started, or one for all of them. `skip` unless given. */
+  /** Ticks that came while no worker ran: `skip` starts none, `once` starts one job for all of them. Default: `skip`. */
   readonly missed?: 'skip' | 'once';
   readonly input: Input;
 }
@@ -16,14 +16,14 @@ export interface Schedule {
   readonly timeZone: string;
   readonly missed: 'skip' | 'once';
   readonly input: unknown;
+  /** What its ticks depend on, to tell a changed schedule from the same one. */
+  readonly text: string;
   /** The first tick after an instant; null when there is none. */
   nextTick(after: Date): Date | null;
 }
 
 /** A tick that is started later than this was missed: a deploy or a busy worker takes less. */
 export const ON_TIME_MS = 5 * 60_000;
-/** Ticks passed over one by one, at most; beyond, the count begins again near the present. */
-const PASSED_MAX = 1000;
 
 export function parseSchedule(options: ScheduleOptions): Schedule {
   const { cron: pattern, timeZone = 'UTC', missed = 'skip', input } = options;
@@ -36,7 +36,8 @@ export function parseSchedule(options: ScheduleOptions): Schedule {
   } catch (error) {
     throw new TypeError(`schedule.cron ${JSON.stringify(pattern)} cannot be read: ${(error as Error).message}`, { cause: error });
   }
-  return Object.freeze({ cron: pattern, timeZone, missed, input, nextTick: (after: Date) => cron.nextRun(after) });
+  const text = `${pattern.trim().replaceAll(/\s+/g, ' ')} ${timeZone}`;
+  return Object.freeze({ cron: pattern, timeZone, missed, input, text, nextTick: (after: Date) => cron.nextRun(after) });
 }
 
 /** What to do now, after the last tick that was dealt with. */
@@ -49,17 +50,27 @@ export interface TickDecision {
 
 /** Null: nothing is due. Of several ticks that have passed, only the last one may be started. */
 export function decideTick(schedule: Schedule, lastTick: Date, now: Date): TickDecision | null {
-  let tick = schedule.nextTick(lastTick);
-  if (tick === null || tick > now) return null;
-  for (let passed = 0; ; passed++) {
-    // Months without a worker: from an hour ago on is enough to find the last tick, or none.
-    const from = passed < PASSED_MAX ? tick : new Date(Math.max(tick.getTime(), now.getTime() - 3_600_000));
-    const next = schedule.nextTick(from);
-    if (next === null || next > now) break;
-    tick = next;
-  }
+  const first = schedule.nextTick(lastTick);
+  if (first === null || first > now) return null;
+  const tick = lastTickUntil(schedule, first, now);
   const isLate = now.getTime() - tick.getTime() > ON_TIME_MS;
   return { tick, starts: schedule.missed === 'once' || !isLate };
+}
+
+/**
+ * The last tick up to now, from one that is known: by halving the time between, so that years without a worker take as many questions as an
+ * hour. Passing over ticks one by one would stop somewhere, and what follows would start again.
+ */
+function lastTickUntil(schedule: Schedule, known: Date, now: Date): Date {
+  let tick = known;
+  // No tick comes after `until` up to now.
+  for (let until = now.getTime(); until > tick.getTime();) {
+    const middle = Math.floor((tick.getTime() + until) / 2);
+    const next = schedule.nextTick(new Date(middle));
+    if (next === null || next > now) until = middle;
+    else tick = next;
+  }
+  return tick;
 }
 
 function isTimeZone(name: unknown): name is string {

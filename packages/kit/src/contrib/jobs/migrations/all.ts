@@ -1,6 +1,7 @@
 import { initial } from './0001_initial.ts';
 import { traceparent } from './0002_traceparent.ts';
 import { jobsOfRecord } from './0003_jobs_of_record.ts';
+import { scheduleText } from './0004_schedule_text.ts';
 
 /** In order. Released ones are never edited. */
-export const jobMigrations = [initial, traceparent, jobsOfRecord];
+export const jobMigrations = [initial, traceparent, jobsOfRecord, scheduleText];

@@ -3,7 +3,7 @@ import type { Jobs } from '../jobs.ts';
 import type { Schedule } from '../schedule.ts';
 import { decideTick } from '../schedule.ts';
 import { startJob } from '../start-job.ts';
-import { advanceTick, beginSchedule, readTicks } from './schedule-store.ts';
+import { advanceTick, beginSchedule, changeSchedule, readTicks, type Tick } from './schedule-store.ts';
 
 export type ScheduledJob = JobDefinition & { readonly schedule: Schedule };
 
@@ -16,21 +16,39 @@ export async function runSchedules(jobs: Jobs): Promise<Date | null> {
   const scheduled = scheduledJobs(jobs);
   if (scheduled.length === 0) return null;
   const { database, clock } = jobs;
-  const ticks = new Map((await readTicks(database)).map(({ name, last_tick: at }) => [name, at]));
+  const ticks = new Map((await readTicks(database)).map((tick) => [tick.name, tick]));
   const next: number[] = [];
   for (const definition of scheduled) {
     const now = clock.now();
-    let last = ticks.get(definition.name);
-    if (last === undefined) {
-      // Ticks from before the schedule existed are not missed ones.
-      await beginSchedule(database, definition.name, now);
-      last = now;
-    }
+    const last = await lastTickOf(jobs, definition, ticks.get(definition.name), now);
     const tick = await startDue(jobs, definition, last, now);
     const following = definition.schedule.nextTick(tick);
     if (following !== null) next.push(following.getTime());
   }
   return next.length === 0 ? null : new Date(Math.min(...next));
+}
+
+/** When a process first saw that the stored schedule of a job is another one. */
+const firstSeen = new WeakMap<ScheduledJob, Date>();
+
+/** Ticks from before the schedule existed are not missed ones. */
+async function lastTickOf({ database, log }: Jobs, definition: ScheduledJob, stored: Tick | undefined, now: Date): Promise<Date> {
+  const { name, schedule } = definition;
+  if (stored === undefined) {
+    await beginSchedule(database, name, schedule.text, now);
+    return now;
+  }
+  if (stored.schedule === schedule.text) return stored.last_tick;
+  let since = stored.last_tick;
+  if (stored.schedule !== null) {
+    // While a deploy is under way, processes of both versions change it back and forth: ticks since the first change are not lost by it.
+    const seen = firstSeen.get(definition) ?? now;
+    firstSeen.set(definition, seen);
+    if (seen > since) since = seen;
+    log.info({ job: name, from: stored.schedule, to: schedule.text }, 'the schedule of a recurring job has changed');
+  }
+  await changeSchedule(database, stored, schedule.text, since);
+  return since;
 }
 
 /** The tick and its job are one transaction, and only one process can move the tick: exactly one job per tick. */
@@ -41,7 +59,7 @@ async function startDue(jobs: Jobs, definition: ScheduledJob, last: Date, now: D
   await jobs.database.transaction(async (tx) => {
     if (!(await advanceTick(tx, definition.name, last, tick))) return;
     if (starts) await startJob(tx, definition, definition.schedule.input, { runAt: tick });
-    else jobs.log.warn({ job: definition.name, tick }, 'a tick of a recurring job was missed and is passed over');
+    else jobs.log.warn({ job: definition.name, tick }, 'skipped a missed run of a recurring job');
   });
   return tick;
 }

@@ -4,14 +4,25 @@ import type { Db } from '../../../db/db.ts';
 export interface Tick {
   readonly name: string;
   readonly last_tick: Date;
+  /** The schedule that the tick belongs to; null in rows of earlier versions. */
+  readonly schedule: string | null;
 }
 
 export function readTicks(db: Db): Promise<Tick[]> {
-  return db.query<Tick>('select name, last_tick from job_schedules');
+  return db.query<Tick>('select name, last_tick, schedule from job_schedules');
 }
 
-export async function beginSchedule(db: Db, name: string, at: Date): Promise<void> {
-  await db.query('insert into job_schedules (name, last_tick) values ($1, $2) on conflict (name) do nothing', [name, at]);
+export async function beginSchedule(db: Db, name: string, schedule: string, at: Date): Promise<void> {
+  await db.query('insert into job_schedules (name, last_tick, schedule) values ($1, $2, $3) on conflict (name) do nothing', [
+    name,
+    at,
+    schedule,
+  ]);
+}
+
+/** Nothing is changed when another process has moved the tick meanwhile. */
+export async function changeSchedule(db: Db, { name, last_tick: from }: Tick, schedule: string, to: Date): Promise<void> {
+  await db.query('update job_schedules set schedule = $3, last_tick = $4 where name = $1 and last_tick = $2', [name, from, schedule, to]);
 }
 
 /** False: another process has dealt with it. */
