@@ -32,7 +32,7 @@ async function side(finished: number): Promise<{ queue: KitQueue; stop: () => Pr
 async function run(context: BenchmarkContext) {
   const [empty, full] = [await side(0), await side(context.quick ? 50_000 : 1_000_000)];
   const contender = (name: string, { queue: { db } }: typeof empty): Contender => {
-    const round = { lastOwner: '' };
+    const round = { lastTurn: '' };
     return {
       name,
       measure: (seconds) =>

@@ -15,6 +15,7 @@ import { on } from './event-handler.ts';
 
 const OrderPaid = domainEvent('order.paid', z.object({ id: z.string(), at: z.coerce.date().optional() }));
 const Durable = domainEvent('order.shipped', z.object({ id: z.string() }));
+const Dated = domainEvent('order.dated', z.object({ at: z.date() }));
 const heard: string[] = [];
 let attempts = 0;
 
@@ -54,6 +55,7 @@ const handlers = [
     },
     { durable: true },
   ),
+  on(Dated, () => undefined, { durable: true, name: 'remember' }),
 ];
 
 describeDatabases('domain events', (database) => {
@@ -109,6 +111,12 @@ describeDatabases('domain events', (database) => {
     expect(await database.db.query('select name, status from jobs')).toEqual([
       { name: 'on.order.shipped.sendReceipt', status: 'succeeded' },
     ]);
+  });
+
+  test('data that a durable handler would not get as it is, is refused with the change instead of failing later', async () => {
+    const emitted = database.db.transaction((tx) => emit(tx, Dated, { at: new Date('2026-01-01') }));
+    await expect(emitted).rejects.toMatchObject({ code: 'input_invalid', message: expect.stringContaining('z.coerce.date()') });
+    expect(await database.db.query(`select id from jobs where name = 'on.order.dated.remember'`)).toEqual([]);
   });
 
   test('data that its schema forbids, no transaction, and a transaction without a commit hook are refused', async () => {

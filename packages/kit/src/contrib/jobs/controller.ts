@@ -119,7 +119,7 @@ export class JobController extends Controller {
 
   /** A job of another owner looks exactly like a missing one. */
   async #find({ user }: Context, db: Db, id: string): Promise<Job> {
-    const job = await findJob(db, id.toLowerCase());
+    const job = await findJob(db, id);
     if (job === null || (!user.is_staff && job.owner_id !== user.id)) throw jobErrors.job_not_found();
     return job;
   }

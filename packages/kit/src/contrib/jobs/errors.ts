@@ -43,8 +43,9 @@ export const jobErrors = defineErrors('jobs', {
   },
   result_not_storable: {
     status: 500,
-    detail: 'The database rejected the result of the job.',
-    remedy: 'The worker log has the cause under the job id. Correct the handler, then retry the job.',
+    detail: 'The result of the job, or of one of its steps, cannot be stored.',
+    remedy:
+      'The worker log has the cause under the job id. Return values that JSON has: no Map, Set, Error, NaN or bigint. Then retry the job.',
   },
   payload_too_large: {
     status: 413,

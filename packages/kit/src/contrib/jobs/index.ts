@@ -30,5 +30,5 @@ export type { JobWorker, WorkerOptions } from './running/worker.ts';
 export type { ScheduleOptions } from './schedule.ts';
 export { startJob, startJobs, startJobSync, type StartedJob, type StartedJobs, type StartOptions } from './start-job.ts';
 export { JobAccepted, type AcceptedJob } from './schemas.ts';
-export { findJob, type DeadLetterFilter, type Job } from './store.ts';
+export { findJob, type FailedJobFilter, type Job } from './store.ts';
 export { runDueJobs, startJobWorker } from './work-jobs.ts';

@@ -27,6 +27,11 @@ export class JobCatalog {
     return this.#byName.get(name);
   }
 
+  /** Every name and alias with the queue of its job. */
+  get names(): readonly { readonly name: string; readonly queue: string }[] {
+    return [...this.#byName].map(([name, { queue }]) => ({ name, queue }));
+  }
+
   get queues(): readonly string[] {
     return [...new Set(this.definitions.map(({ queue }) => queue))];
   }

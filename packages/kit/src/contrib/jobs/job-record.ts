@@ -62,7 +62,8 @@ export function sensitiveOf({ name }: Pick<Job, 'name'>, catalog: JobCatalog): R
 
 /** JSON text as a value, sensitive members masked at any depth. */
 export function masked(text: string | null, sensitive: ReadonlySet<string> | null): unknown {
-  if (text === null) return null;
+  // The empty text is an input that was undefined.
+  if (text === null || text === '') return null;
   if (sensitive === null) return MASK;
   return JSON.parse(text, (key, value: unknown) => (key !== '' && sensitive.has(key) && value !== null ? MASK : value)) as unknown;
 }

@@ -1,14 +1,13 @@
 import type { Database, Db } from '../../db/db.ts';
 import { sensitiveNames } from '../../db/sensitive-members.ts';
 import type { ServiceScope } from '../../di/container.ts';
-import { didYouMean } from '../../options/did-you-mean.ts';
 import type { Log } from '../../http/log.ts';
 import { isSchema, jsonSchemaOf, type OutputOf, type Schema } from '../../http/schema.ts';
 import { JOB_NAME_LENGTH_MAX, QUEUE_NAME_LENGTH_MAX } from './models.ts';
-import { DEFAULT_RETRY, retryFaults, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
-import { parseSchedule, type Schedule, type ScheduleOptions } from './schedule.ts';
-import { requireArguments } from '../../options/read-options.ts';
-import { anObject, filledText } from '../../options/value-rule.ts';
+import { retryPolicy, retryRules, type RetryOptions, type RetryPolicy } from './retry-policy.ts';
+import { parseSchedule, scheduleRule, type Schedule, type ScheduleOptions } from './schedule.ts';
+import { InvalidOptions, objectOf, optionFaults, type OptionRules } from '../../options/read-options.ts';
+import { aFunction, filledText, listOf, required, rule, TIMER_MS_MAX, wholeNumber } from '../../options/value-rule.ts';
 
 export type InputOf<S> = S extends Schema ? NonNullable<S['~standard']['types']>['input'] : never;
 
@@ -84,41 +83,37 @@ export interface JobDefinition<Input = unknown> {
   readonly $input?: Input;
 }
 
-const OPTIONS: Readonly<Record<keyof JobOptions<Schema, undefined>, true>> = {
-  input: true,
-  result: true,
-  version: true,
-  aliases: true,
-  retry: true,
-  timeoutMs: true,
-  queue: true,
-  concurrency: true,
-  schedule: true,
-  sensitive: true,
-  run: true,
-};
-const RETRY_OPTIONS = ['attempts', 'backoff', 'firstDelaySeconds', 'delaySecondsMax'];
-const SCHEDULE_OPTIONS = ['cron', 'timeZone', 'missed', 'input'];
-
 const DEFAULT_TIMEOUT_MS = 5 * 60_000;
-/** The longest time a timer of Node can wait. */
-const TIMEOUT_MS_MAX = 2_147_483_647;
 const NAME = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+
+const aName = rule(
+  `at most ${JOB_NAME_LENGTH_MAX} letters, digits, "_" and "-" with dots between, such as "reports.send"`,
+  (value) => typeof value === 'string' && value.length <= JOB_NAME_LENGTH_MAX && NAME.test(value),
+);
+const aSchema = rule('a schema, such as z.object({ … })', isSchema);
+
+const jobRules: OptionRules<JobOptions<Schema, Schema | undefined>> = {
+  input: required(aSchema),
+  result: aSchema,
+  version: wholeNumber(1, 1_000_000),
+  aliases: listOf(aName),
+  retry: objectOf<RetryOptions>(retryRules),
+  timeoutMs: wholeNumber(1, TIMER_MS_MAX),
+  queue: rule(`a name of 1 to ${QUEUE_NAME_LENGTH_MAX} letters, digits, "_", "-" and "."`, isQueueName),
+  concurrency: wholeNumber(1, 10_000),
+  schedule: scheduleRule,
+  sensitive: listOf(filledText),
+  run: required(aFunction),
+};
 
 /** Declares a job. Every fault of the declaration is reported at once. */
 export function job<I extends Schema, R extends Schema | undefined = undefined>(
   name: string,
   options: JobOptions<I, R>,
 ): JobDefinition<InputOf<I>> {
-  requireArguments('job()', { name, options }, { name: filledText, options: anObject });
-  const faults = [...nameFaults('name', name), ...optionFaults(options)];
-  let schedule: Schedule | null = null;
-  try {
-    if (options.schedule !== undefined) schedule = parseSchedule(options.schedule);
-  } catch (error) {
-    faults.push((error as Error).message);
-  }
-  if (faults.length > 0) throw new TypeError(`job(${JSON.stringify(name)}): ${faults.join('; ')}.`);
+  const place = typeof name === 'string' ? `job(${JSON.stringify(name)})` : 'job()';
+  const faults = [...aName(name, place, 'name'), ...optionFaults(place, options, jobRules as OptionRules<JobOptions<I, R>>)];
+  if (faults.length > 0) throw new InvalidOptions(faults);
   const { version = 1, aliases = [], retry = {}, timeoutMs = DEFAULT_TIMEOUT_MS, queue = 'default', concurrency, sensitive = [] } = options;
   return Object.freeze({
     isJob: true,
@@ -127,11 +122,11 @@ export function job<I extends Schema, R extends Schema | undefined = undefined>(
     result: options.result,
     version,
     aliases: Object.freeze([...aliases]),
-    retry: Object.freeze({ ...DEFAULT_RETRY, ...retry }),
+    retry: retryPolicy(retry),
     timeoutMs,
     queue,
     concurrency,
-    schedule,
+    schedule: options.schedule === undefined ? null : parseSchedule(options.schedule),
     sensitive: new Set([...sensitive, ...[options.input, options.result].flatMap(markedNames)]),
     run: (context: JobContext<OutputOf<I>, ResultOf<R>>) => options.run(context),
   });
@@ -150,58 +145,6 @@ export function isJob(value: unknown): value is JobDefinition {
   return typeof value === 'object' && value !== null && (value as Partial<JobDefinition>).isJob === true;
 }
 
-function optionFaults(options: JobOptions<Schema, Schema | undefined>): string[] {
-  if (typeof options !== 'object' || options === null) return ['the second argument is an object of options'];
-  const {
-    input,
-    result,
-    version = 1,
-    aliases = [],
-    retry = {},
-    timeoutMs = 1,
-    queue = 'default',
-    concurrency = 1,
-    sensitive = [],
-  } = options;
-  const faults = [
-    ...unknown('', options, Object.keys(OPTIONS)),
-    ...unknown('retry.', retry, RETRY_OPTIONS),
-    ...unknown('schedule.', options.schedule ?? {}, SCHEDULE_OPTIONS),
-    ...retryFaults(retry),
-  ];
-  if (!isSchema(input)) faults.push('input must be a schema');
-  if (result !== undefined && !isSchema(result)) faults.push('result must be a schema');
-  if (typeof options.run !== 'function') faults.push('run must be a function');
-  if (!isWhole(version, 1, 1_000_000)) faults.push('version must be a whole number from 1 to 1000000');
-  if (!isWhole(timeoutMs, 1, TIMEOUT_MS_MAX)) faults.push(`timeoutMs must be a whole number from 1 to ${TIMEOUT_MS_MAX}`);
-  if (!isWhole(concurrency, 1, 10_000)) faults.push('concurrency must be a whole number from 1 to 10000');
-  if (!isQueueName(queue)) faults.push(`queue must be a text of 1 to ${QUEUE_NAME_LENGTH_MAX} letters, digits, "_", "-" and "."`);
-  if (!Array.isArray(aliases)) faults.push('aliases must be a list of names');
-  else faults.push(...aliases.flatMap((alias) => nameFaults('aliases', alias)));
-  if (!Array.isArray(sensitive) || !sensitive.every((field) => typeof field === 'string')) faults.push('sensitive must be a list of names');
-  return faults;
-}
-
-function unknown(prefix: string, given: object, known: readonly string[]): string[] {
-  return Object.keys(given)
-    .filter((name) => !known.includes(name))
-    .map(
-      (name) =>
-        `"${prefix}${name}" is not an option${didYouMean(name, known).replace(/\.$/, '') || `; the options are ${known.join(', ')}`}`,
-    );
-}
-
-function nameFaults(what: string, name: unknown): string[] {
-  if (typeof name === 'string' && name.length <= JOB_NAME_LENGTH_MAX && NAME.test(name)) return [];
-  return [
-    `${what}: ${JSON.stringify(name)} is not a name; use at most ${JOB_NAME_LENGTH_MAX} letters, digits, "_" and "-" with dots between, such as "reports.send"`,
-  ];
-}
-
 export function isQueueName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= QUEUE_NAME_LENGTH_MAX && NAME.test(name);
-}
-
-function isWhole(value: unknown, min: number, max: number): boolean {
-  return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
 }

@@ -35,7 +35,7 @@ export interface UseJobsOptions extends JobsOptions {
 export function useJobs(database: Database, options: UseJobsOptions): Jobs {
   requireArguments('useJobs()', { database, options }, { database: queryable, options: anObject });
   const { clock = database.clock, log = silentLog, services = new Container([]), ...rest } = options;
-  const settings = readJobsOptions(rest);
+  const settings = readJobsOptions(rest, 'useJobs()');
   return bindJobs({ database, settings, clock, log, services, registry: { audit: null }, metrics: undefined, urlOf: () => null });
 }
 

@@ -54,6 +54,8 @@ export const jobRows = model(
     /** Who may see it; empty for jobs of the application itself. Not whose authority it runs with. */
     owner_id: t.text(KEY_LENGTH_MAX).dbDefault(''),
     tenant_key: t.text(KEY_LENGTH_MAX).dbDefault(''),
+    /** Workers serve these in turn: the owner, or the tenant of a job without an owner. */
+    turn_key: t.text(KEY_LENGTH_MAX).dbDefault(''),
     created_at: t.timestamp(),
     /** The start of the last attempt. */
     started_at: t.timestamp().nullable(),
@@ -76,9 +78,9 @@ export const jobRows = model(
       },
       // Only work that is left is in these, so a million finished jobs do not slow a claim down.
       {
-        columns: ['queue', 'priority', 'owner_id', 'run_at', 'id'],
+        columns: ['queue', 'priority', 'turn_key', 'run_at', 'id'],
         where: "status = 'queued' and is_ready",
-        name: 'jobs_ready',
+        name: 'jobs_ready_in_turn',
       },
       { columns: ['run_at'], where: "status = 'queued' and not is_ready and serial_key is null", name: 'jobs_waiting' },
       {

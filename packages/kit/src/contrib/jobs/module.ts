@@ -4,7 +4,7 @@ import type { Database } from '../../db/db.ts';
 import { jobsAdmin } from './admin/admin.ts';
 import { jobsCommand } from './commands/commands.ts';
 import { durableHandlers } from './durable-handlers.ts';
-import { jobErrors } from './errors.ts';
+import { jobErrors, StartRefused } from './errors.ts';
 import type { JobDefinition } from './job.ts';
 import { JobCatalog } from './job-catalog.ts';
 import { jobMetrics, type JobMetrics } from './job-metrics.ts';
@@ -13,7 +13,7 @@ import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
 import type { JobWorker } from './running/worker.ts';
-import { issueText } from './start-job.ts';
+import { checkedInput } from './start-job.ts';
 import { startJobWorker } from './work-jobs.ts';
 
 /**
@@ -73,11 +73,14 @@ function jobsOfModules({ modules }: App): JobDefinition[] {
 /** What can be known only when the application is there. Every fault is reported at once. */
 async function checkSettings({ catalog, taskQueue, databases: aliases }: JobsSettings, { databases }: App): Promise<void> {
   const faults: string[] = [];
-  for (const { name, schedule, input } of catalog.definitions) {
-    if (schedule === null) continue;
-    const { issues } = await input['~standard'].validate(schedule.input);
-    if (issues !== undefined)
-      faults.push(`The input of the schedule of ${name} does not match its schema: ${issues.map(issueText).join('; ')}.`);
+  for (const definition of catalog.definitions) {
+    if (definition.schedule === null) continue;
+    try {
+      await checkedInput(definition, definition.schedule.input, ' of the schedule');
+    } catch (error) {
+      if (!(error instanceof StartRefused)) throw error;
+      faults.push(error.message);
+    }
   }
   for (const alias of aliases) {
     const dialect = databases[alias]?.dialect;

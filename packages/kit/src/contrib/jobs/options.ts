@@ -1,5 +1,6 @@
-import { didYouMean } from '../../options/did-you-mean.ts';
-import type { JobDefinition } from './job.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, flag, listOf, objectWith, rule, wholeNumber } from '../../options/value-rule.ts';
+import { isJob, type JobDefinition } from './job.ts';
 import { JobCatalog } from './job-catalog.ts';
 import type { TaskQueue } from './queues/task-queue.ts';
 
@@ -34,33 +35,19 @@ const DEFAULTS = {
   databases: ['default'] as readonly string[],
 } as const;
 
-const KNOWN = ['jobs', ...Object.keys(DEFAULTS), 'taskQueue'];
+const jobsRules: OptionRules<JobsOptions> = {
+  jobs: listOf(rule('a job: job(name, options)', isJob)),
+  worker: flag,
+  pollIntervalMs: wholeNumber(10, 3_600_000),
+  stopTimeoutMs: wholeNumber(0, 3_600_000),
+  leaseMs: wholeNumber(1000, 3_600_000),
+  taskQueue: objectWith('a queue with enqueue(tx, jobId, options), such as graphileQueue()', 'enqueue'),
+  databases: listOf(filledText, { min: 1 }),
+};
 
-const BOUNDS: readonly (readonly [keyof typeof DEFAULTS, number, number])[] = [
-  ['pollIntervalMs', 10, 3_600_000],
-  ['stopTimeoutMs', 0, 3_600_000],
-  ['leaseMs', 1000, 3_600_000],
-];
-
-/** Every fault is reported at once. */
-export function readJobsOptions(options: JobsOptions): JobsSettings {
-  const { jobs = [], taskQueue, ...rest } = options ?? {};
-  const faults = Object.keys(options ?? {})
-    .filter((name) => !KNOWN.includes(name))
-    .map((name) => `${name} is not an option.${didYouMean(name, KNOWN) || ` The options are ${KNOWN.join(', ')}.`}`);
+/** Complete and frozen. `place` is the call as a user writes it. */
+export function readJobsOptions(options: JobsOptions | undefined, place = 'jobs()'): JobsSettings {
+  const { jobs = [], taskQueue, ...rest } = readOptions(place, options, jobsRules);
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  const settings = { ...DEFAULTS, ...given };
-  for (const [name, min, max] of BOUNDS) {
-    const value: unknown = settings[name];
-    if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
-      faults.push(`${name} is ${String(value)}; use a whole number from ${min} to ${max}.`);
-  }
-  if (typeof settings.worker !== 'boolean') faults.push('worker must be true or false.');
-  if (!Array.isArray(settings.databases) || settings.databases.length === 0)
-    faults.push('databases is empty; name at least one, such as "default".');
-  if (!Array.isArray(jobs)) faults.push('jobs must list the declared jobs.');
-  if (taskQueue !== undefined && typeof taskQueue?.enqueue !== 'function')
-    faults.push('taskQueue must have a method enqueue(tx, jobId, options).');
-  if (faults.length > 0) throw new TypeError(`jobs(): ${faults.join(' ')}`);
-  return Object.freeze({ ...settings, catalog: new JobCatalog(jobs), taskQueue: taskQueue ?? null });
+  return Object.freeze({ ...DEFAULTS, ...given, catalog: new JobCatalog(jobs), taskQueue: taskQueue ?? null });
 }

@@ -1,4 +1,6 @@
 // When a failed job is tried again. Pure: time and randomness are passed in.
+import type { OptionRules } from '../../options/read-options.ts';
+import { oneOf, rule, wholeNumber } from '../../options/value-rule.ts';
 
 export interface RetryOptions {
   /** Attempts in all; 5 unless given. */
@@ -13,12 +15,18 @@ export interface RetryOptions {
 
 export type RetryPolicy = Required<RetryOptions>;
 
-export const DEFAULT_RETRY: RetryPolicy = Object.freeze({
+const DEFAULT_RETRY: RetryPolicy = Object.freeze({
   attempts: 5,
   backoff: 'exponential',
   firstDelaySeconds: 5,
   delaySecondsMax: 3600,
 });
+
+/** Complete and frozen. */
+export function retryPolicy(options: RetryOptions): RetryPolicy {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  return Object.freeze({ ...DEFAULT_RETRY, ...given });
+}
 
 /** Jobs that failed together would otherwise all return together. Upward only: the policy stays a promise of "not before". */
 const JITTER_RATIO = 0.1;
@@ -38,13 +46,11 @@ export function isRetryDelay(seconds: unknown): seconds is number {
   return typeof seconds === 'number' && seconds >= 0 && seconds <= RETRY_DELAY_SECONDS_MAX;
 }
 
-/** What is wrong with the options of a policy. */
-export function retryFaults(given: RetryOptions): string[] {
-  const faults: string[] = [];
-  const { attempts, backoff, firstDelaySeconds, delaySecondsMax } = { ...DEFAULT_RETRY, ...given };
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1000) faults.push('retry.attempts must be a whole number from 1 to 1000');
-  if (backoff !== 'exponential' && backoff !== 'fixed') faults.push('retry.backoff must be "exponential" or "fixed"');
-  for (const [name, value] of Object.entries({ firstDelaySeconds, delaySecondsMax }))
-    if (!isRetryDelay(value)) faults.push(`retry.${name} must be a number of seconds from 0 to ${RETRY_DELAY_SECONDS_MAX}`);
-  return faults;
-}
+const aDelay = rule(`a number of seconds from 0 to ${RETRY_DELAY_SECONDS_MAX}`, isRetryDelay);
+
+export const retryRules: OptionRules<RetryOptions> = {
+  attempts: wholeNumber(1, 1000),
+  backoff: oneOf('exponential', 'fixed'),
+  firstDelaySeconds: aDelay,
+  delaySecondsMax: aDelay,
+};

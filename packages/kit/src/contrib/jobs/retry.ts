@@ -5,11 +5,13 @@ import { filledText, aDate, anObject, queryable } from '../../options/value-rule
 import { jobErrors } from './errors.ts';
 import { jobsOf } from './jobs.ts';
 import { WAKE_CHANNEL, wakePayload } from './start-store.ts';
-import { findFailed, findJob, isLeased, requeueOne, type DeadLetterFilter, type Job } from './store.ts';
+import { findFailed, findJob, isLeased, jobIdOf, requeueOne, type FailedJobFilter, type Job } from './store.ts';
 
 /** Starts a failed or cancelled job again, with a full budget of attempts. Its recorded steps are not repeated. */
-export async function retryJob(tx: Db, id: string): Promise<Job> {
+export async function retryJob(tx: Db, given: string): Promise<Job> {
   const { clock, database, settings } = jobsOf(tx);
+  const id = jobIdOf(given);
+  if (id === null) throw jobErrors.job_not_found();
   const now = clock.now();
   // In a savepoint: a unique key that is taken must not end the caller's transaction.
   const requeued = await tx
@@ -29,7 +31,7 @@ export async function retryJob(tx: Db, id: string): Promise<Job> {
 }
 
 const BATCH = 200;
-const filterRules: OptionRules<DeadLetterFilter> = { name: filledText, queue: filledText, code: filledText, since: aDate };
+const filterRules: OptionRules<FailedJobFilter> = { name: filledText, queue: filledText, code: filledText, since: aDate };
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface RetriedJobs {
@@ -39,7 +41,7 @@ export interface RetriedJobs {
 }
 
 /** Starts every failed job that the filter names again, each in a transaction of its own. */
-export async function retryFailed(db: Database, filter: DeadLetterFilter, limit = Infinity): Promise<RetriedJobs> {
+export async function retryFailed(db: Database, filter: FailedJobFilter, limit = Infinity): Promise<RetriedJobs> {
   requireArguments('retryFailed()', { db, filter }, { db: queryable, filter: anObject });
   // A misspelt name would start every failed job again.
   readOptions('retryFailed()', filter, filterRules);

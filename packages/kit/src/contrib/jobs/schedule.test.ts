@@ -84,7 +84,7 @@ describe('a declaration', () => {
         retry: { attempts: 0 },
         schedule: { cron: 'daily', timeZone: 'Mars/Base', input: {} },
       } as never);
-    expect(declare).toThrow(/not a name.*timeoutMs.*retry\.attempts.*schedule\.timeZone/s);
+    expect(declare).toThrow(/name is "no name".*timeoutMs.*retry\.attempts.*schedule\.timeZone/s);
   });
 
   test('a cron expression that cannot be read is refused', () => {

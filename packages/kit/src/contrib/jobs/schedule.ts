@@ -1,5 +1,7 @@
 // When a recurring job is due. Pure: the cron expression is read by croner, time is passed in.
 import { Cron } from 'croner';
+import { objectOf, type OptionRules } from '../../options/read-options.ts';
+import { anything, filledText, oneOf, parsedBy, required, rule, type ValueRule } from '../../options/value-rule.ts';
 
 export interface ScheduleOptions<Input = unknown> {
   /** Five fields, or six with seconds first: `0 3 * * *`. */
@@ -25,16 +27,25 @@ export interface Schedule {
 /** A tick that is started later than this was missed: a deploy or a busy worker takes less. */
 export const ON_TIME_MS = 5 * 60_000;
 
-export function parseSchedule(options: ScheduleOptions): Schedule {
-  const { cron: pattern, timeZone = 'UTC', missed = 'skip', input } = options;
-  if (typeof pattern !== 'string') throw new TypeError('schedule.cron must be a text such as "0 3 * * *"');
-  if (missed !== 'skip' && missed !== 'once') throw new TypeError('schedule.missed must be "skip" or "once"');
-  if (!isTimeZone(timeZone)) throw new TypeError(`schedule.timeZone is ${JSON.stringify(timeZone)}; use a name such as "Europe/Berlin"`);
+const parts: OptionRules<ScheduleOptions> = {
+  cron: required(filledText),
+  timeZone: rule('an IANA name, such as "Europe/Berlin"', isTimeZone),
+  missed: oneOf('skip', 'once'),
+  input: anything,
+};
+
+/** Also reads the cron expression, once everything else is valid. */
+export const scheduleRule: ValueRule = (value, place, name) => {
+  const faults = objectOf<ScheduleOptions>(parts)(value, place, name);
+  return faults.length > 0 ? faults : parsedBy<ScheduleOptions>(parseSchedule)(value, place, `${name}.cron`);
+};
+
+export function parseSchedule({ cron: pattern, timeZone = 'UTC', missed = 'skip', input }: ScheduleOptions): Schedule {
   let cron: Cron;
   try {
     cron = new Cron(pattern, { timezone: timeZone, paused: true, mode: '5-or-6-parts' });
   } catch (error) {
-    throw new TypeError(`schedule.cron ${JSON.stringify(pattern)} cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new TypeError(`${JSON.stringify(pattern)} is not a cron expression: ${(error as Error).message}`, { cause: error });
   }
   const text = `${pattern.trim().replaceAll(/\s+/g, ' ')} ${timeZone}`;
   return Object.freeze({ cron: pattern, timeZone, missed, input, text, nextTick: (after: Date) => cron.nextRun(after) });

@@ -5,9 +5,11 @@ import { countQueries, type Db } from '../../db/index.ts';
 import { cancelJob } from './cancel.ts';
 import { job } from './job.ts';
 import { pruneJobs } from './prune.ts';
+import { runById } from './running/run-by-id.ts';
 import { retryFailed, retryJob } from './retry.ts';
 import { startJob, startJobs, startJobSync } from './start-job.ts';
 import { WAKE_CHANNEL } from './start-store.ts';
+import { findJob } from './store.ts';
 import type { SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 
 const input = z.object({ n: z.int() });
@@ -134,6 +136,63 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     await expect(bench.db.transaction((tx) => startJobs(tx, count, [...inputs, { n: 1 }]))).rejects.toMatchObject({ code: 'too_many' });
   });
 
+  test.each(['+010000-01-01T00:00:00.000Z', '+275760-09-13T00:00:00.000Z', '-000001-01-01T00:00:00.000Z'])(
+    'a runAt outside the years that every database sorts is rejected: %s',
+    async (text) => {
+      begin();
+      await expect(start(count, { n: 1 }, { runAt: new Date(text) })).rejects.toMatchObject({
+        code: 'option_invalid',
+        message: 'runAt must be a Date in the years 1 to 9999.',
+      });
+      await expect(bench.db.transaction((tx) => startJobs(tx, count, [{ n: 1 }], { runAt: new Date(text) }))).rejects.toThrow('runAt');
+      await start(count, { n: 1 }, { runAt: new Date('9999-12-31T23:59:59.999Z') });
+      await run();
+      expect(ran).toEqual([]);
+    },
+  );
+
+  test('tenants take turns where jobs have no owner, and owners keep theirs', async () => {
+    begin();
+    for (let n = 1; n <= 20; n++) await start(count, { n }, { tenantKey: 'large' });
+    await start(count, { n: 101 }, { tenantKey: 'small' });
+    for (let n = 201; n <= 203; n++) await start(count, { n }, { owner: 'ann', tenantKey: 'large' });
+    await run();
+    expect(ran).toHaveLength(24);
+    // Three have a turn: the first round serves each of them once.
+    expect(new Set(ran.slice(0, 3).map((n) => Math.floor(n / 100)))).toEqual(new Set([0, 1, 2]));
+    expect(ran.indexOf(203)).toBeLessThan(10);
+  });
+
+  test('a failed job that is started again has its turn', async () => {
+    begin();
+    const { id } = await start(count, { n: 1 }, { tenantKey: 'small' });
+    fails = true;
+    await run();
+    await bench.db.query(`update jobs set turn_key = ''`);
+    await bench.db.transaction((tx) => retryJob(tx, id));
+    expect(await bench.db.query('select turn_key from jobs')).toEqual([{ turn_key: 'small' }]);
+  });
+
+  test('an id that is not a UUID is no job, and one in capitals is the same job', async () => {
+    begin();
+    const { id } = await start(count, { n: 1 });
+    for (const wrong of ['', 'x', `${id}0`, `{${id}}`, id.replaceAll('-', ''), null, 7] as string[])
+      await bench.db.transaction(async (tx) => {
+        expect(await findJob(tx, wrong)).toBeNull();
+        await expect(cancelJob(tx, wrong)).rejects.toMatchObject({ code: 'job_not_found' });
+        await expect(retryJob(tx, wrong)).rejects.toMatchObject({ code: 'job_not_found' });
+        // The transaction goes on.
+        expect(await findJob(tx, id)).not.toBeNull();
+      });
+    const capitals = id.toUpperCase();
+    expect(await findJob(bench.db, capitals)).toMatchObject({ id });
+    expect(await bench.db.transaction((tx) => cancelJob(tx, capitals))).toMatchObject({ id, status: 'cancelled' });
+    expect(await bench.db.transaction((tx) => retryJob(tx, capitals))).toMatchObject({ id, status: 'queued' });
+    expect(await runById(bench.jobs, 'x')).toBe(false);
+    expect(await runById(bench.jobs, capitals)).toBe(true);
+    expect(ran).toEqual([1]);
+  });
+
   test('higher priorities come first, then owners in turn, then age', async () => {
     begin();
     for (let n = 0; n < 6; n++) await start(count, { n }, { owner: 'ann' });
@@ -214,7 +273,7 @@ describeJobs('starting jobs', { jobs: [count, other] }, (bench) => {
     ];
     for (const [code, refused] of refusals) await expect(refused()).rejects.toMatchObject({ code });
     const many = start(count, { n: 1 }, { priority: 0.5, runAt: new Date(Number.NaN), owner: '' });
-    await expect(many).rejects.toThrow(/runAt must be a Date\. priority must be .* owner must be a text/);
+    await expect(many).rejects.toThrow(/runAt must be a Date in the years 1 to 9999\. priority must be .* owner must be a text/);
     expect(await bench.db.query('select id from jobs')).toEqual([]);
   });
 

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from '../../db/canonical-json.ts';
+import { isTimestamp } from '../../db/timestamp.ts';
 import { systemClock } from '../../db/clock.ts';
 import { runSteps, type SqlExecutor, type SqlSteps, type SyncSqlExecutor } from '../../db/foreign/sql-executor.ts';
 import { uuidv7 } from '../../db/uuidv7.ts';
@@ -9,6 +12,7 @@ import { findJobs, type Jobs } from './jobs.ts';
 import { KEY_LENGTH_MAX, PAYLOAD_BYTES_MAX, PRIORITY_MAX, type JobStatus } from './models.ts';
 import { wakeAfterCommit } from '../../work/wake-workers.ts';
 import { findByUniqueKey, insertJob, insertJobs, WAKE_CHANNEL, wakePayload, type NewJob } from './start-store.ts';
+import { jsonTextOf, jsonValueOf } from './stored-json.ts';
 import { startTraced } from './traced-start.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { aList, anObject } from '../../options/value-rule.ts';
@@ -62,8 +66,7 @@ export async function startJob<Input>(
   options: StartOptions = {},
 ): Promise<StartedJob> {
   const call = checkedCall(tx, definition, options, 'startJob');
-  checkedInput(definition, await definition.input['~standard'].validate(input));
-  const job = newJob(call, serialised(input));
+  const job = newJob(call, await checkedInput(definition, input));
   const started = wokenFor(call, job, await stored(tx, call, job));
   await handedOver(call, started.created && job.isReady ? [job.id] : []);
   return started;
@@ -81,11 +84,12 @@ export function startJobSync<Input>(
   const call = checkedCall(tx, definition, options, 'startJobSync');
   if (call.jobs?.settings.taskQueue !== undefined && call.jobs.settings.taskQueue !== null)
     throw new StartRefused('not_synchronous', 'Jobs are handed to a task queue here, which takes promises: use `await startJob(…)`.');
-  const checked = definition.input['~standard'].validate(input);
+  const text = serialised(definition, input);
+  const checked = definition.input['~standard'].validate(jsonValueOf(text));
   if (checked instanceof Promise)
     throw new StartRefused('not_synchronous', `The input of ${definition.name} is checked with promises: use \`await startJob(…)\`.`);
-  checkedInput(definition, checked);
-  const job = newJob(call, serialised(input));
+  requireValid(definition, input, text, checked);
+  const job = newJob(call, text);
   return wokenFor(call, job, stored(tx, call, job) as StartedJob);
 }
 
@@ -109,8 +113,7 @@ export async function startJobs<Input>(
     throw new StartRefused('too_many', `startJobs() takes a list of at most ${JOBS_AT_ONCE_MAX} inputs.`);
   const each: Pick<NewJob, 'id' | 'input'>[] = [];
   for (const [index, input] of inputs.entries()) {
-    checkedInput(definition, await definition.input['~standard'].validate(input), `[${index}]`);
-    each.push({ id: uuidv7(call.clock), input: serialised(input) });
+    each.push({ id: uuidv7(call.clock), input: await checkedInput(definition, input, `[${index}]`) });
   }
   if (each.length === 0) return { ids: [] };
   const job = newJob(call, '');
@@ -192,7 +195,7 @@ function checkOptions({ runAt, delaySeconds, priority, uniqueUntil, ...keys }: S
   const refuseIf = (isWrong: boolean, message: string): void => {
     if (isWrong) faults.push({ code: 'option_invalid', message });
   };
-  refuseIf(runAt !== undefined && (!(runAt instanceof Date) || Number.isNaN(runAt.getTime())), 'runAt must be a Date.');
+  refuseIf(runAt !== undefined && !(runAt instanceof Date && isTimestamp(runAt)), 'runAt must be a Date in the years 1 to 9999.');
   refuseIf(
     delaySeconds !== undefined && !(typeof delaySeconds === 'number' && delaySeconds >= 0 && delaySeconds <= 3_155_760_000),
     'delaySeconds must be a number of seconds from 0 to a hundred years.',
@@ -218,10 +221,21 @@ function isKey(key: unknown): boolean {
   return typeof key === 'string' && key !== '' && key.length <= KEY_LENGTH_MAX && !key.includes('\0') && key.isWellFormed();
 }
 
-function checkedInput({ name }: JobDefinition, result: SchemaResult<unknown>, where = ''): void {
+/** The text of an input that its schema accepts. What is checked is what is stored: the value as the worker reads it, from JSON. */
+export async function checkedInput(definition: JobDefinition, input: unknown, where = ''): Promise<string> {
+  const text = serialised(definition, input, where);
+  requireValid(definition, input, text, await definition.input['~standard'].validate(jsonValueOf(text)), where);
+  return text;
+}
+
+function requireValid({ name }: JobDefinition, input: unknown, text: string, result: SchemaResult<unknown>, where = ''): void {
   if (result.issues === undefined) return;
   const said = result.issues.slice(0, 5).map((issue) => issueText(issue));
-  throw new StartRefused('input_invalid', `The input${where} of ${name} does not match its schema: ${said.join('; ')}.`);
+  const isChanged = !isDeepStrictEqual(input, jsonValueOf(text));
+  const hint = isChanged
+    ? ' The input is stored as JSON and checked as the worker reads it: a Date is a string there, so declare z.iso.datetime() or z.coerce.date().'
+    : '';
+  throw new StartRefused('input_invalid', `The input${where} of ${name} does not match its schema: ${said.join('; ')}.${hint}`);
 }
 
 /** The value itself is not part of it: it may be a secret. */
@@ -230,14 +244,10 @@ export function issueText({ path = [], message }: SchemaIssue): string {
   return at === '' ? message : `${at}: ${message}`;
 }
 
-function serialised(input: unknown): string {
-  let text: unknown;
-  try {
-    text = JSON.stringify(input ?? null);
-  } catch (error) {
-    throw new StartRefused('input_invalid', `The input is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (typeof text !== 'string') throw new StartRefused('input_invalid', 'The input is not JSON.');
+function serialised({ name }: JobDefinition, input: unknown, where = ''): string {
+  const json = jsonTextOf(input);
+  if ('fault' in json) throw new StartRefused('input_invalid', `The input${where} of ${name} cannot be stored. ${json.fault}`);
+  const { text } = json;
   // PostgreSQL stores no NUL characters; JSON text has them escaped, and lone surrogates too.
   const bytes = Buffer.byteLength(text);
   if (bytes <= PAYLOAD_BYTES_MAX) return text;
@@ -280,10 +290,16 @@ function* storedOnce(tx: SqlExecutor, jobs: Jobs | undefined, job: NewJob): SqlS
     if (yield* insertJob(tx, job)) return started(job.id, 'queued', true);
     const first = yield* findByUniqueKey(job);
     if (first === undefined) continue;
-    if (first.input === job.input) return started(first.id, first.status as JobStatus, false);
+    if (isSameInput(first.input, job.input)) return started(first.id, first.status as JobStatus, false);
     throw jobErrors.unique_key_reused();
   }
   throw jobErrors.unique_key_taken();
+}
+
+/** By value: the order of members says nothing. */
+function isSameInput(first: string, second: string): boolean {
+  if (first === second || first === '' || second === '') return first === second;
+  return canonicalJson(jsonValueOf(first)) === canonicalJson(jsonValueOf(second));
 }
 
 function wokenFor({ tx }: CheckedCall, job: NewJob, started: StartedJob): StartedJob {

@@ -10,6 +10,7 @@ import {
   type SqlStatement,
   type SqlSteps,
 } from '../../db/foreign/sql-executor.ts';
+import { timestampText } from '../../db/timestamp.ts';
 import { canWakeAfterCommit } from '../../work/wake-workers.ts';
 
 /**
@@ -40,16 +41,16 @@ export interface NewJob {
 }
 
 const COLUMNS = `name, version, queue, is_ready, attempts_max, priority, run_at, unique_key, unique_lock, unique_until_started,
-  serial_key, owner_id, tenant_key, created_at, traceparent, status, attempts`;
+  serial_key, owner_id, tenant_key, turn_key, created_at, traceparent, status, attempts`;
 const INSERT = `insert into jobs (${COLUMNS}, id, input)`;
 const ON_TAKEN_KEY = 'on conflict (name, tenant_key, owner_id, unique_lock) where unique_lock is not null do nothing';
 
-// From $2 on, so that `values` and `select` share it. The same parameter is the key and its lock.
+// From $2 on, so that `values` and `select` share it. The same parameter is the key and its lock. Jobs without an owner take turns by tenant.
 const VALUES: Readonly<Record<Dialect, string>> = {
   postgres: `cast($2 as text), cast($3 as integer), cast($4 as text), cast($5 as integer) = 1, cast($6 as integer), cast($7 as integer),
   cast($8 as timestamptz), cast($9 as text), cast($9 as text), cast($10 as integer) = 1, cast($11 as text), cast($12 as text), cast($13 as text),
-  cast($14 as timestamptz), cast($15 as text), 'queued', 0`,
-  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, 'queued', 0`,
+  case when cast($12 as text) = '' then cast($13 as text) else cast($12 as text) end, cast($14 as timestamptz), cast($15 as text), 'queued', 0`,
+  sqlite: `$2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, case when $12 = '' then $13 else $12 end, $14, $15, 'queued', 0`,
 };
 
 /** Of a statement on PostgreSQL: how it knows that a transaction is open, and the parameter with which it notifies the workers, if it does. */
@@ -136,13 +137,13 @@ function parametersOf(first: string, job: Omit<NewJob, 'id' | 'input'>): SqlPara
     Number(isReady),
     attemptsMax,
     priority,
-    runAt.toISOString(),
+    timestampText(runAt),
     uniqueKey,
     Number(uniqueUntilStarted),
     serialKey,
     owner,
     tenantKey,
-    job.createdAt.toISOString(),
+    timestampText(job.createdAt),
     job.traceparent,
   ];
 }

@@ -1,5 +1,6 @@
 // SQL of management: reading, cancelling, retrying and removing jobs.
 import type { Db } from '../../db/db.ts';
+import { isUuid } from '../../db/uuid.ts';
 import type { AttemptOutcome, JobStatus } from './models.ts';
 import { requireArguments } from '../../options/read-options.ts';
 import { queryable } from '../../options/value-rule.ts';
@@ -37,9 +38,16 @@ export interface Job {
 export const JOB_COLUMNS = `id, name, version, queue, status, input, progress, progress_message, result, error_code, error_message, attempts,
   attempts_max, priority, run_at, unique_key, serial_key, owner_id, tenant_key, created_at, started_at, finished_at, claimed_until, worker`;
 
+/** An id as the database stores it; null when no job can have it. PostgreSQL fails the transaction that asks for anything but a UUID. */
+export function jobIdOf(id: unknown): string | null {
+  return typeof id === 'string' && isUuid(id) ? id.toLowerCase() : null;
+}
+
 export async function findJob(db: Db, id: string): Promise<Job | null> {
   requireArguments('findJob()', { db }, { db: queryable });
-  const [row] = await db.query<Job>(`select ${JOB_COLUMNS} from jobs where id = $1`, [id]);
+  const known = jobIdOf(id);
+  if (known === null) return null;
+  const [row] = await db.query<Job>(`select ${JOB_COLUMNS} from jobs where id = $1`, [known]);
   return row ?? null;
 }
 
@@ -101,7 +109,8 @@ const requeue = (
   db: Db,
 ): string => `update jobs set status = 'queued', is_ready = (serial_key is null), attempts = 0, run_at = $2, finished_at = null,
   result = null, error_code = null, error_message = null, progress = null, progress_message = null, started_at = null, worker = null,
-  claim_token = null, claimed_until = null, unique_lock = unique_key
+  claim_token = null, claimed_until = null, unique_lock = unique_key,
+  turn_key = case when owner_id = '' then tenant_key else owner_id end
   where status in ('failed', 'cancelled') and ${leaseEnded(db, '$2')}`;
 
 export interface Requeued {
@@ -122,7 +131,7 @@ export async function isLeased(db: Db, id: string, now: Date): Promise<boolean> 
   return (await db.query(`select id from jobs where id = $1 and not ${leaseEnded(db, '$2')}`, parameters)).length > 0;
 }
 
-export interface DeadLetterFilter {
+export interface FailedJobFilter {
   readonly name?: string | undefined;
   readonly queue?: string | undefined;
   readonly code?: string | undefined;
@@ -130,7 +139,7 @@ export interface DeadLetterFilter {
 }
 
 /** Failed jobs that a filter names, oldest first. */
-export async function findFailed(db: Db, filter: DeadLetterFilter, after: string, limit: number): Promise<string[]> {
+export async function findFailed(db: Db, filter: FailedJobFilter, after: string, limit: number): Promise<string[]> {
   const conditions = [`status = 'failed'`, 'id > $1'];
   const parameters: unknown[] = [after, limit];
   for (const [column, value] of [

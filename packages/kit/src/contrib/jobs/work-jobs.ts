@@ -3,13 +3,12 @@ import { isQueueName } from './job.ts';
 import { jobsOf } from './jobs.ts';
 import type { WorkSummary } from './running/result-writer.ts';
 import { JobWorker, type WorkerOptions } from './running/worker.ts';
-import { requireArguments } from '../../options/read-options.ts';
-import { anObject } from '../../options/value-rule.ts';
+import { type OptionRules, readOptions } from '../../options/read-options.ts';
+import { filledText, listOf, rule, wholeNumber } from '../../options/value-rule.ts';
 
 /** Runs what is due now and returns: for cron jobs and tests. Any number of processes may do so at once. */
 export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<WorkSummary> {
-  requireArguments('runDueJobs()', { options }, { options: anObject });
-  const given = checked(options);
+  const given = checked('runDueJobs()', options);
   const worker = new JobWorker(jobsOf(db), given);
   try {
     return await worker.runOnce();
@@ -20,25 +19,20 @@ export async function runDueJobs(db: Db, options: WorkerOptions = {}): Promise<W
 
 /** A worker that goes on until `stop()`. */
 export async function startJobWorker(db: Db, options: WorkerOptions = {}): Promise<JobWorker> {
-  requireArguments('startJobWorker()', { options }, { options: anObject });
-  const given = checked(options);
+  const given = checked('startJobWorker()', options);
   const worker = new JobWorker(jobsOf(db), given);
   await worker.start();
   return worker;
 }
 
-const KNOWN = ['name', 'queues', 'concurrency', 'pollIntervalMs'];
+const workerRules: OptionRules<WorkerOptions> = {
+  name: filledText,
+  queues: listOf(rule('the name of a queue', isQueueName), { min: 1 }),
+  concurrency: wholeNumber(1, 10_000),
+  pollIntervalMs: wholeNumber(1, 3_600_000),
+};
 
-function checked(options: WorkerOptions): WorkerOptions {
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as WorkerOptions;
-  const faults = Object.keys(given)
-    .filter((name) => !KNOWN.includes(name))
-    .map((name) => `${name} is not an option; there are ${KNOWN.join(', ')}.`);
-  const { concurrency = 1, pollIntervalMs = 10, queues = ['default'] } = given;
-  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 10_000)
-    faults.push('concurrency must be a whole number from 1 to 10000.');
-  if (!Number.isInteger(pollIntervalMs) || pollIntervalMs < 1) faults.push('pollIntervalMs must be a whole number of milliseconds.');
-  if (!queues.every(isQueueName)) faults.push('queues must list names of queues.');
-  if (faults.length > 0) throw new TypeError(`The worker cannot start: ${faults.join(' ')}`);
-  return given;
+function checked(place: string, options: WorkerOptions): WorkerOptions {
+  const given = readOptions(place, options, workerRules);
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

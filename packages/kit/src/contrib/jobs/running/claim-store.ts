@@ -46,11 +46,11 @@ const WITHOUT_SYNC = `(select set_config('synchronous_commit', 'off', true)) as 
 
 const readyOf = (level: string, more: string): string =>
   `j.queue = $1 and j.status = 'queued' and j.is_ready and j.priority = ${level}${more}`;
-const nextOwner = (more: string): string =>
-  `(select j.owner_id from jobs j where ${readyOf('(select priority from level)', more)} order by j.owner_id limit 1)`;
+const nextTurn = (more: string): string =>
+  `(select j.turn_key from jobs j where ${readyOf('(select priority from level)', more)} order by j.turn_key limit 1)`;
 
 /**
- * The highest priority of which jobs are ready, and of it one owner after the other, beginning after the one that was served last: by index,
+ * The highest priority of which jobs are ready, and of it one owner (or tenant, where jobs have no owner) after the other, beginning after the one that was served last: by index,
  * whatever the length of the queues between them. As many owners as there are slots are visited, and the slots divided among them. Rows
  * are locked as they are read, skipping what other workers have locked, so that workers neither wait for one another nor meet. The number
  * of slots is written into the statement: as a parameter it would be unknown to a plan that is made once.
@@ -58,39 +58,39 @@ const nextOwner = (more: string): string =>
 const claimReadyPostgres = (max: number): string => `with recursive level as materialized (
   select j.priority from jobs j where j.queue = $1 and j.status = 'queued' and j.is_ready and j.priority < $5
   order by j.priority desc limit 1
-), later(owner_id, place) as (
-  select ${nextOwner(' and j.owner_id > $4')}, 1
+), later(turn_key, place) as (
+  select ${nextTurn(' and j.turn_key > $4')}, 1
   union all
-  select ${nextOwner(' and j.owner_id > l.owner_id')}, l.place + 1 from later l where l.owner_id is not null and l.place < ${max}
-), earlier(owner_id, place) as (
-  select ${nextOwner(' and j.owner_id <= $4')}, n.place + 1
-  from (select cast(count(owner_id) as integer) as place from later) n where n.place < ${max}
+  select ${nextTurn(' and j.turn_key > l.turn_key')}, l.place + 1 from later l where l.turn_key is not null and l.place < ${max}
+), earlier(turn_key, place) as (
+  select ${nextTurn(' and j.turn_key <= $4')}, n.place + 1
+  from (select cast(count(turn_key) as integer) as place from later) n where n.place < ${max}
   union all
-  select ${nextOwner(' and j.owner_id > e.owner_id and j.owner_id <= $4')}, e.place + 1
-  from earlier e where e.owner_id is not null and e.place < ${max}
+  select ${nextTurn(' and j.turn_key > e.turn_key and j.turn_key <= $4')}, e.place + 1
+  from earlier e where e.turn_key is not null and e.place < ${max}
 ), visited as materialized (
-  select owner_id, place from later where owner_id is not null union all select owner_id, place from earlier where owner_id is not null
+  select turn_key, place from later where turn_key is not null union all select turn_key, place from earlier where turn_key is not null
 ), found as (
-  select v.owner_id, v.place, row_number() over (partition by v.place) as turn, due.at, due.id
+  select v.turn_key, v.place, row_number() over (partition by v.place) as turn, due.at, due.id
   from visited v cross join lateral (
-    select j.ctid as at, j.id from jobs j where ${readyOf('(select priority from level)', ' and j.owner_id = v.owner_id')}
+    select j.ctid as at, j.id from jobs j where ${readyOf('(select priority from level)', ' and j.turn_key = v.turn_key')}
     order by j.run_at, j.id limit (select ceil(${max}.0 / greatest(count(*), 1)) from visited) for update skip locked
   ) due
-), chosen as materialized (select owner_id, place, turn, at, id from found order by turn, place limit ${max}), d as (
+), chosen as materialized (select turn_key, place, turn, at, id from found order by turn, place limit ${max}), d as (
   update jobs w set ${CLAIM_UPDATE.replace('$WORKER', '$3').replace('$NOW', '$2')}, ${TOKEN_POSTGRES},
     claimed_until = clock_timestamp() + $6 * interval '1 millisecond'
   from ${CLAIM_POSTGRES} where w.ctid = any(array(select at from chosen))
   returning w.id, w.claim_token, w.name, w.version, w.queue, w.input, w.attempts, w.attempts_max, w.serial_key, w.owner_id, w.tenant_key, w.traceparent
 )
 select ${DOCUMENT}, (select json_agg(id order by turn, place) from chosen) as ids, (select priority from level) as level,
-  (select owner_id from chosen order by turn desc, place desc limit 1) as last_owner from ${WITHOUT_SYNC}`;
+  (select turn_key from chosen order by turn desc, place desc limit 1) as last_turn from ${WITHOUT_SYNC}`;
 
 /** Larger than every priority. */
 const ABOVE_ALL = 2_147_483_647;
 
 /** Where a worker is in going round the owners of a queue. */
 export interface RoundRobin {
-  lastOwner: string;
+  lastTurn: string;
 }
 
 /**
@@ -120,12 +120,12 @@ function fewSizes(count: number): number {
 
 async function claimLevelPostgres(db: Db, limits: ClaimLimits, round: RoundRobin, below: number): Promise<ClaimedLevel> {
   const { queue, now, worker, leaseMs, max } = limits;
-  const parameters = [queue, now, worker, round.lastOwner, below, leaseMs];
-  const [row] = await db.query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_owner: string | null }>(
+  const parameters = [queue, now, worker, round.lastTurn, below, leaseMs];
+  const [row] = await db.query<{ jobs: Claim[] | null; ids: string[] | null; level: number | null; last_turn: string | null }>(
     claimReadyPostgres(max),
     parameters,
   );
-  if (row?.last_owner !== null && row?.last_owner !== undefined) round.lastOwner = row.last_owner;
+  if (row?.last_turn !== null && row?.last_turn !== undefined) round.lastTurn = row.last_turn;
   return { claims: inOrder(row?.jobs ?? [], row?.ids ?? []), level: row?.level ?? null };
 }
 
@@ -137,15 +137,15 @@ function inOrder(claims: readonly Claim[], ids: readonly string[]): Claim[] {
 
 const SQLITE_LEVEL = `select priority from jobs where queue = $1 and status = 'queued' and is_ready and priority < $2
   order by priority desc limit 1`;
-const SQLITE_OWNER = `select owner_id from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and owner_id > $3
-  order by owner_id limit 1`;
-const SQLITE_DUE = `select id from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and owner_id = $3
+const SQLITE_TURN = `select turn_key from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and turn_key > $3
+  order by turn_key limit 1`;
+const SQLITE_DUE = `select id from jobs where queue = $1 and status = 'queued' and is_ready and priority = $2 and turn_key = $3
   order by run_at, id limit $4`;
 const SQLITE_CLAIM = `update jobs as w set ${CLAIM_UPDATE.replace('$WORKER', '$2').replace('$NOW', '$3')},
   claim_token = lower(hex(randomblob(16))), claimed_until = $4
   where id in (select value from json_each($1)) and status = 'queued' and is_ready returning ${CLAIMED}`;
 
-/** Smaller than every owner. */
+/** Smaller than every other. */
 const BEFORE_ALL = '';
 
 /** The only writer may look at one owner after the other. */
@@ -158,7 +158,7 @@ async function claimLevelSqlite(db: Db, limits: ClaimLimits, round: RoundRobin, 
     const [level] = await tx.query<{ priority: number }>(SQLITE_LEVEL, [queue, below]);
     if (level === undefined) return { claims: [], level: null };
     const { priority } = level;
-    const owners = await ownersInTurn(tx, queue, priority, round.lastOwner, max);
+    const owners = await ownersInTurn(tx, queue, priority, round.lastTurn, max);
     const share = Math.ceil(max / Math.max(owners.length, 1));
     const queues: string[][] = [];
     for (const owner of owners)
@@ -169,7 +169,7 @@ async function claimLevelSqlite(db: Db, limits: ClaimLimits, round: RoundRobin, 
         const id = ids[turn];
         if (id === undefined || chosen.length === max) continue;
         chosen.push(id);
-        round.lastOwner = owners[place] ?? '';
+        round.lastTurn = owners[place] ?? '';
       }
     }
     return { claims: await claimIdsSqlite(tx, chosen, limits), level: priority };
@@ -178,13 +178,13 @@ async function claimLevelSqlite(db: Db, limits: ClaimLimits, round: RoundRobin, 
 
 async function ownersInTurn(tx: Db, queue: string, priority: number, after: string, max: number): Promise<string[]> {
   const owners: string[] = [];
-  // Jobs without an owner are one owner, the first: nothing is smaller than the empty text.
+  // Jobs without an owner and a tenant have one turn, the first: nothing is smaller than the empty string.
   const [ownerless] = await tx.query<{ id: string }>(SQLITE_DUE, [queue, priority, BEFORE_ALL, 1]);
   const visit = async (from: string, until: string | null): Promise<void> => {
     for (let last = from; owners.length < max;) {
-      const [next] = await tx.query<{ owner_id: string }>(SQLITE_OWNER, [queue, priority, last]);
-      if (next === undefined || (until !== null && next.owner_id > until)) return;
-      owners.push((last = next.owner_id));
+      const [next] = await tx.query<{ turn_key: string }>(SQLITE_TURN, [queue, priority, last]);
+      if (next === undefined || (until !== null && next.turn_key > until)) return;
+      owners.push((last = next.turn_key));
     }
   };
   await visit(after, null);

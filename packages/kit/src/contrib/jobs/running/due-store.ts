@@ -30,10 +30,11 @@ export async function promoteDue(db: Db, now: Date): Promise<{ readonly ready: r
   return { ready, mayBeMore: ready.length === BATCH };
 }
 
-/** When the next job without a serial key becomes due. */
-export async function nextDueAt(db: Db): Promise<Date | null> {
+/** When the next job without a serial key becomes due. One that is due already is locked: it is tried again at the next poll, not sooner. */
+export async function nextDueAt(db: Db, now: Date): Promise<Date | null> {
   const [row] = await db.query<{ run_at: Date }>(
-    `select run_at from jobs where status = 'queued' and not is_ready and serial_key is null order by run_at limit 1`,
+    `select run_at from jobs where status = 'queued' and not is_ready and serial_key is null and run_at > $1 order by run_at limit 1`,
+    [now],
   );
   return row?.run_at ?? null;
 }
@@ -101,7 +102,12 @@ export async function promoteKeys(db: Db, now: Date, keys: readonly string[]): P
 
 async function makeReady(db: Db, ids: readonly string[], now: Date): Promise<readonly ReadyJob[]> {
   if (ids.length === 0) return [];
-  const text = `${MAKE_READY} where id ${inList(db, '$1', 'uuid')} and status = 'queued' and not is_ready and run_at <= $2 ${READY}`;
+  const due = `id ${inList(db, '$1', 'uuid')} and status = 'queued' and not is_ready and run_at <= $2`;
+  // A job that another transaction has locked must not hold the others up.
+  const text =
+    db.dialect === 'postgres'
+      ? `${MAKE_READY} where id = any(array(select id from jobs where ${due} order by id for update skip locked)) ${READY}`
+      : `${MAKE_READY} where ${due} ${READY}`;
   try {
     return await db.query<ReadyJob>(text, [listOf(db, ids), now]);
   } catch (error) {
@@ -130,4 +136,45 @@ export async function overdueReady(db: Db, queues: readonly string[], since: Dat
       )),
     );
   return overdue;
+}
+
+/** Which queues have ready jobs: by index, from one to the next. */
+const READY_QUEUES = `with recursive queues(name) as (
+  select (select queue from jobs where status = 'queued' and is_ready order by queue limit 1)
+  union all
+  select (select j.queue from jobs j where j.status = 'queued' and j.is_ready and j.queue > q.name order by j.queue limit 1)
+  from queues q where q.name is not null
+)
+select name from queues where name is not null`;
+
+const MOVE_POSTGRES = `update jobs w set queue = m.queue from json_to_recordset(cast($2 as json)) as m(name text, queue text)
+  where w.name = m.name and w.id = any(array(
+    select id from jobs where queue = $1 and status = 'queued' and is_ready and name in (select r.name from json_to_recordset(cast($2 as json)) as r(name text))
+    limit ${BATCH} for update skip locked))
+  returning w.id, w.queue, w.priority`;
+const MOVE_SQLITE = `update jobs as w set queue = m.queue from (select value ->> 'name' as name, value ->> 'queue' as queue from json_each($2)) m
+  where w.name = m.name and w.id in (
+    select id from jobs where queue = $1 and status = 'queued' and is_ready and name in (select value ->> 'name' from json_each($2))
+    limit ${BATCH})
+  returning id, queue, priority`;
+
+/**
+ * Moves ready jobs out of queues that no declared job names any more, into the queue that their job names now: nobody would look for them there.
+ * `declared` has the names and aliases of all jobs with their queues.
+ */
+export async function moveStranded(
+  db: Db,
+  declared: readonly { readonly name: string; readonly queue: string }[],
+): Promise<readonly ReadyJob[]> {
+  const known = new Set(declared.map(({ queue }) => queue));
+  const stranded = (await db.query<{ name: string }>(READY_QUEUES)).filter(({ name }) => !known.has(name));
+  const moved: ReadyJob[] = [];
+  for (const { name } of stranded) {
+    for (let full = true; full;) {
+      const part = await db.query<ReadyJob>(db.dialect === 'postgres' ? MOVE_POSTGRES : MOVE_SQLITE, [name, JSON.stringify(declared)]);
+      moved.push(...part);
+      full = part.length === BATCH;
+    }
+  }
+  return moved;
 }

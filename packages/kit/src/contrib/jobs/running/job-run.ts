@@ -10,6 +10,7 @@ import type { JobContext, JobDefinition, Step } from '../job.ts';
 import type { Jobs } from '../jobs.ts';
 import { MESSAGE_LENGTH_MAX } from '../models.ts';
 import { issueText } from '../start-job.ts';
+import { jsonValueOf } from '../stored-json.ts';
 import { ClaimLost } from './claim-lost.ts';
 import type { Claim } from './claim-store.ts';
 import { payloadText } from './payload-text.ts';
@@ -87,7 +88,8 @@ export class JobRun {
     } catch (error) {
       end = this.#failed(error);
     }
-    clearTimeout(this.#progressTimer);
+    // The last word is written even when the next write was not due yet.
+    await this.#flushProgress().catch((error: unknown) => this.#progressFailed(error));
     await this.#endScope();
     return { claim: this.claim, end, startedAt: this.#startedAt, endedAt: this.#jobs.clock.now() };
   }
@@ -107,7 +109,7 @@ export class JobRun {
   }
 
   async #run(definition: JobDefinition): Promise<RunEnd> {
-    const checked = await definition.input['~standard'].validate(JSON.parse(this.claim.input));
+    const checked = await definition.input['~standard'].validate(jsonValueOf(this.claim.input));
     if (checked.issues !== undefined) {
       const message = checked.issues.slice(0, 5).map(issueText).join('; ');
       throw permanent(jobErrors.input_invalid({ message: `The input of ${this.claim.name} does not match its schema: ${message}` }));
@@ -240,6 +242,8 @@ export class JobRun {
         value = await work(tx);
         const result = await this.#checkedResult(this.#definition?.result, value);
         this.#assertOurs();
+        // Still pending: it is written again if this transaction is rolled back.
+        if (this.#progressTimer !== undefined) await this.#writeProgress(tx);
         if (!(await succeedOne(tx, { ...this.claim, result, finished_at: clock.now() }))) throw new ClaimLost();
       });
     } catch (error) {
@@ -271,7 +275,7 @@ export class JobRun {
       const message = checked.issues.slice(0, 5).map(issueText).join('; ');
       throw permanent(jobErrors.result_invalid({ message: `The result of ${this.claim.name} does not match its schema: ${message}` }));
     }
-    return payloadText(checked.value);
+    return payloadText(`The result of ${this.claim.name}`, checked.value);
   }
 
   async #tell(percent: number, message?: string): Promise<void> {
@@ -286,20 +290,30 @@ export class JobRun {
     this.#progress = told;
     if (this.#progressTimer !== undefined) return;
     const waitMs = this.#progressWrittenAt + PROGRESS_EVERY_MS - performance.now();
-    if (waitMs <= 0) return this.#writeProgress();
+    if (waitMs <= 0) return this.#writeProgress(this.#jobs.database);
     this.#progressTimer = setTimeout(() => {
-      this.#progressTimer = undefined;
-      this.#writeProgress().catch((error: unknown) =>
-        this.#jobs.log.warn({ err: error, ...this.#facts() }, 'progress could not be written'),
-      );
+      this.#flushProgress().catch((error: unknown) => this.#progressFailed(error));
     }, waitMs);
   }
 
-  async #writeProgress(): Promise<void> {
+  /** Writes what waits to be written, if anything does. */
+  async #flushProgress(): Promise<void> {
+    if (this.#progressTimer === undefined) return;
+    clearTimeout(this.#progressTimer);
+    this.#progressTimer = undefined;
+    // A run that has lost its claim, or has committed, has nothing to write to.
+    if (this.#commit !== 'done' && !this.isLost) await this.#writeProgress(this.#jobs.database);
+  }
+
+  #progressFailed(error: unknown): void {
+    this.#jobs.log.warn({ err: error, ...this.#facts() }, 'could not write the progress of a job');
+  }
+
+  async #writeProgress(db: Db): Promise<void> {
     if (this.#progress === undefined) return;
     this.#progressWrittenAt = performance.now();
     const { percent, message } = this.#progress;
-    if (!(await saveProgress(this.#jobs.database, this.claim, percent, message))) this.abort('lease_lost');
+    if (!(await saveProgress(db, this.claim, percent, message))) this.abort('lease_lost');
   }
 
   async #endScope(): Promise<void> {

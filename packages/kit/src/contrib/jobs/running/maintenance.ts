@@ -2,14 +2,14 @@ import { uuidv7 } from '../../../db/uuidv7.ts';
 import { WakeUp } from '../../../work/wake-up.ts';
 import { jobErrors } from '../errors.ts';
 import type { Jobs } from '../jobs.ts';
-import { nextDueAt, overdueReady, promoteDue, promoteKeys, promoteSerial, type ReadyJob } from './due-store.ts';
+import { moveStranded, nextDueAt, overdueReady, promoteDue, promoteKeys, promoteSerial, type ReadyJob } from './due-store.ts';
 import { expire } from './result-store.ts';
 import { runSchedules } from './run-schedules.ts';
 
 /** Serial keys are looked at by the page; the rest comes with the next round. */
 const PAGES_MAX = 20;
 const BACKOFF_MS = 1000;
-/** An engine that has not begun a job after this long has lost it. */
+/** How often to look for jobs that are stranded in an old queue, or that an engine has lost. */
 const SWEEP_MS = 60_000;
 
 /** Makes jobs ready: those whose time or turn has come, those whose worker was lost, and recurring ones. */
@@ -52,19 +52,22 @@ export class Maintenance {
     ready.push(...due.ready);
     const serial = await this.#serial(now);
     ready.push(...serial.ready);
-    next.push(serial.nextDueAt, due.mayBeMore ? now : await nextDueAt(this.#jobs.database));
-    ready.push(...(await this.#lostByEngine(now)));
+    next.push(serial.nextDueAt, due.mayBeMore ? now : await nextDueAt(this.#jobs.database, now));
+    ready.push(...(await this.#swept(now)));
     if (ready.length > 0) await this.#onReady(ready);
     const times = next.filter((at) => at !== null).map((at) => at.getTime());
     return times.length === 0 ? null : new Date(Math.min(...times));
   }
 
-  /** With a queue of another engine: what it should have begun long ago is handed over again. */
-  async #lostByEngine(now: Date): Promise<readonly ReadyJob[]> {
+  /** At the start and once a minute: jobs that nobody would look for any more. */
+  async #swept(now: Date): Promise<readonly ReadyJob[]> {
     const { database, settings } = this.#jobs;
-    if (settings.taskQueue === null || now.getTime() - this.#sweptAt < SWEEP_MS) return [];
+    if (Math.abs(now.getTime() - this.#sweptAt) < SWEEP_MS) return [];
     this.#sweptAt = now.getTime();
-    return overdueReady(database, settings.catalog.queues, new Date(now.getTime() - SWEEP_MS));
+    const { catalog, taskQueue } = settings;
+    const moved = await moveStranded(database, catalog.names);
+    // An engine that has not begun a job after so long has lost it: it is handed over again.
+    return taskQueue === null ? moved : [...moved, ...(await overdueReady(database, catalog.queues, new Date(now.getTime() - SWEEP_MS)))];
   }
 
   async #expired(): Promise<readonly ReadyJob[]> {
@@ -98,7 +101,7 @@ export class Maintenance {
         const next = await this.round();
         if (next !== null) waitMs = Math.max(1, Math.min(waitMs, next.getTime() - clock.now().getTime()));
       } catch (error) {
-        log.warn({ err: error, retry_in_ms: BACKOFF_MS }, 'due jobs could not be looked for');
+        log.warn({ err: error, retry_in_ms: BACKOFF_MS }, 'could not query due jobs');
         waitMs = BACKOFF_MS;
       }
       if (!this.#stopping) await this.#wakeUp.next(waitMs);

@@ -28,7 +28,7 @@ export class RecordedSteps {
     const known = await this.#begin(name);
     if (known !== undefined) return known.value as T;
     const value = await work();
-    const text = payloadText(value);
+    const text = payloadText(stepNamed(name), value);
     if (!(await this.#record(this.#jobs.database, name, text))) throw new ClaimLost();
     return valueOf(text) as T;
   }
@@ -38,7 +38,7 @@ export class RecordedSteps {
     if (known !== undefined) return known.value as T;
     try {
       return await this.#jobs.database.transaction(async (tx) => {
-        const text = payloadText(await work(tx));
+        const text = payloadText(stepNamed(name), await work(tx));
         this.#assertOurs();
         // The last statement: the job is not held while the work is done.
         if (!(await this.#record(tx, name, text))) throw new ClaimLost();
@@ -76,7 +76,9 @@ export class RecordedSteps {
   }
 }
 
-/** What every later attempt gets too: a value that JSON changes is changed from the first attempt on. */
+const stepNamed = (name: string): string => `The result of the step ${JSON.stringify(name)}`;
+
+/** What every later attempt gets too: a date is the same string from the first attempt on. */
 function valueOf(text: string | null): unknown {
   return text === null ? undefined : (JSON.parse(text) as unknown);
 }

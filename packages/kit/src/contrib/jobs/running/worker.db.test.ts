@@ -5,6 +5,7 @@ import { defineErrors } from '../../../errors/catalog.ts';
 import { cancelJob } from '../cancel.ts';
 import { permanent, retryAfter } from '../failure.ts';
 import { job, type JobContext } from '../job.ts';
+import { Maintenance } from './maintenance.ts';
 import { JobWorker } from './worker.ts';
 import { retryJob } from '../retry.ts';
 import { attemptsOf, recordedSteps } from '../store.ts';
@@ -175,6 +176,85 @@ describeJobs('running jobs', { jobs: [plain, doubled, hasty, renamed] }, (bench)
     clock.advance(60_000);
     await run();
     expect(seen.sort((a, b) => a - b)).toEqual([1, 2, 3]);
+  });
+
+  test('the last progress is stored however soon the job ends after it: by success, by failure, and with a commit', async () => {
+    handle = async ({ progress }) => {
+      for (let percent = 10; percent <= 50; percent += 10) await progress(percent, `${percent} done`);
+      return { doubled: 1 };
+    };
+    const succeeded = await start(doubled, { n: 1 });
+    await run();
+    expect(await read(succeeded.id)).toMatchObject({ status: 'succeeded', progress: 100, progress_message: '50 done' });
+    handle = async ({ progress }) => {
+      await progress(10, 'begun');
+      await progress(60, 'almost');
+      throw new Error('no');
+    };
+    const failed = await start(doubled, { n: 1 });
+    await run();
+    expect(await read(failed.id)).toMatchObject({ status: 'queued', progress: 60, progress_message: 'almost' });
+    let commits = 0;
+    handle = async ({ progress, commit }) => {
+      await progress(10, 'begun');
+      await progress(70, 'saved');
+      return commit(async () => {
+        if (++commits === 1) throw new Error('rolled back');
+        return { doubled: 1 };
+      });
+    };
+    const committed = await start(doubled, { n: 1 });
+    await run();
+    expect(await read(committed.id)).toMatchObject({ status: 'queued', progress: 70, progress_message: 'saved' });
+    clock.advance(3_600_000);
+    await run();
+    expect(await read(committed.id)).toMatchObject({ status: 'succeeded', progress: 100, progress_message: 'saved' });
+  });
+
+  test('a job that moved to another queue takes what waits in the old one along, delayed jobs too', async () => {
+    handle = () => undefined;
+    const now = await start(plain, { n: 1 });
+    const later = await start(plain, { n: 2 }, { delaySeconds: 90 });
+    const serial = await start(plain, { n: 3 }, { serialKey: 'k' });
+    const unknown = await start(plain, { n: 4 });
+    await bench.db.query(`update jobs set queue = 'before'`);
+    await bench.db.query(`update jobs set name = 'another.app' where id = $1`, [unknown.id]);
+    expect(await run()).toMatchObject({ succeeded: 2 });
+    expect(await read(now.id)).toMatchObject({ status: 'succeeded', queue: 'default' });
+    expect((await read(serial.id)).status).toBe('succeeded');
+    expect(await read(later.id)).toMatchObject({ status: 'queued' });
+    clock.advance(90_000);
+    await run();
+    expect((await read(later.id)).status).toBe('succeeded');
+    expect(await read(unknown.id)).toMatchObject({ status: 'queued', queue: 'before' });
+  });
+
+  test('a due job that another transaction has locked waits for the next look: maintenance neither spins nor stops for it', async ({
+    skip,
+  }) => {
+    if (bench.database.dialect === 'sqlite') skip('SQLite has one writer at a time');
+    handle = () => undefined;
+    const free = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const plainJob = await start(plain, { n: 1 }, { delaySeconds: 60 });
+    const serial = await start(plain, { n: 2 }, { delaySeconds: 60, serialKey: 'k' });
+    const other = await start(plain, { n: 3 }, { delaySeconds: 60, serialKey: 'other' });
+    const holder = bench.db.transaction(async (tx) => {
+      await tx.query('select id from jobs where id in ($1, $2) for update', [plainJob.id, serial.id]);
+      locked.resolve();
+      await free.promise;
+    });
+    await locked.promise;
+    clock.advance(60_000);
+    const maintenance = new Maintenance(bench.jobs, () => undefined);
+    const next = await maintenance.round();
+    expect((await read(other.id)).status).toBe('queued');
+    expect(await bench.db.query('select is_ready from jobs where id = $1', [other.id])).toEqual([{ is_ready: true }]);
+    // Null, or a time to come: the loop would go round at once for a time that has passed.
+    expect(next === null || next > clock.now()).toBe(true);
+    free.resolve();
+    await holder;
+    expect(await run()).toMatchObject({ succeeded: 3 });
   });
 
   test('progress is stored, clamped, and becomes 100 with success', async () => {

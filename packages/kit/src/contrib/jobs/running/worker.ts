@@ -113,7 +113,7 @@ export class JobWorker {
 
   #loopOf(queue: string, concurrency: number, pollIntervalMs: number): WorkLoop<Claim, RunReport> {
     const { database, clock, settings, log, metrics } = this.#jobs;
-    const round = { lastOwner: '' };
+    const round = { lastTurn: '' };
     return new WorkLoop(
       {
         claim: async (max) => {
