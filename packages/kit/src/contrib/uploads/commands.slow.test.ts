@@ -32,7 +32,7 @@ export default createApp({ modules: [uploads({ store: diskStore({ folder: ${JSON
       const { code, stdout, stderr } = await program.run(['uploads', ...args]);
       return { code, stdout: stdout.trimEnd(), stderr };
     };
-    expect(await program.spawn(['clean', '--limit', '0'], { bin: 'kit_uploads' })).toMatchObject({
+    expect(await program.spawn(['uploads', 'clean', '--limit', '0'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--limit is "0"; use a whole number, 1 or more.'),
     });

@@ -73,7 +73,7 @@ export default createApp({ database: ${JSON.stringify(database.url)}, modules: [
 
   test('work runs until SIGTERM, says where its own metrics are, then gives back what is under way', async () => {
     const id = await started('hangs');
-    const child = program.start(['work'], { bin: 'kit_jobs' });
+    const child = program.start(['jobs', 'work']);
     let logged = '';
     child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
     await vi.waitUntil(async () => (await statusOf(id)) === 'running', { timeout: 30_000, interval: 50 });

@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 /** A century; more does not fit into a date. */
 const DAYS_MAX = 36_500;
 
-/** `kit jobs …`; `kit_jobs` is the same without the second word. */
+/** `kit jobs …`. */
 export const jobsCommand: Command<App> = {
   name: 'jobs',
   summary: 'run jobs, look at them, retry, cancel and prune them',
