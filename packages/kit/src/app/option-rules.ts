@@ -34,6 +34,7 @@ export const anAuthenticator = implementationOf<Authenticator>('an authenticator
   securityScheme: required(objectWith('an OpenAPI security scheme: { type: "http", scheme: "bearer" }')),
   authenticate: required(aFunction),
   verifyCsrf: aFunction,
+  principalsOf: aFunction,
 });
 
 const registration = implementationOf<Registration>('a service, such as singleton(mailer, {}, () => new Mailer())', {

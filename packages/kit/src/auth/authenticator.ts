@@ -30,4 +30,10 @@ export interface Authenticator {
    * (not GET, HEAD, OPTIONS or QUERY), unless the route says `csrf: false`; throws `csrf_failed` when the request does not prove its origin.
    */
   verifyCsrf?(request: AuthRequest, principal: Principal): Answer<void>;
+  /**
+   * The principals of these credentials as they are now, by `credentialId`. Leaves out what was revoked, has expired or belongs to an inactive
+   * user. Called twice a second for the callers of all open event streams together, so it should be one statement. Without it, one
+   * request of each credential is authenticated again.
+   */
+  principalsOf?(db: Db, credentialIds: readonly string[]): Promise<ReadonlyMap<string, Principal>>;
 }

@@ -73,6 +73,11 @@ export const coreErrors = defineErrors('core', {
     remedy: 'Send `Content-Type: application/json`.',
   },
   headers_too_large: { status: 431, detail: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
+  too_many_streams: {
+    status: 429,
+    detail: 'You have too many event streams open.',
+    remedy: 'Close streams that you no longer read, then open another one. `streams_max` is the limit per caller and process.',
+  },
   throttled: { status: 429, detail: 'Too many requests.', remedy: 'Wait for the seconds in `Retry-After`.' },
   internal_error: {
     status: 500,

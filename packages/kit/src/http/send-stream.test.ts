@@ -14,11 +14,12 @@ import { formatEvent } from './send-stream.ts';
 
 const Tick = z.object({ n: z.int() });
 const user = { id: 'ann', username: 'ann', email: null, is_active: true, is_staff: false, is_superuser: false };
+const shutOut = new Set<string>();
 const byHeader: Authenticator = {
   name: 'header',
   securityScheme: {},
   authenticate: ({ headers }) =>
-    headers['x-user'] === undefined ? null : { user: { ...user, id: String(headers['x-user']) }, scheme: 'header', scopes: null },
+    headers['x-user'] === undefined || shutOut.has(String(headers['x-user'])) ? null : { user: { ...user, id: String(headers['x-user']) }, scheme: 'header', scopes: null },
 };
 
 let finalised: string[] = [];
@@ -182,6 +183,17 @@ describe('the end of a stream', () => {
     });
     expect(text).not.toContain('hunter2');
     expect(finalised).toEqual(['failing']);
+  });
+
+  test('a caller whom the authenticator no longer accepts loses the stream, with an error event and a finalised generator', async () => {
+    finalised = [];
+    const [lost, kept] = [await get('/endless', { headers: { 'x-user': 'eve' } }), await get('/endless', { headers: { 'x-user': 'ann' } })];
+    shutOut.add('eve');
+    expect(await lost.text()).toMatch(/event: error\ndata: .*"code":"invalid_credentials"/);
+    shutOut.delete('eve');
+    expect(finalised).toEqual(['endless']);
+    await kept.body?.cancel();
+    await until(() => finalised.length === 2);
   });
 
   test('a client that goes away aborts the signal and finalises the generator', async () => {

@@ -4,6 +4,7 @@ import { prepareHeaders, renderFailure, type AnswerPlan } from './answer.ts';
 import type { CompiledRoute } from './compiled-route.ts';
 import type { Exchange } from './exchange.ts';
 import { compileProjection } from './json/project.ts';
+import { openStreamsOf } from './open-streams.ts';
 import type { ResponseCheck } from './response-check.ts';
 import type { ServerSentEvent } from './server-sent-event.ts';
 
@@ -27,6 +28,7 @@ export async function sendStream(
 ): Promise<void> {
   const route = exchange.route as CompiledRoute;
   const { signal } = exchange;
+  const close = openStreamsOf(exchange.host).add(exchange);
   const iterator = events[Symbol.asyncIterator]();
   const writer = new EventWriter(exchange, plan, route);
   try {
@@ -41,6 +43,7 @@ export async function sendStream(
     if (!writer.isOpen) throw error;
     writer.fail(error);
   } finally {
+    close();
     await finalise(exchange, iterator);
   }
 }

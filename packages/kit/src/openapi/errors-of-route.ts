@@ -25,6 +25,7 @@ export function errorsOfRoute(route: CompiledRoute): readonly RaisedError[] {
   add(needsCsrfProof(route), coreErrors.csrf_failed);
   add(route.path.includes(':') || route.path.includes('*'), coreErrors.not_found);
   add(route.throttles.length > 0, coreErrors.throttled);
+  add(route.kind === 'stream', coreErrors.too_many_streams);
   if (route.idempotency !== undefined) {
     const { idempotency_key_required: required, idempotency_not_supported: _unsupported, ...others } = idempotencyErrors;
     add(true, ...Object.values(others));

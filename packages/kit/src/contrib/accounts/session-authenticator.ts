@@ -1,4 +1,5 @@
 import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
+import type { Principal } from '../../auth/principal.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { accountsOf } from './accounts.ts';
 import { readCookie, sessionCookieName } from './cookie.ts';
@@ -6,7 +7,7 @@ import { publicUser } from './manage-users.ts';
 import type { AccountsSettings } from './options.ts';
 import { originFault } from './request-origin.ts';
 import { isCsrfToken, isSessionToken, sessionDigest } from './session-token.ts';
-import { findSession, markSeen } from './store.ts';
+import { findSession, findSessions, markSeen, type SessionWithUser } from './store.ts';
 
 export const CSRF_HEADER = 'x-csrf-token';
 
@@ -37,13 +38,22 @@ export function sessionAuthenticator(settings: AccountsSettings): Authenticator 
           log.warn({ err: error }, 'A session could not be marked as seen.'),
         );
       }
-      return { user: publicUser(session), scheme: 'session', scopes: null, credentialId: session.session_id };
+      return principalOf(session);
+    },
+    async principalsOf(db, sessionIds) {
+      const now = accountsOf(db).clock.now();
+      const live = await findSessions(db, sessionIds, now, new Date(now.getTime() - settings.sessionIdleMs));
+      return new Map(live.map((session) => [session.session_id, principalOf(session)]));
     },
     verifyCsrf(request: AuthRequest) {
       const fault = csrfFault(request, settings, origins);
       if (fault !== null) throw coreErrors.csrf_failed({ message: `CSRF: ${fault}` });
     },
   };
+}
+
+function principalOf(session: SessionWithUser): Principal {
+  return { user: publicUser(session), scheme: 'session', scopes: null, credentialId: session.session_id };
 }
 
 /** The token in the request's session cookie; null when there is none of the right form. */

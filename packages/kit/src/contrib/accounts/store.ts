@@ -150,14 +150,20 @@ export async function insertSession(tx: Db, session: SessionRow, userId: string,
 export type SessionWithUser = User & { readonly session_id: string; readonly seen_at: Date; readonly expires_at: Date };
 
 /** The live session of a token and its active user: one indexed read, the whole cost of authenticating. */
+const LIVE_SESSIONS = `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, s.id as session_id, s.seen_at, s.expires_at
+  from sessions s join users u on u.id = s.user_id
+  where s.expires_at > $2 and s.seen_at > $3 and u.is_active = $4`;
+
 export async function findSession(db: Db, digest: string, now: Date, seenAfter: Date): Promise<SessionWithUser | null> {
-  const [row] = await db.query<SessionWithUser>(
-    `select u.id, u.username, u.email, u.is_active, u.is_staff, u.is_superuser, s.id as session_id, s.seen_at, s.expires_at
-     from sessions s join users u on u.id = s.user_id
-     where s.token_digest = $1 and s.expires_at > $2 and s.seen_at > $3 and u.is_active = $4`,
-    [digest, now, seenAfter, true],
-  );
+  const [row] = await db.query<SessionWithUser>(`${LIVE_SESSIONS} and s.token_digest = $1`, [digest, now, seenAfter, true]);
   return row ?? null;
+}
+
+/** Those of the sessions that are still live. */
+export function findSessions(db: Db, ids: readonly string[], now: Date, seenAfter: Date): Promise<SessionWithUser[]> {
+  const [condition, list] =
+    db.dialect === 'postgres' ? ['= any(cast($1 as uuid[]))', ids] : ['in (select value from json_each($1))', JSON.stringify(ids)];
+  return db.query<SessionWithUser>(`${LIVE_SESSIONS} and s.id ${condition}`, [list, now, seenAfter, true]);
 }
 
 export async function markSeen(db: Db, sessionId: string, now: Date): Promise<void> {

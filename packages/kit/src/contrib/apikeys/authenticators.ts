@@ -1,8 +1,12 @@
 import type { Authenticator, AuthRequest } from '../../auth/authenticator.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { Principal, User } from '../../auth/principal.ts';
+import type { Db } from '../../db/db.ts';
+import type { ApiKey } from './api-key.ts';
 import { API_KEY_SCHEME, rememberApiKey } from './current-key.ts';
 import { apiKeyErrors } from './errors.ts';
 import { keyringOf } from './keyring.ts';
+import { keyState } from './state.ts';
+import { findKeysWithOwners } from './store.ts';
 import { verifyApiKey } from './verify.ts';
 
 /** Reads the key from the header `X-API-Key`. */
@@ -16,6 +20,10 @@ export class ApiKeyAuth implements Authenticator {
     const raw = request.headers['x-api-key'];
     // The value of this header is always meant to be a key. Sent twice, the values arrive as one text, which is not a valid key.
     return raw === undefined ? null : authenticated(request, raw, true, this.challenge);
+  }
+
+  principalsOf(db: Db, keyIds: readonly string[]): Promise<ReadonlyMap<string, Principal>> {
+    return principalsOf(db, keyIds);
   }
 }
 
@@ -32,13 +40,31 @@ export class ApiKeyBearer implements Authenticator {
     // A token of another kind is refused too, unless another authenticator knows it; but it is no attempt to guess a key.
     return authenticated(request, raw, raw.startsWith(`${keyringOf(request.db).tag}_`), this.challenge);
   }
+
+  principalsOf(db: Db, keyIds: readonly string[]): Promise<ReadonlyMap<string, Principal>> {
+    return principalsOf(db, keyIds);
+  }
 }
 
 async function authenticated(request: AuthRequest, raw: unknown, countsAsAttempt: boolean, challenge: string): Promise<Principal> {
   const verified = await verifyApiKey(request.db, raw, countsAsAttempt ? { clientAddress: request.clientAddress } : {});
   if (verified === null) throw apiKeyErrors.invalid_api_key({ headers: { 'www-authenticate': challenge } });
   const { apiKey, user } = verified;
-  const principal: Principal = { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+  const principal = principalOf(apiKey, user);
   rememberApiKey(request.headers, principal, apiKey);
   return principal;
+}
+
+function principalOf(apiKey: ApiKey, user: User): Principal {
+  return { user, scheme: API_KEY_SCHEME, scopes: apiKey.scopes, credentialId: apiKey.id };
+}
+
+/** Past the cache: this is how a process learns of a revocation that it was not notified of. */
+async function principalsOf(db: Db, keyIds: readonly string[]): Promise<ReadonlyMap<string, Principal>> {
+  const { statements, clock } = keyringOf(db);
+  const now = clock.now();
+  const keys = await findKeysWithOwners(db, statements, keyIds);
+  return new Map(
+    keys.filter(({ row }) => keyState(row, now) === 'active').map(({ row, apiKey, owner }) => [row.id, principalOf(apiKey, owner)]),
+  );
 }

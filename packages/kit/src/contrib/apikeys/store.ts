@@ -55,6 +55,8 @@ export interface KeyStatements {
   /** The same without the join: one look-up for each key, whatever the number of users. */
   readonly lookedUpOwnerIsActive: string;
   readonly findByPrefix: string;
+  /** The parameter is a list of ids. */
+  readonly findByIds: string;
   readonly lockOwner: string;
 }
 
@@ -72,6 +74,8 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
     `${flag(users.isSuperuser)} as owner_is_superuser`,
   ];
   const lock = dialect === 'postgres' ? ' for no key update' : '';
+  const verified = [select, 'k.digest', 'k.previous_digest', ...owner].join(', ');
+  const inIds = dialect === 'postgres' ? '= any(cast($1 as uuid[]))' : 'in (select value from json_each($1))';
   return Object.freeze({
     select,
     from,
@@ -79,7 +83,8 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
     ownerUsername: column(users.username),
     lookedUpOwnerIsActive: `(select ${ownerIsActive} from ${table} u where ${column(users.id)} = ${userIdSql('k.owner_id', users, dialect)})`,
     // The whole cost of verifying: one read by the unique index on prefix, with the owner by its primary key.
-    findByPrefix: `${[select, 'k.digest', 'k.previous_digest', ...owner].join(', ')} ${from} where k.prefix = $1`,
+    findByPrefix: `${verified} ${from} where k.prefix = $1`,
+    findByIds: `${verified} ${from} where k.id ${inIds}`,
     // Creating keys of one owner goes one by one, so the limit is counted on settled rows. SQLite has one writer anyway.
     lockOwner: `select cast(${column(users.id)} as text) as id, ${ownerIsActive} as is_active from ${table} u where ${column(users.id)} = ${userIdSql('$1', users, dialect)}${lock}`,
   });
@@ -87,7 +92,16 @@ export function keyStatements(users: UserTable, types: ColumnTypes | undefined, 
 
 export async function findForVerification(db: Db, statements: KeyStatements, prefix: string): Promise<VerifiableKey | null> {
   const [row] = await db.query<VerificationRow>(statements.findByPrefix, [prefix], { pipelined: true });
-  if (row === undefined) return null;
+  return row === undefined ? null : verifiable(row);
+}
+
+/** Keys with their owners, by id. */
+export async function findKeysWithOwners(db: Db, statements: KeyStatements, ids: readonly string[]): Promise<VerifiableKey[]> {
+  const rows = await db.query<VerificationRow>(statements.findByIds, [db.dialect === 'postgres' ? ids : JSON.stringify(ids)]);
+  return rows.map(verifiable);
+}
+
+function verifiable(row: VerificationRow): VerifiableKey {
   const { owner_username, owner_email, owner_is_staff, owner_is_superuser, digest, previous_digest: previousDigest, ...key } = row;
   const owner_is_active = isTrue(key.owner_is_active);
   const owner = {

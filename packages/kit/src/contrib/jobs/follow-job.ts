@@ -1,39 +1,27 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Db } from '../../db/db.ts';
+import type { Database } from '../../db/db.ts';
 import type { ServerSentEvent } from '../../http/server-sent-event.ts';
 import type { JobCatalog } from './job-catalog.ts';
+import { followerOf, stateOf } from './job-follower.ts';
 import { jobRecord, type JobRecord } from './job-record.ts';
-import { findJob, type Job } from './store.ts';
-
-/** How often the job is read while a client follows it. */
-const LOOK_EVERY_MS = 250;
+import type { Job } from './store.ts';
 
 export interface FollowOptions {
   readonly catalog: JobCatalog;
   readonly signal: AbortSignal;
-  /** The id of the last event the client has seen: what it knows already is not sent again. */
+  /** The id of the last event that the client has seen: it is not sent again. */
   readonly lastEventId?: string | undefined;
 }
 
-/** What becomes of a job, event by event until it has ended. */
-export async function* followJob(db: Db, first: Job, options: FollowOptions): AsyncIterable<ServerSentEvent<JobRecord>> {
+/** The states of a job, one event each, until it has ended. */
+export async function* followJob(db: Database, first: Job, options: FollowOptions): AsyncIterable<ServerSentEvent<JobRecord>> {
   const { catalog, signal } = options;
+  const follower = followerOf(db);
   let seen = options.lastEventId;
-  for (let job: Job | null = first; job !== null; job = await findJob(db, first.id)) {
+  for (let job: Job | null = first; job !== null; job = await follower.next(first.id, seen, signal)) {
     const ended = job.finished_at !== null;
-    const id = eventId(job);
+    const id = stateOf(job);
     if (id !== seen) yield { event: ended ? 'end' : 'progress', id, data: jobRecord(job, catalog) };
     seen = id;
-    if (ended || signal.aborted) return;
-    try {
-      await pause(LOOK_EVERY_MS, undefined, { signal });
-    } catch {
-      return;
-    }
+    if (ended) return;
   }
-}
-
-/** Tells one state of a job from another. */
-function eventId({ status, attempts, progress, progress_message: message, finished_at: at }: Job): string {
-  return `${status}.${attempts}.${progress ?? ''}.${at?.getTime() ?? ''}.${encodeURIComponent(message ?? '').slice(0, 100)}`;
 }
