@@ -12,6 +12,7 @@ import { bindJobs, unbindJobs } from './jobs.ts';
 import { jobMigrations } from './migrations/all.ts';
 import { jobModels } from './models.ts';
 import { readJobsOptions, type JobsOptions, type JobsSettings } from './options.ts';
+import { recordSchedules } from './running/run-schedules.ts';
 import type { JobWorker } from './running/worker.ts';
 import { checkedInput } from './start-job.ts';
 import { startJobWorker } from './work-jobs.ts';
@@ -51,8 +52,10 @@ export function jobs(options: JobsOptions = {}): Module {
       for (const name of settings.databases) {
         const database = databases[name];
         if (database === undefined) continue;
-        bindJobs({ database, settings, clock, log, services, registry, metrics, urlOf: urlOf(app) });
+        const bindings = bindJobs({ database, settings, clock, log, services, registry, metrics, urlOf: urlOf(app) });
         bound.push(database);
+        // Before the migrations there is nowhere to record them; a worker does it then.
+        await recordSchedules(bindings).catch((error: unknown) => log.debug({ err: error }, 'could not record the schedules of jobs'));
       }
     },
     async start() {

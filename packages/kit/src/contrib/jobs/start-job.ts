@@ -158,7 +158,7 @@ function checkedCall(tx: SqlExecutor, definition: JobDefinition, given: StartOpt
   if (jobs !== undefined && jobs.settings.catalog.find(definition.name) !== definition)
     throw new StartRefused('job_unknown', `No worker would run "${definition.name}": list it in jobs({ jobs: […] }).`);
   checkOptions(options);
-  return { tx, definition, jobs, clock: tx.clock ?? tx.database?.clock ?? systemClock, options };
+  return { tx, definition, jobs, clock: jobs?.clock ?? tx.clock ?? systemClock, options };
 }
 
 function jobsOfTransaction(tx: SqlExecutor | null | undefined, using: string | undefined, verb: string): Jobs | undefined {

@@ -28,6 +28,14 @@ export async function runSchedules(jobs: Jobs): Promise<Date | null> {
   return next.length === 0 ? null : new Date(Math.min(...next));
 }
 
+/** Records schedules that are new or changed: their ticks count from when the application knows them, not from when a worker first looks. */
+export async function recordSchedules(jobs: Jobs): Promise<void> {
+  const scheduled = scheduledJobs(jobs);
+  if (scheduled.length === 0) return;
+  const ticks = new Map((await readTicks(jobs.database)).map((tick) => [tick.name, tick]));
+  for (const definition of scheduled) await lastTickOf(jobs, definition, ticks.get(definition.name), jobs.clock.now());
+}
+
 /** When a process first saw that the stored schedule of a job is another one. */
 const firstSeen = new WeakMap<ScheduledJob, Date>();
 
