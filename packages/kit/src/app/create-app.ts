@@ -72,6 +72,8 @@ class Application implements App {
   /** `ready`, `monitor` and `start` each run the one before them first. `close` may come at any time; `stop` follows the last request. */
   readonly #steps = new Steps<'ready' | 'monitor' | 'start' | 'close' | 'stop'>();
   /** What was started and has to be stopped, oldest first. */
+  /** What the checks of the modules found when the databases were open. */
+  #moduleWarnings: readonly Fault[] = [];
   readonly #running: { readonly what: string; readonly stop: () => unknown }[] = [];
   #fastify: FastifyInstance | undefined;
   #idle: IdleConnections | undefined;
@@ -112,7 +114,6 @@ class Application implements App {
     const { metrics } = this.registry;
     if (metrics !== null) for (const module of this.#plan.modules) module.metrics?.(metrics, this);
     for (const controller of this.controllers) controller.install?.(this);
-    for (const { id, message, hint } of found) this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
   }
 
   #createHost(options: AppOptions): Host {
@@ -271,8 +272,7 @@ class Application implements App {
     const ofModules = checks.map(async (check) => check.run(this));
     const ofDeclarations = [...this.controllers, ...this.resources].map(async (each) => each.databaseFaults?.(this) ?? []);
     const faults = (await Promise.all([...ofModules, ...ofDeclarations])).flat();
-    for (const { id, message, hint } of faults.filter((fault) => !isError(fault)))
-      this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
+    this.#moduleWarnings = faults.filter((fault) => !isError(fault));
     const fatal = faults.filter(isError);
     if (fatal.length > 0) throw new StartUpError(fatal);
   }
@@ -297,6 +297,9 @@ class Application implements App {
 
   async #start(): Promise<void> {
     await this.monitor();
+    // Here and not before: a command that is not about them must not begin with them. `kit check` and `kit doctor` print them.
+    for (const { id, message, hint } of [...this.warnings, ...this.#moduleWarnings])
+      this.log.warn({ check: id }, `${id} ${message} ${hint ?? ''}`);
     this.#host.blocking.start();
     if (this.routes.some(({ idempotency }) => idempotency !== undefined))
       this.#running.push({ what: 'the pruning of idempotency records', stop: pruneIdempotencyRegularly(this.db, this.log) });

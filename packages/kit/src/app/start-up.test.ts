@@ -420,18 +420,23 @@ describe('what cannot work', () => {
   });
 });
 
-test('a public write without a throttle is a warning, not an error', () => {
+test('a public write without a throttle is a warning, not an error', async () => {
   const lines: string[] = [];
   class OpenController extends Controller {
     create = route.post('/', { permission: allowAny }, () => undefined);
     read = route.query('/', { permission: allowAny }, () => undefined);
     guarded = route.post('/guarded', { permission: isAuthenticated }, () => undefined);
   }
-  createApp({
+  const app = createApp({
     database: 'sqlite::memory:',
     mount: { '/v1': { '/open': OpenController } },
     log: { level: 'warn', hooks: { logMethod: (args) => void lines.push(String(args[1])) } },
   });
+  // A command that is not about them does not begin with them.
+  await app.ready();
+  expect(lines).toEqual([]);
+  await app.start();
+  await app.close();
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain('W003 OpenController.create: anyone may POST /v1/open');
 });

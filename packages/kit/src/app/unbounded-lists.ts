@@ -6,12 +6,12 @@ type Json = Readonly<Record<string, unknown>>;
 /** Parameters that say how much of a list is wanted. */
 const LIMITS = /^(limit|page_size|per_page|size|first|last|top|max|count)$/;
 
-/** W012: reads that answer with a list of rows and have no limit. */
+/** W012: reads that return a list of rows and have no limit. `boundedList` in the metadata of a route says that something else bounds it. */
 export function unboundedLists(routes: readonly CompiledRoute[]): Fault[] {
   return routes
     .filter(
       ({ method, kind, hidden, metadata }) =>
-        (method === 'GET' || method === 'QUERY') && kind === 'json' && !hidden && !('crud' in metadata),
+        (method === 'GET' || method === 'QUERY') && kind === 'json' && !hidden && !('crud' in metadata) && !('boundedList' in metadata),
     )
     .filter(({ response }) => response !== undefined && hasUnboundedList(response.json))
     .filter(({ query, body }) => ![...propertyNames(query?.json), ...propertyNames(body?.json)].some((name) => LIMITS.test(name)))

@@ -776,7 +776,7 @@ describe('start-up checks of resources', () => {
         resources: [people],
         ...options,
       });
-      await started.app.ready();
+      await started.app.start();
       return started.records.filter(({ level }) => level === 40).map(({ msg }) => msg);
     };
 

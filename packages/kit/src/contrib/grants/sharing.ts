@@ -79,7 +79,14 @@ export function sharing<B extends CrudClassLike>(base: B): Shared<B> {
       const params = crud.keyParams;
       this.grants = route.get(
         '/:id/grants',
-        { ...facts, params, response: GrantList, raises, summary: 'Who the object is shared with' },
+        {
+          ...facts,
+          params,
+          response: GrantList,
+          raises,
+          metadata: { boundedList: 'grants of one object' },
+          summary: 'Who the object is shared with',
+        },
         async (context) => {
           const id = await keyOf(crud, context);
           const { db } = context;

@@ -117,7 +117,12 @@ export class WebhookEndpointController extends Controller {
 
   eventTypes = route.get(
     '/event-types',
-    { ...reads, response: EventTypePage, summary: 'List the types of events that may be subscribed to' },
+    {
+      ...reads,
+      response: EventTypePage,
+      metadata: { boundedList: 'declared types' },
+      summary: 'List the types of events that may be subscribed to',
+    },
     (context) => {
       const { eventTypes } = webhooksOf(this.#db(context)).settings;
       const items = eventTypes.map(({ name, description, jsonSchema: schema, example }) => ({ name, description, schema, example }));
