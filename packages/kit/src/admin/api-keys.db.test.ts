@@ -144,8 +144,8 @@ describeDatabases('API keys in the admin site', (database) => {
     const made = [await newKey('one'), await newKey('two')];
     const ids = made.map(({ apiKey }) => apiKey.id);
     const shape = (await site.get(staff, 'session')).body.site.resources.find((each: { name: string }) => each.name === 'api-keys');
+    expect(shape.actions).toHaveLength(1);
     expect(shape.actions).toMatchObject([
-      { name: 'rotate' },
       {
         name: 'revoke',
         label: { one: 'Revoke', many: 'Revoke selected keys' },
@@ -175,6 +175,13 @@ describeDatabases('API keys in the admin site', (database) => {
     for (const headers of [{ 'x-api-key': raw }, { authorization: `Bearer ${raw}` }] as Record<string, string>[])
       for (const path of ['api/session', 'api/overview', 'api/resources/api-keys'])
         expect((await site.call('GET', path, headers)).status).toBe(401);
+  });
+
+  test('no action shows a secret of another user: keys are edited and revoked here, and rotated by their owner', async () => {
+    const { apiKey, raw } = await newKey('private');
+    expect((await site.get(staff, `resources/api-keys/${apiKey.id}`)).body.actions).toEqual(['revoke']);
+    expect((await site.act(staff, 'api-keys', 'rotate', [apiKey.id])).status).toBe(404);
+    expect(await verifyApiKey(database.db, raw)).not.toBeNull();
   });
 
   test('the rotation and its grace are shown', async () => {

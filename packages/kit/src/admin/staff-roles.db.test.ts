@@ -118,36 +118,6 @@ describeDatabases(
       });
       expect((await site.get(staff.read_only, `resources/letters?filter.owner_id=${owner.id}`)).body.count).toBe(1);
     });
-
-    test('rotating a key shows its new value once; the old one works until the grace period ends', async () => {
-      const user = await site.newUser();
-      const { apiKey, raw } = await createApiKey(database.db, { user, name: 'rotated', scopes: [] });
-      const answer = await site.act(staff.administrator, 'api-keys', 'rotate', [apiKey.id], { grace_minutes: 10 });
-      expect(answer.body.secret).toMatchObject({ label: 'API key', value: expect.stringContaining(`_${apiKey.prefix}_`) });
-      expect(answer.body.secret.value).not.toBe(raw);
-      const record = await site.get(staff.administrator, `resources/api-keys/${apiKey.id}`);
-      expect(record.text).not.toContain(answer.body.secret.value);
-      expect(record.body.sections[1].values.previous).toBe('still works beside the new one');
-      const boss = await site.newUser({ is_superuser: true, is_staff: true });
-      const owned = await createApiKey(database.db, { user: boss, name: 'boss', scopes: [] });
-      expect((await site.act(staff.administrator, 'api-keys', 'rotate', [owned.apiKey.id])).status).toBe(403);
-    });
-
-    test('rotating a key reports a wrong grace period at its field, with every other fault', async () => {
-      const { apiKey } = await createApiKey(database.db, { user: await site.newUser(), name: 'faulty', scopes: [] });
-      const faultsOf = async (fields: object) => {
-        const { status, body } = await site.act(staff.administrator, 'api-keys', 'rotate', [apiKey.id], fields);
-        return [status, ...body.errors.map(({ location, code }: { location: string[]; code: string }) => `${location.join('.')} ${code}`)];
-      };
-      for (const grace_minutes of [-1, 1e12]) {
-        expect(await faultsOf({ grace_minutes })).toEqual([422, 'body.fields.grace_minutes out_of_range']);
-        expect(await faultsOf({ grace_minutes, graze: 1 })).toEqual([
-          422,
-          'body.fields.graze unknown_field',
-          'body.fields.grace_minutes out_of_range',
-        ]);
-      }
-    });
   },
   { database: { clock } },
 );

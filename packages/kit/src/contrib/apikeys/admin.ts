@@ -2,7 +2,7 @@ import { sortableColumns } from '../../app/admin/list.ts';
 import { adminBuckets, rangeFilters } from '../../app/admin/range.ts';
 import { adminDone, adminEach } from '../../app/admin/each.ts';
 import { isUuid } from '../../db/uuid.ts';
-import type { AdminAction, AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
+import type { AdminContext, AdminDeclaration, AdminResource } from '../../app/admin/declaration.ts';
 import type { AdminColumn, AdminField, AdminOverview, AdminRange, AdminRow, AdminState, AdminSection } from '../../app/admin/shapes.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import {
@@ -16,11 +16,10 @@ import {
   type ListedKey,
 } from './admin-store.ts';
 import { apiKeyErrors } from './errors.ts';
-import { fieldFaults, GRACE_SECONDS_MAX, NAME_LENGTH_MAX } from './field-rules.ts';
+import { fieldFaults, NAME_LENGTH_MAX } from './field-rules.ts';
 import { defaultGrantable, grantFaults } from './grant.ts';
 import { keyringOf } from './keyring.ts';
 import { revokeApiKey } from './revoke.ts';
-import { rotateApiKey } from './rotate.ts';
 import { KEY_STATES, keyState, type KeyState } from './state.ts';
 import { updateApiKey } from './update.ts';
 import { usageOf } from './usage-store.ts';
@@ -63,64 +62,6 @@ const STATES: Readonly<Record<KeyState, AdminState>> = {
   owner_inactive: { value: 'owner inactive', tone: 'warning', hint: 'Works again when its owner is activated.' },
 };
 
-/** Like the command `kit apikey rotate`: the row stays, its secret is new and shown once. */
-const rotateAction: AdminAction = {
-  name: 'rotate',
-  label: 'Rotate the key',
-  tone: 'bad',
-  on: 'record',
-  confirm: 'The key gets a new secret, which is shown once. The old one stops working when the grace period ends.',
-  confirmLabel: 'Rotate',
-  fields: [
-    {
-      name: 'grace_minutes',
-      label: 'Grace period in minutes',
-      kind: 'number',
-      help: 'How long the old secret works beside the new one; empty or 0: it ends at once.',
-    },
-  ],
-  async validate(context, [id = ''], fields) {
-    await checkedRotation(context, id, fields);
-  },
-  async run(context, [id = ''], fields) {
-    const { key, graceSeconds } = await checkedRotation(context, id, fields);
-    const { raw } = await rotateApiKey(context.db, id, { graceSeconds, by: context.principal, requestId: context.requestId });
-    return {
-      message: `${key.name} has a new secret.`,
-      id,
-      secret: {
-        label: 'API key',
-        value: raw,
-        note: 'It is shown this once. Hand it to the owner over a safe channel; if it is lost, rotate again.',
-      },
-    };
-  },
-};
-
-/** Every fault at once: of the grace period, and of scopes that the member of staff may not grant. */
-async function checkedRotation(
-  context: AdminContext,
-  id: string,
-  { grace_minutes: minutes }: Readonly<Record<string, unknown>>,
-): Promise<{ readonly key: ListedKey; readonly graceSeconds: number }> {
-  if (!isUuid(id)) throw apiKeyErrors.api_key_not_found();
-  const key = await findKeyForAdmin(context.db, id);
-  if (key === null) throw apiKeyErrors.api_key_not_found();
-  if (await isBeyond(context, key))
-    throw coreErrors.permission_denied({ detail: 'Its owner is a superuser; only a superuser may rotate it.' });
-  const graceSeconds = Math.round(Number(minutes ?? 0) * 60);
-  // A user who rotates a key sees it: it must not be more than the member of staff may grant.
-  const errors = grantFaults(key.scopes, defaultGrantable(keyringOf(context.db).routeScopes(), context.principal.user));
-  if (!(graceSeconds >= 0 && graceSeconds <= GRACE_SECONDS_MAX))
-    errors.push({
-      location: ['body', 'fields', 'grace_minutes'],
-      code: 'out_of_range',
-      message: `The grace period is 0 to ${GRACE_SECONDS_MAX / 60} minutes.`,
-    });
-  if (errors.length > 0) throw coreErrors.validation_error({ errors });
-  return { key, graceSeconds };
-}
-
 const resource: AdminResource = {
   name: 'api-keys',
   label: 'API keys',
@@ -147,7 +88,6 @@ const resource: AdminResource = {
   editable: true,
   removable: false,
   actions: [
-    rotateAction,
     {
       name: 'revoke',
       label: { one: 'Revoke', many: 'Revoke selected keys' },
@@ -200,7 +140,7 @@ const resource: AdminResource = {
       ],
       ...(revoked || beyond ? {} : { form: { fields: formFields(context), values: formValues(key) } }),
       range,
-      actions: revoked ? [] : [...(beyond ? [] : ['rotate']), 'revoke'],
+      actions: revoked ? [] : ['revoke'],
       removable: false,
     };
   },
