@@ -4,7 +4,7 @@ import { commands, type PanelFacts } from './panel.ts';
 
 const facts = {
   api: { url: 'http://127.0.0.1:1', key: 'kit_prefix_rest', colleagueId: 'a', groupId: 'b', endpointId: 'c' },
-  configuration: { url: '', file: join(process.cwd(), 'config/orders.toml') },
+  configuration: { url: '', file: join(process.cwd(), 'config/orders.toml'), tokenFile: join(process.cwd(), 'config/token') },
   receiver: { url: '' },
 } as PanelFacts;
 afterEach(() => vi.unstubAllEnvs());

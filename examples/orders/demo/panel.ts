@@ -22,11 +22,12 @@ function dataSetting(): string {
   return folder === undefined ? '' : `DATA_FOLDER=${relative(startedIn(), resolve(folder))} `;
 }
 
-/** Nine commands, each copy-paste ready in the folder npm start was called in. */
+/** Ten commands, each copy-paste ready in the folder npm start was called in. */
 export function commands({ api, configuration, receiver }: PanelFacts): { readonly title: string; readonly command: string }[] {
   const key = `-H 'X-API-Key: ${api.key}'`;
   const json = `-H 'content-type: application/json'`;
   const file = relative(startedIn(), configuration.file);
+  const bearer = `-H "Authorization: Bearer $(cat ${relative(startedIn(), configuration.tokenFile)})"`;
   const prefix = api.key.split('_')[1];
   const newest = `$(curl -s '${api.url}/v1/orders?limit=1&fields=id' ${key} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`;
   const shares = `{"items":[{"subject":"user:${api.colleagueId}","set":"viewer"},{"subject":"group:${api.groupId}","set":"editor"}]}`;
@@ -51,6 +52,10 @@ export function commands({ api, configuration, receiver }: PanelFacts): { readon
       command: `curl -sN ${key} ${api.url}$(curl -s -X POST ${key} ${api.url}/v1/orders/export | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')/events`,
     },
     { title: 'change a setting; the next order (1.) is refused', command: `sed -i.bak 's/^quantity_max = .*/quantity_max = 2/' ${file}` },
+    {
+      title: 'ask which file and line the setting comes from; the value is not shown',
+      command: `curl -s ${configuration.url}/orders/development/explain/quantity_max ${bearer}`,
+    },
     {
       title: 'revoke the key; the next request is refused',
       command: `${dataSetting()}npx kit --config examples/orders/kit.config.ts apikey revoke --prefix ${prefix}`,

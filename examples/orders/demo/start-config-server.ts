@@ -9,6 +9,8 @@ export interface DemoConfigServer {
   readonly token: string;
   /** The file behind /orders/development: save a change and the running API follows it. */
   readonly file: string;
+  /** Holds the token, so that a printed command need not. */
+  readonly tokenFile: string;
   stop(): Promise<void>;
 }
 
@@ -27,7 +29,7 @@ export async function startConfigServer(dataFolder: string): Promise<DemoConfigS
     audit: (entry) => appendFileSync(log, `${formatEntry(entry)}\n`),
     log: (line) => appendFileSync(log, `${line}\n`),
   });
-  return { url: `http://127.0.0.1:${server.address?.port}`, token, file, stop: () => server.stop() };
+  return { url: `http://127.0.0.1:${server.address?.port}`, token, file, tokenFile, stop: () => server.stop() };
 }
 
 /** The fourth printed command of an earlier start made every order of the first one too large, and kept a backup. Other edits stay. */
@@ -42,6 +44,7 @@ function serverToml(port: number, token: string): string {
   return `[server]
 bind = "127.0.0.1:${port}"
 watch_debounce_ms = 100
+explain_lines = true
 
 [[server.sections]]
 application = "orders"

@@ -65,12 +65,22 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     await database?.remove();
   });
 
-  test(`the nine printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
+  test(`the ten printed commands do what they say, on ${kind}, and a second start works again`, { timeout: 1_800_000 }, async () => {
     const url = kind === 'PostgreSQL' ? database?.url : undefined;
     const first = await start(folder, url);
-    const [place = '', find = '', patch = '', share = '', received = '', delivered = '', follow = '', change = '', revoke = ''] =
-      first.commands;
-    expect(first.commands).toHaveLength(9);
+    const [
+      place = '',
+      find = '',
+      patch = '',
+      share = '',
+      received = '',
+      delivered = '',
+      follow = '',
+      change = '',
+      explain = '',
+      revoke = '',
+    ] = first.commands;
+    expect(first.commands).toHaveLength(10);
     const metrics = /metrics\s+(http:\S+)/.exec(first.panel)?.[1] ?? '';
     expect(await (await fetch(metrics)).text()).toContain('http_server_request_duration_seconds');
     expect(JSON.parse(shell(place, folder, url))).toMatchObject({ quantity: 3, total: '37.50', status: 'open' });
@@ -111,6 +121,10 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
       return code;
     };
     await expect.poll(refusal, { timeout: 300_000 }).toBe('quantity_too_large');
+    expect(JSON.parse(shell(explain, folder, url))).toMatchObject({
+      winner: 'file',
+      rows: [{ layer: 'file', origin: 'file orders.toml', value: '***', line: 5, column: 1 }, { layer: 'environment' }],
+    });
 
     shell(revoke, folder, url);
     expect(JSON.parse(shell(delivered, folder, url))).toMatchObject({ status: 401, code: 'invalid_api_key' });

@@ -25,11 +25,13 @@ export function readSections(server: TableReader, folder: string): SectionsRead 
   const sections: SectionDefinition[] = [];
   const tables = new Map<SectionDefinition, string>();
   const named = new Map<string, Set<string>>();
+  const explainLines = server.boolean('explain_lines', false);
   const firstTables = new Map<string, string>();
   for (const reader of readers) {
     recordNames(reader, named);
-    const section = readSection(reader, folder);
-    if (section === undefined) continue;
+    const read = readSection(reader, folder);
+    if (read === undefined) continue;
+    const section = explainLines ? { ...read, explainLines } : read;
     const key = sectionKey(section.application, section.profile);
     const first = firstTables.get(key);
     if (first === undefined) firstTables.set(key, reader.name);

@@ -1,17 +1,22 @@
 import { overrideAt, type Override } from './environment.ts';
 import { valueAt } from './key-path.ts';
+import type { KeyPositions, Position } from './position/key-positions.ts';
 import { isTable, type Table } from './value.ts';
 
 /** One listed file's contribution to a document. */
 export interface FileLayer {
   readonly origin: string;
   readonly table: Table;
+  /** Present when explanations show lines. */
+  readonly positions?: KeyPositions;
 }
 
 /** Everything that went into a document, kept so that explanations need no I/O. */
 export interface Layers {
   readonly files: readonly FileLayer[];
   readonly overrides: readonly Override[];
+  /** Whether explanations show lines. Absent: no. */
+  readonly showLines?: boolean;
 }
 
 export interface ExplanationRow {
@@ -19,6 +24,9 @@ export interface ExplanationRow {
   readonly origin: string | null;
   readonly value: '***' | null;
   readonly shadows?: readonly string[];
+  /** With `explain_lines`: where the file writes the key; null where there is no such place. */
+  readonly line?: number | null;
+  readonly column?: number | null;
 }
 
 /** Which layer decided a path. It cannot hold a value: a row has the mask or null. */
@@ -27,33 +35,54 @@ export interface PathExplanation {
   readonly rows: readonly [ExplanationRow, ExplanationRow];
 }
 
+interface Decision {
+  /** Files that have the path, the last one wins. */
+  readonly files: readonly FileLayer[];
+  readonly override: Override | undefined;
+}
+
 export function explainPath(layers: Layers, keys: readonly string[]): PathExplanation {
-  const answering = answeringFiles(layers.files, keys);
-  const file = answering.at(-1);
-  const override = overrideAt(layers.overrides, keys);
-  const shadows = answering.slice(0, -1);
+  const { files, override } = decide(layers, keys);
+  const file = files.at(-1);
+  const shadows = files.slice(0, -1).map((layer) => layer.origin);
+  const { showLines } = layers;
   return {
     winner: override ? 'environment' : file === undefined ? null : 'file',
-    rows: [{ ...row('file', file), ...(shadows.length > 0 ? { shadows } : {}) }, row('environment', override && `env ${override.name}`)],
+    rows: [
+      {
+        ...row('file', file?.origin),
+        ...(showLines ? place(file?.positions?.at(keys)) : {}),
+        ...(shadows.length > 0 ? { shadows } : {}),
+      },
+      { ...row('environment', override && `env ${override.name}`), ...(showLines ? place(undefined) : {}) },
+    ],
   };
 }
 
 /** The origin of the layer that decided a path, for a path that the document has. */
 export function winningOrigin(layers: Layers, keys: readonly string[]): string {
-  const { rows } = explainPath(layers, keys);
-  return rows[1].origin ?? rows[0].origin ?? '';
+  const { files, override } = decide(layers, keys);
+  return override ? `env ${override.name}` : (files.at(-1)?.origin ?? '');
+}
+
+function decide(layers: Layers, keys: readonly string[]): Decision {
+  return { files: answeringFiles(layers.files, keys), override: overrideAt(layers.overrides, keys) };
 }
 
 function row(layer: ExplanationRow['layer'], origin: string | undefined): ExplanationRow {
   return { layer, origin: origin ?? null, value: origin === undefined ? null : '***' };
 }
 
+function place(position: Position | undefined): Pick<ExplanationRow, 'line' | 'column'> {
+  return { line: position?.line ?? null, column: position?.column ?? null };
+}
+
 /** Files that hold the path, in order. A file with a non-table above the path removes what earlier files set below it. */
-function answeringFiles(files: readonly FileLayer[], keys: readonly string[]): string[] {
-  let answering: string[] = [];
-  for (const { origin, table } of files) {
-    if (valueAt(table, keys) !== undefined) answering.push(origin);
-    else if (replacesAbove(table, keys)) answering = [];
+function answeringFiles(files: readonly FileLayer[], keys: readonly string[]): FileLayer[] {
+  let answering: FileLayer[] = [];
+  for (const layer of files) {
+    if (valueAt(layer.table, keys) !== undefined) answering.push(layer);
+    else if (replacesAbove(layer.table, keys)) answering = [];
   }
   return answering;
 }

@@ -13,6 +13,8 @@ export interface SectionDefinition {
   readonly wholeDocument: boolean;
   readonly envPrefix: string;
   readonly schema: FileSource | undefined;
+  /** Whether explanations show the line and column of a key. Absent: no. */
+  readonly explainLines?: boolean;
 }
 
 export function sectionKey(application: string, profile: string): string {

@@ -1,9 +1,11 @@
+import { extname } from 'node:path';
 import { EncodedDocument } from '../document/encode.ts';
 import { applyEnvironment, type Variable } from '../document/environment.ts';
 import type { FileLayer, Layers } from '../document/explain.ts';
 import { parseFile, toDocumentTable, type RawTable } from '../document/formats.ts';
 import { LoadFailure } from '../document/load-failure.ts';
 import { merge } from '../document/merge.ts';
+import { KeyPositions } from '../document/position/key-positions.ts';
 import { checkSchema } from '../document/schema-gate.ts';
 import { emptyTable, type Table } from '../document/value.ts';
 import { asynchronousFiles, type FileAccess } from '../file-access.ts';
@@ -40,7 +42,8 @@ function resolveDocument(definition: SectionDefinition, variables: readonly Vari
   const { document, overrides } = applyEnvironment(rest.reduce(merge, first ?? emptyTable()), variables);
   const { schema } = definition;
   if (schema !== undefined) checkSchema(document, sources.get(schema)!, `schema ${schema.listed}`);
-  return { document, layers: { files, overrides }, encoded: new EncodedDocument(document) };
+  const layers = { files, overrides, ...(definition.explainLines ? { showLines: true } : {}) };
+  return { document, layers, encoded: new EncodedDocument(document) };
 }
 
 function fileLayers(definition: SectionDefinition, sources: Sources): FileLayer[] {
@@ -51,10 +54,16 @@ function fileLayers(definition: SectionDefinition, sources: Sources): FileLayer[
     const origin = `file ${file.listed}`;
     const raw = parseFile(file.path, bytes, origin);
     const chosen = definition.wholeDocument ? raw : applicationTable(raw, definition.application, origin);
-    if (chosen !== undefined) layers.push({ origin, table: toDocumentTable(chosen, origin) });
+    if (chosen === undefined) continue;
+    const positions = definition.explainLines ? { positions: keyPositions(definition, file, bytes) } : {};
+    layers.push({ origin, table: toDocumentTable(chosen, origin), ...positions });
   }
   if (layers.length === 0 && !definition.wholeDocument) throw noTable(definition);
   return layers;
+}
+
+function keyPositions({ wholeDocument, application }: SectionDefinition, file: FileSource, bytes: Uint8Array): KeyPositions {
+  return new KeyPositions(extname(file.path).toLowerCase(), bytes, wholeDocument ? [] : [application]);
 }
 
 function applicationTable(raw: RawTable, application: string, origin: string): RawTable | undefined {
