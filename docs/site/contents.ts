@@ -30,6 +30,7 @@ export const groups: readonly Group[] = [
       'jobs',
       'admin',
       'config-server',
+      'config-server-git',
       'config-server-client',
       'config-server-deploy',
       'deployment',

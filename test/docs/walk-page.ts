@@ -193,6 +193,7 @@ function changing(document: unknown): unknown {
   const text = JSON.stringify(document)
     .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'ID')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/(?<="commit":")[\da-f]{40}/g, 'COMMIT')
     .replaceAll(/(?<="request_id":")[^"]+/g, 'REQUEST')
     .replaceAll(/whsec_[\w+/=]+/g, 'SECRET');
   return JSON.parse(text);

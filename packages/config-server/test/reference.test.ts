@@ -38,17 +38,17 @@ test('every key of server.toml is on the page, and the page names no other', () 
   for (const file of globSync('src/config/*.ts', { cwd: root }).filter((name) => !name.endsWith('.test.ts'))) {
     const source = readFileSync(join(root, file), 'utf8');
     const calls =
-      /\.(?:string|requiredString|boolean|integer|value|table|tables|has)\('(\w+)'|readPem\(reader, '(\w+)'|readSegment\(reader, '(\w+)'|readBind\(server, '(\w+)'/g;
+      /\.(?:string|requiredString|boolean|integer|value|table|tables|has)\('(\w+)'|readPem\(reader, '(\w+)'|readExisting\(reader, '(\w+)'|readSegment\(reader, '(\w+)'|readBind\(server, '(\w+)'/g;
     for (const [, ...names] of source.matchAll(calls)) asked.add(names.find((name) => name !== undefined) ?? '');
     for (const [, list] of source.matchAll(/TOKEN_KEYS = \[([^\]]+)\]/g))
       for (const [, name] of (list ?? '').matchAll(/'(\w+)'/g)) asked.add(name ?? '');
   }
   const tables = page.slice(page.indexOf('## server.toml'), page.indexOf('### Live edits'));
   const listed = [...tables.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
-  const named = new Set(['server', 'sections', 'clients', 'tls']);
-  expect([...asked].filter((name) => !named.has(name)).sort()).toEqual(listed.toSorted());
+  const named = new Set(['server', 'sections', 'clients', 'tls', 'git']);
+  expect([...asked].filter((name) => !named.has(name)).sort()).toEqual([...new Set(listed)].sort());
   for (const name of ['sections', 'clients']) expect(tables).toContain(`[[server.${name}]]`);
-  expect(tables).toContain('[server.tls]');
+  for (const name of ['server.tls', 'git']) expect(tables).toContain(`[${name}]`);
 });
 
 test('every problem, metric, audit field and error code of the client is on the page', () => {

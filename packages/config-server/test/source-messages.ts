@@ -59,7 +59,9 @@ export function refusalSentences(): string[] {
 
 /** What is said about a document that does not load. */
 export function loadFailureSentences(): string[] {
-  return sentencesWhere('{document,section}/**/*.ts', (node) => {
+  return sentencesWhere('{document,section,git}/**/*.ts', (node) => {
+    if (node.type === 'CallExpression' && calleeName(node) === 'gitFailure') return (node['arguments'] as unknown[]).slice(1);
+    if (node.type === 'CallExpression' && calleeName(node) === 'fail') return node['arguments'] as unknown[];
     if (node.type === 'NewExpression' && nameOf(node['callee']) === 'LoadFailure') return (node['arguments'] as unknown[]).slice(2);
     if (node.type === 'CallExpression' && calleeName(node) === 'unrepresentable') return node['arguments'] as unknown[];
     return [];

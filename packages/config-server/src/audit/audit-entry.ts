@@ -1,4 +1,16 @@
-export type Endpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream' | 'metrics' | 'healthz' | 'readyz' | 'tls' | 'none';
+export type Endpoint =
+  | 'document'
+  | 'paths'
+  | 'explain'
+  | 'check'
+  | 'status'
+  | 'stream'
+  | 'history'
+  | 'metrics'
+  | 'healthz'
+  | 'readyz'
+  | 'tls'
+  | 'none';
 
 export type Outcome = 'served' | 'not-modified' | 'unauthenticated' | 'not-found' | 'malformed' | 'method-not-allowed' | 'unavailable';
 

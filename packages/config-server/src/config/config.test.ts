@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
@@ -390,4 +390,45 @@ test('addresses', () => {
 
 test('the example of the tests is itself valid', async () => {
   expect(await problemsOf(SERVER_TOML)).toEqual([]);
+});
+
+test.each([
+  ['no repository', 'branch = "main"', /^git\.repository: is missing/],
+  [
+    'a folder that is not a repository',
+    'repository = "."\nbranch = "main"',
+    /^git\.repository: .* is not a Git repository; clone one there/,
+  ],
+  ['neither branch nor pin', 'repository = "r"', /^git\.branch: is missing; set the branch to read, or pin a commit$/],
+  ['a branch that leads out', 'repository = "r"\nbranch = "../../x"', /^git\.branch: is not a branch name/],
+  ['a short pin', 'repository = "r"\npin = "abc123"', /^git\.pin: must be a whole commit id/],
+  ['a path that leads out', 'repository = "r"\nbranch = "main"\npath = "a/../.."', /^git\.path: must be a folder inside the repository$/],
+  ['an absolute path', 'repository = "r"\nbranch = "main"\npath = "/etc"', /^git\.path: must be a folder inside the repository$/],
+  ['signers that are missing', 'repository = "r"\nbranch = "main"\nallowed_signers = "s"', /^git\.allowed_signers: .* is not a file$/],
+  ['a keyring that is a file', 'repository = "r"\nbranch = "main"\ngnupg_home = "server.toml"', /^git\.gnupg_home: .* is not a folder$/],
+  ['an unknown key', 'repository = "r"\nbranch = "main"\nremote = "x"', /^git\.remote: is not a known key/],
+  ['a linked worktree', 'repository = "w"\nbranch = "main"', /^git\.repository: .* is a linked worktree or a submodule/],
+  ['a reftable', 'repository = "t"\nbranch = "main"', /^git\.repository: .* stores its refs as a reftable/],
+])('a [git] table with %s is one problem, and its sections are not another', async (_name, table, expected) => {
+  const folder = await temporaryFolder();
+  for (const path of ['r/objects', 'w', 't/objects', 't/reftable']) await mkdir(join(folder, path), { recursive: true });
+  for (const path of ['r/HEAD', 't/HEAD', 'w/.git']) await writeFile(join(folder, path), 'x');
+  await writeFile(join(folder, 'server.toml'), `[git]\n${table}\n${toml(SECTION, CLIENT)}`);
+  const { problems } = readServerConfig(join(folder, 'server.toml'), {});
+  expect(problems.map(({ key, message }) => `${key}: ${message}`)).toEqual([expect.stringMatching(expected)]);
+});
+
+test('a file of a section cannot lead out of the repository', async () => {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, 'r/objects'), { recursive: true });
+  await writeFile(join(folder, 'r/HEAD'), 'x');
+  const section = SECTION.replace('"a.toml"', '"../../a.toml"');
+  await writeFile(join(folder, 'server.toml'), `[git]\nrepository = "r"\nbranch = "main"\npath = "x"\n${toml(section, CLIENT)}`);
+  const { problems } = readServerConfig(join(folder, 'server.toml'), {});
+  expect(problems).toEqual([
+    expect.objectContaining({
+      key: 'server.sections[0].files[0]',
+      message: expect.stringMatching(/^\.\.\/\.\.\/a\.toml leads out/) as string,
+    }),
+  ]);
 });

@@ -8,6 +8,7 @@ import type { TlsMaterial } from '../tls/tls-material.ts';
 import { parseBindAddress, type BindAddress } from './bind-address.ts';
 import { StartRefusal, type Problem } from './problem.ts';
 import { readClients, type Client } from './read-clients.ts';
+import { readGit, type GitFolder } from './read-git.ts';
 import { readSections } from './read-sections.ts';
 import { readTls } from './read-tls.ts';
 import { TableReader } from './table-reader.ts';
@@ -60,8 +61,9 @@ export function readServerConfig(path: string, environment: Environment = proces
   const root = new TableReader('', raw.table, problems);
   const server = root.table('server');
   if (!root.has('server')) root.problem('server', 'the table [server] is missing');
+  const git = readGit(root, dirname(file), environment);
   root.finish();
-  return { config: server && readServer(server, file, environment), problems };
+  return { config: server && readServer(server, file, environment, git), problems };
 }
 
 function parseServerToml(file: string): { readonly table: Record<string, unknown> } | { readonly problem: Problem } {
@@ -80,9 +82,9 @@ function parseServerToml(file: string): { readonly table: Record<string, unknown
   }
 }
 
-function readServer(server: TableReader, file: string, environment: Environment): ServerConfig {
+function readServer(server: TableReader, file: string, environment: Environment, git: GitFolder | 'unusable' | undefined): ServerConfig {
   const folder = dirname(file);
-  const { sections, tables: sectionTables, named } = readSections(server, folder);
+  const { sections, tables: sectionTables, named } = readSections(server, folder, git);
   const { clients, files: tokenFiles } = readClients(server, named, folder);
   const platform = { tls: Boolean((process.features as { tls?: boolean }).tls), modes: process.platform !== 'win32' };
   const { tls, files: tlsFiles } = readTls(server, folder, platform);

@@ -12,6 +12,8 @@ export interface Client {
   readonly digests: readonly Buffer[];
   /** As in server.toml: `billing` grants every profile, `billing/production` that one. */
   readonly applications: ReadonlySet<string>;
+  /** Whether the client may read the history of its sections. Absent: no. */
+  readonly operator?: boolean;
 }
 
 export interface ClientsRead {
@@ -87,9 +89,10 @@ function readClient(reader: TableReader, named: NamedSections, folder: string, f
     entry.finish();
   }
   const applications = readGrants(reader, named);
+  const operator = reader.boolean('operator', false);
   reader.finish();
   const distinct = new Map(tokens.map(({ digest }) => [digest.toString('hex'), digest]));
-  return { client: { name, digests: [...distinct.values()], applications }, tokens };
+  return { client: { name, digests: [...distinct.values()], applications, ...(operator ? { operator } : {}) }, tokens };
 }
 
 function readGrants(reader: TableReader, named: NamedSections): ReadonlySet<string> {

@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { defaultPrefix } from '../document/environment.ts';
 import { FILE_EXTENSIONS, isSupportedExtension } from '../document/formats.ts';
 import { sectionKey, type FileSource, type SectionDefinition } from '../section/definition.ts';
+import { insideRepository, type GitFolder } from './read-git.ts';
 import { isSegment } from './segment-shape.ts';
 import { isList, isRawTable, type TableReader } from './table-reader.ts';
 
@@ -18,7 +19,7 @@ export interface SectionsRead {
 /** Profiles by application. */
 export type NamedSections = ReadonlyMap<string, ReadonlySet<string>>;
 
-export function readSections(server: TableReader, folder: string): SectionsRead {
+export function readSections(server: TableReader, folder: string, git: GitFolder | 'unusable' | undefined): SectionsRead {
   const readers = server.tables('sections');
   if (readers.length === 0 && isList(server.value('sections')))
     server.problem('sections', 'no section is configured; add at least one [[server.sections]] table');
@@ -29,7 +30,7 @@ export function readSections(server: TableReader, folder: string): SectionsRead 
   const firstTables = new Map<string, string>();
   for (const reader of readers) {
     recordNames(reader, named);
-    const read = readSection(reader, folder);
+    const read = readSection(reader, { folder, git });
     if (read === undefined) continue;
     const section = explainLines ? { ...read, explainLines } : read;
     const key = sectionKey(section.application, section.profile);
@@ -54,13 +55,13 @@ function recordNames(reader: TableReader, named: Map<string, Set<string>>): void
   reader.describes(hasProfile ? `section ${sectionKey(application, profile)}` : `application ${application}`);
 }
 
-function readSection(reader: TableReader, folder: string): SectionDefinition | undefined {
+function readSection(reader: TableReader, base: Base): SectionDefinition | undefined {
   const application = readSegment(reader, 'application');
   const profile = readSegment(reader, 'profile');
-  const files = readFiles(reader, folder);
+  const files = readFiles(reader, base);
   const wholeDocument = reader.boolean('whole_document', false);
   const schemaPath = reader.string('schema');
-  const schema = schemaPath === undefined ? undefined : { listed: schemaPath, path: resolve(folder, schemaPath), optional: false };
+  const schema = schemaPath === undefined ? undefined : locate(reader, 'schema', schemaPath, false, base);
   const envPrefix = reader.string('env_prefix') ?? defaultPrefix(application ?? '');
   if (/[=\0]/.test(envPrefix)) reader.problem('env_prefix', 'cannot hold "=": no environment variable could match it');
   reader.finish();
@@ -75,7 +76,7 @@ function readSegment(reader: TableReader, key: string): string | undefined {
   return undefined;
 }
 
-function readFiles(reader: TableReader, folder: string): FileSource[] {
+function readFiles(reader: TableReader, base: Base): FileSource[] {
   const entries = reader.value('files');
   if (!Array.isArray(entries) || entries.length === 0) {
     reader.problem('files', 'must be an array that lists at least one file');
@@ -83,13 +84,13 @@ function readFiles(reader: TableReader, folder: string): FileSource[] {
   }
   const files: FileSource[] = [];
   for (const [index, entry] of entries.entries()) {
-    const file = readFile(reader, `files[${index}]`, entry, folder);
+    const file = readFile(reader, `files[${index}]`, entry, base);
     if (file !== undefined) files.push(file);
   }
   return files;
 }
 
-function readFile(reader: TableReader, key: string, entry: unknown, folder: string): FileSource | undefined {
+function readFile(reader: TableReader, key: string, entry: unknown, base: Base): FileSource | undefined {
   let listed: string | undefined;
   let optional = false;
   if (typeof entry === 'string' && entry !== '') listed = entry;
@@ -104,7 +105,23 @@ function readFile(reader: TableReader, key: string, entry: unknown, folder: stri
     reader.problem(key, `the extension of ${listed} is not supported; use one of ${FILE_EXTENSIONS.join(', ')}`);
     return undefined;
   }
-  return { listed, path: resolve(folder, listed), optional };
+  return locate(reader, key, listed, optional, base);
+}
+
+/** Where paths of sections are looked up. With `[git]`, relative ones are in the repository and absolute ones on the disk. */
+interface Base {
+  readonly folder: string;
+  readonly git: GitFolder | 'unusable' | undefined;
+}
+
+function locate(reader: TableReader, key: string, listed: string, optional: boolean, { folder, git }: Base): FileSource | undefined {
+  if (git === undefined || isAbsolute(listed)) return { listed, path: resolve(folder, listed), optional };
+  // The table [git] has a problem, which is reported; that its files cannot be found is not a second one.
+  if (git === 'unusable') return undefined;
+  const path = insideRepository(git.path, listed);
+  if (path === undefined)
+    reader.problem(key, `${listed} leads out of the repository; use a path inside it, or an absolute path for a file of this machine`);
+  return path === undefined ? undefined : { listed, path, optional, git: git.repository };
 }
 
 /**

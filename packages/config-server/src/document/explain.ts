@@ -9,6 +9,8 @@ export interface FileLayer {
   readonly table: Table;
   /** Present when explanations show lines. */
   readonly positions?: KeyPositions;
+  /** Id of the commit that the file was read from; absent for a file of the disk. */
+  readonly commit?: string;
 }
 
 /** Everything that went into a document, kept so that explanations need no I/O. */
@@ -27,6 +29,8 @@ export interface ExplanationRow {
   /** With `explain_lines`: where the file writes the key; null where there is no such place. */
   readonly line?: number | null;
   readonly column?: number | null;
+  /** The commit that the file was read from. */
+  readonly commit?: string;
 }
 
 /** Which layer decided a path. It cannot hold a value: a row has the mask or null. */
@@ -52,6 +56,7 @@ export function explainPath(layers: Layers, keys: readonly string[]): PathExplan
       {
         ...row('file', file?.origin),
         ...(showLines ? place(file?.positions?.at(keys)) : {}),
+        ...(file?.commit === undefined ? {} : { commit: file.commit }),
         ...(shadows.length > 0 ? { shadows } : {}),
       },
       { ...row('environment', override && `env ${override.name}`), ...(showLines ? place(undefined) : {}) },

@@ -1,7 +1,7 @@
-export type FailureKind = 'io' | 'parse' | 'missing' | 'env' | 'schema';
+export type FailureKind = 'io' | 'parse' | 'missing' | 'env' | 'schema' | 'git';
 
 /**
- * Why a document could not be loaded. `origin` says where (`file …`, `env …`, `schema …`); the message names keys, lines and
+ * Why a document could not be loaded. `origin` says where (`file …`, `env …`, `schema …`, `git …`); the message names keys, lines and
  * remedies and never quotes a value: parser messages quote source text, so they are never passed through.
  */
 export class LoadFailure extends Error {

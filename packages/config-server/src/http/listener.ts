@@ -10,7 +10,7 @@ import { documentResponse } from './document-response.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
 import { INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, STREAMS_EXHAUSTED, UNAUTHENTICATED, URI_TOO_LONG } from './problem.ts';
 import { decodeKeyPath, decodeSegment, routeOf, type Route, type SectionEndpoint } from './route.ts';
-import { checkResponse, explainResponse, pathsResponse, statusResponse } from './section-responses.ts';
+import { checkResponse, explainResponse, historyResponse, pathsResponse, statusResponse } from './section-responses.ts';
 import type { Service } from './service.ts';
 import { STREAM_HEADERS } from './stream-hub.ts';
 import type { Credential } from './token-table.ts';
@@ -72,7 +72,7 @@ class Exchange {
   handle(url: string): void {
     if ((this.#request.url ?? '').length > URL_BYTES_MAX) return this.#respond(URI_TOO_LONG, { endpoint: 'none', outcome: 'malformed' });
     const route = routeOf(url);
-    if (route === undefined || (route.endpoint === 'stream' && this.#service.roster.maxStreamConnections === 0)) {
+    if (route === undefined || this.#isOff(route.endpoint)) {
       return this.#respond(NOT_FOUND, { endpoint: 'none', outcome: 'not-found' });
     }
     if (!this.#isRead) return this.#respond(METHOD_NOT_ALLOWED, { endpoint: route.endpoint, outcome: 'method-not-allowed' });
@@ -94,6 +94,12 @@ class Exchange {
   /** A defect: the caller learns that there was an error and nothing more. */
   fail(): void {
     this.#respond(INTERNAL_ERROR, { endpoint: 'none', outcome: 'unavailable' });
+  }
+
+  /** An endpoint that server.toml turned off is a path the server does not have. */
+  #isOff(endpoint: Endpoint): boolean {
+    const { maxStreamConnections, hasOperators } = this.#service.roster;
+    return (endpoint === 'stream' && maxStreamConnections === 0) || (endpoint === 'history' && !hasOperators);
   }
 
   get #isRead(): boolean {
@@ -125,7 +131,7 @@ class Exchange {
     const { endpoint } = route;
     const caller = credential.name;
     if (!wellFormed) return this.#respond(NOT_FOUND, { endpoint, outcome: 'malformed', caller });
-    const granted = isGranted(credential.applications, application, key);
+    const granted = isGranted(credential.applications, application, key) && (endpoint !== 'history' || credential.operator);
     if (!granted || section === undefined) {
       return this.#respond(NOT_FOUND, { endpoint, outcome: 'not-found', caller, application, profile });
     }
@@ -142,6 +148,8 @@ class Exchange {
         return this.#served(endpoint, section, credential, explainResponse(section, path));
       case 'status':
         return this.#served(endpoint, section, credential, statusResponse(section, this.#service.now()));
+      case 'history':
+        return this.#served(endpoint, section, credential, historyResponse(section));
       case 'check':
         return this.#later(
           endpoint,

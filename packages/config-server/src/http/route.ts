@@ -1,6 +1,6 @@
 import { isSegment } from '../config/segment-shape.ts';
 
-export type SectionEndpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream';
+export type SectionEndpoint = 'document' | 'paths' | 'explain' | 'check' | 'status' | 'stream' | 'history';
 
 /** A path with the shape of a route. Its segments are as they were sent, neither checked nor decoded. */
 export type Route =
@@ -18,6 +18,7 @@ const BELOW_SECTION: ReadonlyMap<string, SectionEndpoint> = new Map([
   ['check', 'check'],
   ['status', 'status'],
   ['stream', 'stream'],
+  ['history', 'history'],
 ]);
 
 /** The route of a request target, or undefined for a path the server does not have. Nothing is normalised. */

@@ -40,7 +40,23 @@ export function statusResponse(section: Section, now: number): HttpResponse {
     installed_at: new Date(status.installedAt).toISOString(),
     last_reason: status.lastReason,
     last_failure: failure && { kind: failure.kind, origin: failure.origin, at: new Date(failure.at).toISOString() },
+    ...(status.commit === undefined ? {} : { commit: status.commit.id }),
   });
+}
+
+export function historyResponse(section: Section): HttpResponse {
+  const { application, profile } = section.definition;
+  const generations = section.history.map((entry) => ({
+    generation: entry.generation,
+    installed_at: new Date(entry.installedAt).toISOString(),
+    reason: entry.reason,
+    commit: entry.commit?.id ?? null,
+    author: entry.commit?.author ?? null,
+    committed_at: entry.commit === undefined ? null : new Date(entry.commit.committedAt).toISOString(),
+    changed: entry.changed ?? null,
+    changed_total: entry.changedTotal,
+  }));
+  return json(200, { application, profile, generations });
 }
 
 /** Whether the next load would succeed: loads without installing. */

@@ -9,6 +9,8 @@ export interface Roster {
   readonly tokens: TokenTable;
   readonly sections: ReadonlyMap<string, Section>;
   readonly maxStreamConnections: number;
+  /** Whether a client is an operator. Without one the history endpoint does not exist. */
+  readonly hasOperators: boolean;
 }
 
 /** What the request listener needs of a running server. */

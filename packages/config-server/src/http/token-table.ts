@@ -7,6 +7,7 @@ const DIGEST_WORDS = 8;
 export interface Credential {
   readonly name: string;
   readonly applications: ReadonlySet<string>;
+  readonly operator: boolean;
   readonly digest: string;
 }
 
@@ -30,6 +31,7 @@ export class TokenTable {
     this.#credentials = entries.map(({ client, digest }) => ({
       name: client.name,
       applications: client.applications,
+      operator: client.operator ?? false,
       digest: digest.toString('hex'),
     }));
   }

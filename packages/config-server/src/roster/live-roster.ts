@@ -61,7 +61,7 @@ export class LiveRoster {
     this.#config = config;
     this.#clock = clock;
     this.#events = events;
-    this.#current = { tokens: new TokenTable([]), sections: new Map(), maxStreamConnections: 0 };
+    this.#current = { tokens: new TokenTable([]), sections: new Map(), maxStreamConnections: 0, hasOperators: false };
     this.#debounceMs = config.watchDebounceMs;
     this.#configDebounce = new Debounce(config.watchDebounceMs, clock, () => void this.#reconfigure());
     this.#watcher = new FileWatcher({
@@ -159,7 +159,10 @@ export class LiveRoster {
         `config-server: section ${section.key} did not reload (${kind}): ${origin}: ${message}; generation ${generation} stays in service`,
       );
     } else if (outcome.installed) {
-      this.#events.log(`config-server: section ${section.key} is at generation ${generation}`);
+      const { commit } = section.status(since);
+      this.#events.log(
+        `config-server: section ${section.key} is at generation ${generation}${commit === undefined ? '' : `, commit ${commit.id}`}`,
+      );
       this.#events.onInstall(section);
     } else if (!wasHealthy && section.healthy) {
       this.#events.log(`config-server: section ${section.key} reloads again; its document is that of generation ${generation}`);
@@ -242,7 +245,12 @@ export class LiveRoster {
       if (!sections.has(key)) this.#retired.set(key, section.installed.generation);
     }
     this.#config = config;
-    this.#current = { tokens: new TokenTable(config.clients), sections, maxStreamConnections: config.maxStreamConnections };
+    this.#current = {
+      tokens: new TokenTable(config.clients),
+      sections,
+      maxStreamConnections: config.maxStreamConnections,
+      hasOperators: config.clients.some((client) => client.operator),
+    };
     return changed;
   }
 

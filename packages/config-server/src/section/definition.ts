@@ -1,8 +1,12 @@
+import type { GitRepository } from '../git/git-repository.ts';
+
 export interface FileSource {
   /** As the operator wrote it; shown in origins and messages. */
   readonly listed: string;
+  /** Absolute, or relative to the root of the repository when `git` is there. */
   readonly path: string;
   readonly optional: boolean;
+  readonly git?: GitRepository;
 }
 
 /** One section as server.toml describes it. */
@@ -23,7 +27,8 @@ export function sectionKey(application: string, profile: string): string {
 
 /** Every file whose change may change the section. */
 export function watchedPaths(definition: SectionDefinition): string[] {
-  return [...definition.files, ...(definition.schema ? [definition.schema] : [])].map((file) => file.path);
+  const files = [...definition.files, ...(definition.schema ? [definition.schema] : [])];
+  return [...new Set(files.flatMap(({ git, path }) => git?.watchedPaths ?? [path]))];
 }
 
 export function sameDefinition(a: SectionDefinition, b: SectionDefinition): boolean {

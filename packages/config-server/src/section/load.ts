@@ -9,7 +9,9 @@ import { KeyPositions } from '../document/position/key-positions.ts';
 import { checkSchema } from '../document/schema-gate.ts';
 import { emptyTable, type Table } from '../document/value.ts';
 import { asynchronousFiles, type FileAccess } from '../file-access.ts';
+import type { Commit } from '../git/commit.ts';
 import type { FileSource, SectionDefinition } from './definition.ts';
+import { readGitSources } from './read-git-sources.ts';
 import { readSources, type Sources } from './read-sources.ts';
 
 /** A resolved document that passed every check and can be installed. */
@@ -17,6 +19,8 @@ export interface LoadedDocument {
   readonly document: Table;
   readonly layers: Layers;
   readonly encoded: EncodedDocument;
+  /** The commit that files were read from; absent when none came from Git. */
+  readonly commit?: Commit;
 }
 
 /** Files in listed order, then environment, then the schema. Throws a LoadFailure and nothing else. */
@@ -26,9 +30,9 @@ export async function loadDocument(
   access: FileAccess = asynchronousFiles,
 ): Promise<LoadedDocument> {
   const { schema } = definition;
-  const sources = await readSources(schema ? [...definition.files, schema] : definition.files, access);
+  const { sources, commit } = await readAll(schema ? [...definition.files, schema] : definition.files, access);
   try {
-    return resolveDocument(definition, variables, sources);
+    return resolveDocument(definition, variables, sources, commit);
   } catch (error) {
     if (error instanceof LoadFailure) throw error;
     // A parser or walk failed in another way, such as a stack limit; its message may quote the file.
@@ -36,17 +40,32 @@ export async function loadDocument(
   }
 }
 
-function resolveDocument(definition: SectionDefinition, variables: readonly Variable[], sources: Sources): LoadedDocument {
-  const files = fileLayers(definition, sources);
+/** Files of the disk as one consistent set, files of a repository from one commit. */
+async function readAll(files: readonly FileSource[], access: FileAccess): Promise<{ sources: Sources; commit?: Commit }> {
+  const repository = files.find((file) => file.git !== undefined)?.git;
+  const onDisk = files.filter((file) => file.git === undefined);
+  if (repository === undefined) return { sources: await readSources(onDisk, access) };
+  const committed = files.filter((file) => file.git !== undefined);
+  const [sources, { commit, contents }] = await Promise.all([readSources(onDisk, access), readGitSources(repository, committed)]);
+  return { sources: new Map([...sources, ...contents]), commit };
+}
+
+function resolveDocument(
+  definition: SectionDefinition,
+  variables: readonly Variable[],
+  sources: Sources,
+  commit: Commit | undefined,
+): LoadedDocument {
+  const files = fileLayers(definition, sources, commit);
   const [first, ...rest] = files.map((layer) => layer.table);
   const { document, overrides } = applyEnvironment(rest.reduce(merge, first ?? emptyTable()), variables);
   const { schema } = definition;
   if (schema !== undefined) checkSchema(document, sources.get(schema)!, `schema ${schema.listed}`);
   const layers = { files, overrides, ...(definition.explainLines ? { showLines: true } : {}) };
-  return { document, layers, encoded: new EncodedDocument(document) };
+  return { document, layers, encoded: new EncodedDocument(document), ...(commit === undefined ? {} : { commit }) };
 }
 
-function fileLayers(definition: SectionDefinition, sources: Sources): FileLayer[] {
+function fileLayers(definition: SectionDefinition, sources: Sources, commit: Commit | undefined): FileLayer[] {
   const layers: FileLayer[] = [];
   for (const file of definition.files) {
     const bytes = sources.get(file);
@@ -56,7 +75,8 @@ function fileLayers(definition: SectionDefinition, sources: Sources): FileLayer[
     const chosen = definition.wholeDocument ? raw : applicationTable(raw, definition.application, origin);
     if (chosen === undefined) continue;
     const positions = definition.explainLines ? { positions: keyPositions(definition, file, bytes) } : {};
-    layers.push({ origin, table: toDocumentTable(chosen, origin), ...positions });
+    const committed = file.git === undefined || commit === undefined ? {} : { commit: commit.id };
+    layers.push({ origin, table: toDocumentTable(chosen, origin), ...positions, ...committed });
   }
   if (layers.length === 0 && !definition.wholeDocument) throw noTable(definition);
   return layers;

@@ -32,7 +32,18 @@ export async function prepareSections(
     }
   };
   await Promise.all(definitions.map((definition) => limiter.run(() => load(definition))));
-  return { prepared, problems: [...failed].map(([definition, failure]) => sectionProblem(config, definition, failure)) };
+  return { prepared, problems: problemsOf(config, failed) };
+}
+
+/** One problem per section, but a repository that cannot be used is one problem of all sections that read from it. */
+function problemsOf(config: ServerConfig, failed: ReadonlyMap<SectionDefinition, LoadFailure>): Problem[] {
+  const repositories = new Map<string, Problem>();
+  const sections: Problem[] = [];
+  for (const [definition, failure] of failed) {
+    if (failure.kind !== 'git') sections.push(sectionProblem(config, definition, failure));
+    else repositories.set(failure.message, { key: 'git', message: `the repository cannot be read: ${failure.message}` });
+  }
+  return [...repositories.values(), ...sections];
 }
 
 function sectionProblem(config: ServerConfig, definition: SectionDefinition, failure: LoadFailure): Problem {

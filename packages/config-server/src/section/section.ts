@@ -4,10 +4,11 @@ import type { EncodedDocument } from '../document/encode.ts';
 import type { Layers } from '../document/explain.ts';
 import { sameValue, type Table } from '../document/value.ts';
 import type { FileAccess } from '../file-access.ts';
+import type { Commit } from '../git/commit.ts';
 import { sectionKey, type SectionDefinition } from './definition.ts';
+import { History, type HistoryEntry } from './history.ts';
 import { loadDocument, type LoadedDocument } from './load.ts';
-
-export type Reason = 'initial' | 'file-changed' | 'manual' | 'recovered';
+import type { Reason } from './reason.ts';
 
 export interface RecordedFailure {
   readonly kind: FailureKind;
@@ -31,6 +32,8 @@ export interface SectionStatus {
   readonly installedAt: number;
   readonly lastReason: Reason;
   readonly lastFailure: RecordedFailure | null;
+  /** The commit of the last load that succeeded; undefined when no file comes from Git. */
+  readonly commit: Commit | undefined;
 }
 
 /** A section's document loaded under a definition, not in service yet. */
@@ -59,6 +62,8 @@ export class Section {
   #variables: readonly Variable[];
   #installed: Installed;
   #layers: Layers;
+  #commit: Commit | undefined;
+  readonly #history = new History();
   #lastReason: Reason;
   #lastFailure: RecordedFailure | null = null;
   #consecutiveFailures = 0;
@@ -73,7 +78,9 @@ export class Section {
     this.#variables = variables;
     this.#installed = { generation, document: loaded.document, encoded: loaded.encoded, installedAt: now };
     this.#layers = loaded.layers;
+    this.#commit = loaded.commit;
     this.#lastReason = 'initial';
+    this.#history.record({ generation, installedAt: now, reason: 'initial', commit: loaded.commit }, undefined, loaded.document);
   }
 
   get definition(): SectionDefinition {
@@ -86,6 +93,11 @@ export class Section {
 
   get layers(): Layers {
     return this.#layers;
+  }
+
+  /** The last installed documents, the newest first. */
+  get history(): readonly HistoryEntry[] {
+    return this.#history.entries;
   }
 
   get healthy(): boolean {
@@ -109,6 +121,7 @@ export class Section {
       installedAt: this.#installed.installedAt,
       lastReason: this.#lastReason,
       lastFailure: this.#lastFailure,
+      commit: this.#commit,
     };
   }
 
@@ -156,11 +169,15 @@ export class Section {
     this.#staleSince = undefined;
     // Origins may have changed although no value did.
     this.#layers = loaded.layers;
+    this.#commit = loaded.commit;
     const changed = !sameValue(this.#installed.document, loaded.document);
     if (changed) {
+      const before = this.#installed.document;
       const generation = this.#installed.generation + 1;
       this.#installed = { generation, document: loaded.document, encoded: loaded.encoded, installedAt: now };
       this.#installsTotal++;
+      const entry = { generation, installedAt: now, reason: recovered ? 'recovered' : reason, commit: loaded.commit } as const;
+      this.#history.record(entry, before, loaded.document);
     }
     if (recovered) this.#lastReason = 'recovered';
     else if (changed || reason === 'manual') this.#lastReason = reason;

@@ -10,6 +10,7 @@ const ROUTES: Readonly<Partial<Record<Endpoint, string>>> = {
   check: '/{application}/{profile}/check',
   status: '/{application}/{profile}/status',
   stream: '/{application}/{profile}/stream',
+  history: '/{application}/{profile}/history',
   metrics: '/metrics',
 };
 

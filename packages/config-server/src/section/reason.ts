@@ -1,0 +1,2 @@
+/** Why a document was installed. */
+export type Reason = 'initial' | 'file-changed' | 'manual' | 'recovered';
