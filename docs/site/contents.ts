@@ -32,6 +32,7 @@ export const groups: readonly Group[] = [
       'config-server',
       'config-server-git',
       'config-server-client',
+      'config-server-types',
       'config-server-deploy',
       'deployment',
       'operate',

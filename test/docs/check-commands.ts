@@ -24,10 +24,10 @@ export async function commandFaults(text: string): Promise<string[]> {
 }
 
 async function programFaults(words: readonly string[]): Promise<string[]> {
-  const own = words.findIndex((word) => word === 'kit' || word === 'config-server');
+  const own = words.findIndex((word) => ['kit', 'config-server', 'config-types'].includes(word));
   // Ours directly, through npx, or in a container: `docker compose … exec <service> kit …`.
   if (own === 0 || words[own - 1] === 'npx' || words[own - 2] === 'exec')
-    return words[own] === 'kit' ? kitFaults(words.slice(own + 1)) : configServerFaults(words.slice(own + 1));
+    return words[own] === 'kit' ? kitFaults(words.slice(own + 1)) : configFaults(words[own]!, words.slice(own + 1));
   const [program = '', ...rest] = words;
   if (program === 'npm') return npmFaults(rest);
   if (program === 'npx') return rest[0] === 'vitest' ? [] : [`npx ${rest[0]}: no program of this repository`];
@@ -78,11 +78,12 @@ async function askForHelp(commands: readonly string[]): Promise<string> {
   return help;
 }
 
-function configServerFaults(args: readonly string[]): string[] {
-  const known = readFileSync(join(root, 'packages/config-server/src/cli/main.ts'), 'utf8');
+function configFaults(program: string, args: readonly string[]): string[] {
+  const source = program === 'config-types' ? 'types-main.ts' : 'main.ts';
+  const usage = /usage:[^`]*/.exec(readFileSync(join(root, 'packages/config-server/src/cli', source), 'utf8'))?.[0] ?? '';
   return args
-    .filter((word) => word.startsWith('-') && !known.includes(`'${word}'`))
-    .map((option) => `config-server has no option ${option}`);
+    .filter((word) => word.startsWith('-') && !usage.split(/\s+/).includes(word))
+    .map((option) => `${program} has no option ${option}`);
 }
 
 function npmFaults([command = '', ...rest]: readonly string[]): string[] {

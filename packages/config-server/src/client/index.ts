@@ -3,6 +3,7 @@ export { followGenerations, type FollowOptions } from './follow-generations.ts';
 export { CLIENT_ERROR_CODES, RemoteSourceError, type RemoteErrorCode, type RemoteErrorKind } from './errors.ts';
 export { DocumentMismatch } from './mismatch.ts';
 export type { Document } from './document.ts';
+export type { KeyPath, ValueAt } from './key-path-types.ts';
 export type { Generation } from './read-generations.ts';
 export type { SectionOptions } from './options.ts';
 export type { StandardSchema } from './standard-schema.ts';

@@ -1,20 +1,24 @@
 import { inspect } from 'node:util';
 import { digestOf, readCacheFile, removeAbandoned, writeCacheFile, type Kept } from './cache-file.ts';
-import { parseKeyPath, valueAt, type Document } from './document.ts';
+import { ChangeListeners } from './change-listeners.ts';
+import { freeze, isDocument, parseKeyPath, valueAt, type Document } from './document.ts';
 import { RemoteSourceError } from './errors.ts';
 import { fetchDocument, type FetchLimits } from './fetch-document.ts';
+import type { KeyPath, ValueAt } from './key-path-types.ts';
 import { DocumentMismatch } from './mismatch.ts';
 import { parseCount, parseSectionOptions, refuseUnknown, SECTION_OPTION_NAMES, throwFaults } from './options.ts';
 import type { SectionAddress, SectionOptions } from './options.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
-export interface RemoteSourceOptions extends SectionOptions {
+export interface RemoteSourceOptions<Config extends object = Document> extends SectionOptions {
   /** Milliseconds from name lookup to last byte. Default 10,000. */
   timeout?: number;
   /** Size of the document in bytes, decompressed. Default 8 MiB. */
   maxBytes?: number;
   /** Where to keep the last good document, so that a service can start while the server is down. */
   cacheFile?: string;
+  /** A Standard Schema that every document must satisfy. One that does not is an error of the refresh; the last good document stays. */
+  schema?: StandardSchema<Config>;
 }
 
 export interface RefreshResult {
@@ -24,17 +28,23 @@ export interface RefreshResult {
   readonly error?: RemoteSourceError;
   /** Why the copy on disk could not be read or written. Independent of `error`. */
   readonly cacheError?: RemoteSourceError;
+  /** Errors that listeners threw. The document was swapped all the same. */
+  readonly listenerErrors?: readonly unknown[];
 }
 
 const TIMEOUT_MS = 10_000;
 const BYTES_MAX = 8 * 1024 * 1024;
-const KNOWN = [...SECTION_OPTION_NAMES, 'timeout', 'maxBytes', 'cacheFile'];
+const KNOWN = [...SECTION_OPTION_NAMES, 'timeout', 'maxBytes', 'cacheFile', 'schema'];
 
 /** The configuration document of one section, fetched only when `refresh` is called. */
-export class RemoteSource {
+export class RemoteSource<Config extends object = Document> {
   readonly #address: SectionAddress;
   readonly #limits: FetchLimits;
   readonly #cacheFile: string | undefined;
+  readonly #schema: StandardSchema<Config> | undefined;
+  readonly #listeners = new ChangeListeners();
+  /** What the schema made of the kept document; the document itself without a schema. */
+  #config: Config | undefined;
   #kept: Kept | undefined;
   #origin: 'server' | 'cache' | undefined;
   #cacheVisited = false;
@@ -44,7 +54,7 @@ export class RemoteSource {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Throws when options are wrong, and names all of them. */
-  constructor(options: RemoteSourceOptions) {
+  constructor(options: RemoteSourceOptions<Config>) {
     if (typeof options !== 'object' || options === null) throw new RemoteSourceError('option', 'RemoteSource: options must be an object');
     const faults: string[] = [];
     refuseUnknown(options, KNOWN, faults);
@@ -57,12 +67,16 @@ export class RemoteSource {
       faults.push('cacheFile must be a path');
     }
     this.#cacheFile = options.cacheFile;
+    if (options.schema !== undefined && typeof options.schema?.['~standard']?.validate !== 'function') {
+      faults.push('schema must be a Standard Schema, such as one of Zod, Valibot or ArkType');
+    }
+    this.#schema = options.schema;
     throwFaults('RemoteSource', faults);
   }
 
-  /** The last good document, frozen; undefined until a refresh brought one. */
-  get current(): Document | undefined {
-    return this.#kept?.document;
+  /** The last good document, frozen; with `schema`, its output. Undefined until a refresh brought one. */
+  get current(): Config | undefined {
+    return this.#config;
   }
 
   /** The server's number for `current`. It starts over when the server restarts: compare for difference, not for order. */
@@ -92,8 +106,24 @@ export class RemoteSource {
   }
 
   /** The value at a key path such as `pool.maxSize`, or undefined. A dot inside a key is written `\.`; an array of segments works too. */
+  get<Path extends KeyPath<Config>>(path: Path): ValueAt<Config, Path>;
+  get(path: readonly string[]): unknown;
   get(path: string | readonly string[]): unknown {
-    return valueAt(this.#loaded(), parseKeyPath(path));
+    this.#loaded();
+    return valueAt(this.#config as Document, parseKeyPath(path));
+  }
+
+  /**
+   * Calls the listener when a refresh changed the value at a key path, after the whole document was swapped. A table changes when
+   * anything in it does. Returns the function that removes the listener.
+   */
+  on<Path extends KeyPath<Config>>(
+    path: Path,
+    listener: (value: ValueAt<Config, Path>, previous: ValueAt<Config, Path> | undefined) => void,
+  ): () => void;
+  on(path: readonly string[], listener: (value: unknown, previous: unknown) => void): () => void;
+  on(path: string | readonly string[], listener: (value: never, previous: never) => void): () => void {
+    return this.#listeners.add(path, listener as (value: unknown, previous: unknown) => void);
   }
 
   /** The whole document as a schema's output type. Throws a `DocumentMismatch` that names paths, never values. */
@@ -127,38 +157,68 @@ export class RemoteSource {
   }
 
   /** Reads the cache once, before the first request, which it makes conditional. */
-  async #loadCache(): Promise<{ changed: boolean; cacheError?: RemoteSourceError }> {
+  async #loadCache(): Promise<RefreshResult> {
     if (this.#cacheFile === undefined || this.#cacheVisited) return { changed: false };
     this.#cacheVisited = true;
     try {
       await removeAbandoned(this.#cacheFile, Date.now());
-      this.#kept = await readCacheFile(this.#cacheFile, this.#address, this.#limits.maxBytes);
-      if (this.#kept !== undefined) this.#origin = 'cache';
-      return { changed: this.#kept !== undefined };
+      const kept = await readCacheFile(this.#cacheFile, this.#address, this.#limits.maxBytes);
+      if (kept === undefined) return { changed: false };
+      const listenerErrors = this.#swap(kept, await this.#validated(kept.document));
+      this.#origin = 'cache';
+      return { changed: true, ...listenerErrors };
     } catch (error) {
       this.#cacheBehind = true;
       return { changed: false, cacheError: asCacheError(error, 'cache-read') };
     }
   }
 
-  async #exchange(cache: { changed: boolean; cacheError?: RemoteSourceError }): Promise<RefreshResult> {
+  async #exchange(cache: RefreshResult): Promise<RefreshResult> {
     const before = this.#kept;
     try {
       const fetched = await fetchDocument(this.#address, this.#cacheBehind ? undefined : before?.etag, this.#limits);
-      this.#origin = 'server';
       if (fetched.document === undefined) {
+        this.#origin = 'server';
         if (before !== undefined) this.#kept = { ...before, generation: fetched.generation ?? before.generation };
         return cache;
       }
       const digest = digestOf(fetched.body);
       const changed = digest !== before?.digest;
       const document = changed ? fetched.document : (before?.document ?? fetched.document);
-      this.#kept = { document, digest, etag: fetched.etag, generation: fetched.generation };
-      const kept = changed || this.#cacheBehind ? await this.#keep(this.#kept, fetched.body) : {};
-      return { ...cache, ...kept, changed: changed || cache.changed };
+      const kept = { document, digest, etag: fetched.etag, generation: fetched.generation };
+      const config = changed ? await this.#validated(document) : this.#config!;
+      const listenerErrors = this.#swap(kept, config);
+      this.#origin = 'server';
+      const cached = changed || this.#cacheBehind ? await this.#keep(kept, fetched.body) : {};
+      return { ...cache, ...cached, ...listenerErrors, changed: changed || cache.changed };
     } catch (error) {
       return { ...cache, error: error as RemoteSourceError };
     }
+  }
+
+  /** What the schema makes of a document; throws a `DocumentMismatch` when the document does not satisfy it. */
+  async #validated(document: Document): Promise<Config> {
+    if (this.#schema === undefined) return document as Config;
+    const { application, profile } = this.#address;
+    let result;
+    try {
+      result = await this.#schema['~standard'].validate(document);
+    } catch {
+      // Its message may quote the document.
+      throw new RemoteSourceError('mismatch', `the schema threw an error for the document of ${application}/${profile}`);
+    }
+    if (result.issues !== undefined) throw new DocumentMismatch(`${application}/${profile}`, result.issues);
+    if (!isDocument(result.value)) throw new RemoteSourceError('option', 'schema must have an object as its output');
+    return freeze(result.value);
+  }
+
+  /** Puts a document into service in one step, then calls the listeners. */
+  #swap(kept: Kept, config: Config): { listenerErrors?: readonly unknown[] } {
+    const before = this.#config;
+    this.#kept = kept;
+    this.#config = config;
+    const errors = this.#listeners.notify(before as Document | undefined, config as Document);
+    return errors.length === 0 ? {} : { listenerErrors: errors };
   }
 
   async #keep(kept: Kept, body: Buffer): Promise<{ cacheError?: RemoteSourceError }> {

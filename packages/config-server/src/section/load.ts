@@ -21,6 +21,8 @@ export interface LoadedDocument {
   readonly encoded: EncodedDocument;
   /** The commit that files were read from; absent when none came from Git. */
   readonly commit?: Commit;
+  /** The JSON Schema that the document satisfies; absent when the section has none. */
+  readonly schema?: Buffer;
 }
 
 /** Files in listed order, then environment, then the schema. Throws a LoadFailure and nothing else. */
@@ -62,7 +64,13 @@ function resolveDocument(
   const { schema } = definition;
   if (schema !== undefined) checkSchema(document, sources.get(schema)!, `schema ${schema.listed}`);
   const layers = { files, overrides, ...(definition.explainLines ? { showLines: true } : {}) };
-  return { document, layers, encoded: new EncodedDocument(document), ...(commit === undefined ? {} : { commit }) };
+  return {
+    document,
+    layers,
+    encoded: new EncodedDocument(document),
+    ...(commit === undefined ? {} : { commit }),
+    ...(schema === undefined ? {} : { schema: sources.get(schema)! }),
+  };
 }
 
 function fileLayers(definition: SectionDefinition, sources: Sources, commit: Commit | undefined): FileLayer[] {

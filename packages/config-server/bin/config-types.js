@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+// Plain JavaScript that every Node can parse, so that an old one prints a message instead of a syntax error.
+import { existsSync } from 'node:fs';
+import process from 'node:process';
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
+  process.stderr.write(`config-types: Node.js ${process.versions.node} is too old; 22.18 or later is needed\n`);
+  process.exit(1);
+}
+
+// A published package holds only dist. In the workspace the sources run.
+const source = new URL('../src/cli/types-main.ts', import.meta.url);
+await import(existsSync(source) ? source.href : new URL('../dist/cli/types-main.js', import.meta.url).href);

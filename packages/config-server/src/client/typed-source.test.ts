@@ -1,0 +1,151 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { sendDocument, serveHttp } from '../../test/loopback-server.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { RemoteSource, type KeyPath, type StandardSchema, type ValueAt } from './index.ts';
+
+const section = { application: 'orders', profile: 'production', token: 'canary-token-0123456789-0123456789-01' };
+const Orders = z.object({
+  currency: z.string(),
+  limits: z.object({ quantity_max: z.number(), 'per.day': z.number().optional() }),
+  tags: z.array(z.string()).default([]),
+  mail: z.object({ from: z.string() }).optional(),
+});
+
+const good = { currency: 'EUR', limits: { quantity_max: 100 } };
+async function served(document: unknown = good) {
+  const state = { document };
+  const server = await serveHttp((_request, response) => sendDocument(response, state.document));
+  return { state, url: server.url };
+}
+
+test('key paths and their values are typed by the schema', async () => {
+  const { url } = await served();
+  const source = new RemoteSource({ url, ...section, schema: Orders });
+  await source.refresh();
+  expectTypeOf(source.current).toEqualTypeOf<z.output<typeof Orders> | undefined>();
+  expectTypeOf(source.get('limits.quantity_max')).toEqualTypeOf<number>();
+  expectTypeOf(source.get('limits.per\\.day')).toEqualTypeOf<number | undefined>();
+  expectTypeOf(source.get('mail.from')).toEqualTypeOf<string | undefined>();
+  expectTypeOf(source.get('tags')).toEqualTypeOf<string[]>();
+  // @ts-expect-error -- there is no such key
+  expect(source.get('limits.quantity')).toBeUndefined();
+  expect(source.get('tags')).toEqual([]);
+  expect(source.get(['limits', 'quantity_max'])).toBe(100);
+
+  type Tree = { name: string; child?: Tree };
+  expectTypeOf<ValueAt<Tree, 'child.child.name'>>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<'child.child.child.name'>().toExtend<KeyPath<Tree>>();
+  const plain = new RemoteSource({ url, ...section });
+  await plain.refresh();
+  expectTypeOf(plain.get('anything.at.all')).toEqualTypeOf<unknown>();
+});
+
+test('a listener is called with the new and the old value when its key path changed, and only then', async () => {
+  const { url, state } = await served();
+  const source = new RemoteSource({ url, ...section, schema: Orders });
+  await source.refresh();
+  const calls: unknown[] = [];
+  const remove = source.on('limits.quantity_max', (value, previous) => {
+    expectTypeOf(value).toEqualTypeOf<number>();
+    calls.push([value, previous, source.get('currency')]);
+  });
+  source.on('limits', (value, previous) => calls.push([value, previous]));
+  source.on('mail.from', (value) => calls.push(value));
+  state.document = { ...good, currency: 'USD' };
+  await source.refresh();
+  expect(calls).toEqual([]);
+  state.document = { currency: 'CHF', limits: { quantity_max: 5 } };
+  await source.refresh();
+  // The whole document was swapped before the first listener was called.
+  expect(calls).toEqual([
+    [5, 100, 'CHF'],
+    [{ quantity_max: 5 }, { quantity_max: 100 }],
+  ]);
+  remove();
+  state.document = { currency: 'CHF', limits: { quantity_max: 6 }, mail: { from: 'a' } };
+  await source.refresh();
+  expect(calls.slice(2)).toEqual([[{ quantity_max: 6 }, { quantity_max: 5 }], 'a']);
+});
+
+test('a listener that is there before the first document is called with it', async () => {
+  const { url } = await served();
+  const source = new RemoteSource({ url, ...section });
+  const calls: unknown[] = [];
+  source.on('currency', (value, previous) => calls.push([value, previous]));
+  source.on(['limits', 'quantity_max'], (value) => calls.push(value));
+  await source.refresh();
+  expect(calls).toEqual([['EUR', undefined], 100]);
+});
+
+test('a listener that throws is reported; the document is swapped and the other listeners are called', async () => {
+  const { url } = await served();
+  const source = new RemoteSource({ url, ...section });
+  const failure = new Error('of the listener');
+  const calls: unknown[] = [];
+  source.on('currency', () => {
+    throw failure;
+  });
+  source.on('limits.quantity_max', (value) => calls.push(value));
+  expect(await source.refresh()).toEqual({ changed: true, listenerErrors: [failure] });
+  expect(calls).toEqual([100]);
+  expect(() => source.on('currency', 'no function' as never)).toThrow('the listener must be a function');
+});
+
+test('a document that the schema refuses is an error that quotes nothing; the last good one stays, on disk too', async () => {
+  const { url, state } = await served();
+  const cacheFile = join(await temporaryFolder(), 'cache');
+  const source = new RemoteSource({ url, ...section, schema: Orders, cacheFile });
+  await source.refresh();
+  const before = await readFile(cacheFile, 'utf8');
+  const calls: unknown[] = [];
+  source.on('limits.quantity_max', (value) => calls.push(value));
+  state.document = { currency: 'EUR', limits: { quantity_max: 'canary-value' } };
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    const { changed, error } = await source.refresh();
+    expect(changed).toBe(false);
+    expect(error).toMatchObject({
+      code: 'mismatch',
+      message: 'the document of orders/production does not satisfy the schema at: limits.quantity_max',
+    });
+  }
+  expect(source.current).toMatchObject(good);
+  expect(calls).toEqual([]);
+  expect(await readFile(cacheFile, 'utf8')).toBe(before);
+  state.document = { currency: 'EUR', limits: { quantity_max: 7 } };
+  expect(await source.refresh()).toEqual({ changed: true });
+  expect(calls).toEqual([7]);
+});
+
+test('a cached document is validated too, and one that does not pass is not used', async () => {
+  const { url, state } = await served({ currency: 'EUR', limits: {} });
+  const cacheFile = join(await temporaryFolder(), 'cache');
+  await new RemoteSource({ url, ...section, cacheFile }).refresh();
+  state.document = good;
+  const source = new RemoteSource({ url, ...section, schema: Orders, cacheFile });
+  const result = await source.refresh();
+  expect(result).toMatchObject({ changed: true, cacheError: { code: 'mismatch' } });
+  expect(source.current).toMatchObject(good);
+  await writeFile(cacheFile, 'broken', { mode: 0o600 });
+  expect(await new RemoteSource({ url, ...section, schema: Orders, cacheFile }).refresh()).toMatchObject({
+    cacheError: { code: 'cache-read' },
+  });
+});
+
+test('a schema may be asynchronous and may transform; one that throws is an error without its text', async () => {
+  const { url } = await served();
+  const later = z.object({ currency: z.string().transform((text) => Promise.resolve(text.toLowerCase())) });
+  const source = new RemoteSource({ url, ...section, schema: later });
+  expect(await source.refresh()).toEqual({ changed: true });
+  expect(source.get('currency')).toBe('eur');
+  const validate = (): never => {
+    throw new Error('canary-value');
+  };
+  const throwing: StandardSchema<object> = { '~standard': { version: 1, vendor: 'test', validate } };
+  const { error } = await new RemoteSource({ url, ...section, schema: throwing }).refresh();
+  expect(error).toMatchObject({ code: 'mismatch' });
+  expect(error?.message).not.toContain('canary');
+  expect(() => new RemoteSource({ url, ...section, schema: {} as never })).toThrow('schema must be a Standard Schema');
+});
