@@ -144,7 +144,7 @@ async function measure(context: BenchmarkContext, app: App): Promise<Ratio[]> {
   for (const [kind, ms] of times) context.print(`${kind.padEnd(24)} ${ms.toFixed(2)} ms per page`);
   context.print(`${'EXISTS at its worst'.padEnd(24)} ${worst.toFixed(1)} ms per page`);
   const row = { id: idOf(quick ? 10 : 500_000), owner_id: NO_OWNER };
-  const asker = { user: users.many, tenant: undefined, now: new Date(), groups: [] };
+  const asker = { user: users.many, tenant: null, now: new Date(), groups: [] };
   const question = { db, declaration: docActions, asker, permission: undefined };
   const [lookup = Number.NaN, check = Number.NaN, bare = Number.NaN] = await timesOf(quick ? 20 : 200, [
     () => find(db, docs, row.id),

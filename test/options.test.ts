@@ -201,7 +201,7 @@ const exported: Readonly<Record<string, { readonly module: object; readonly entr
       hasGrant: none,
       objectActions: (misspelt) => grants.objectActions(aModel, { actions: ['view'], ...(misspelt as object) }),
       objectGrants: (misspelt) => grants.objectGrants({ objects: [], ...(misspelt as object) }),
-      objectsOf: (misspelt) => grants.objectsOf(nothing, null, nothing, 'view', misspelt),
+      objectsOf: (misspelt) => grants.objectsOf(nothing, { user: null, tenant: null }, nothing, 'view', misspelt),
       pruneGrants: none,
       replaceGrants: (misspelt) => grants.replaceGrants(nothing, misspelt),
       revoke: (misspelt) => grants.revoke(nothing, misspelt),

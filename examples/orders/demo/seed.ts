@@ -124,7 +124,7 @@ async function seedNeighbour(app: App, receiver: DemoReceiver, management: UserM
 async function supportDesk(app: App, memberId: string): Promise<string> {
   const known = await accountsGroups.findByName(app.db, GROUP, null);
   if (known !== null) return known.id;
-  const { id } = await createGroup(app.db, { name: GROUP }, { by: 'npm start' });
+  const { id } = await createGroup(app.db, { name: GROUP, tenantKey: null }, { by: 'npm start' });
   await addGroupMember(app.db, id, memberId, { by: 'npm start' });
   return id;
 }

@@ -191,7 +191,7 @@ describeDatabases('an order is shared', (database) => {
       ids.set(name, user.id);
       keys.set(name, (await createApiKey(db, { user, name, scopes: ['orders:*'] })).raw);
     }
-    group = (await createGroup(db, { name: 'billing' })).id;
+    group = (await createGroup(db, { name: 'billing', tenantKey: null })).id;
     await addGroupMember(db, group, ids.get('cid') as string);
   });
   afterAll(async () => {

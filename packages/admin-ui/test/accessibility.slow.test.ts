@@ -61,7 +61,7 @@ async function addNewer(): Promise<void> {
   const order = await insert(db, orders, { reference: 'BL-1', quantity: 2, customer_id: customer.id });
   await db.transaction((tx) => startJob(tx, report, {}, { serialKey: `order:${order.id}` }));
   await runDueJobs(db);
-  await createGroup(db, { name: 'roasters' });
+  await createGroup(db, { name: 'roasters', tenantKey: null });
   await grant(db, { subject: `user:${staff?.id ?? ''}`, set: 'manager', object: { type: orders, id: order.id } });
   await db.query(
     `insert into uploads (id, owner_id, tenant_key, state, filename, content_type, size, pending_key, created_at, expires_at, complete_by, scan_attempts)

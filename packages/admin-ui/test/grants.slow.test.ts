@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   const owner = await shop.newUser({ username: 'margaret' });
   await shop.newUser({ username: 'theo' });
-  group = (await createGroup(shop.db, { name: 'roasters' })).id;
+  group = (await createGroup(shop.db, { name: 'roasters', tenantKey: null })).id;
   recipe = (await insert(shop.db, recipes, { owner_id: owner.id, name: 'House blend' })).id;
   const staff = await person(STAFF);
   // Olivia may look, change and share, and not delete.
@@ -63,7 +63,9 @@ const dialog = () => page.getByRole('dialog');
 const said = (text: string | RegExp) => page.getByRole('alert').filter({ hasText: text }).first().waitFor();
 const held = async (username: string) => {
   const user = await person(username);
-  return user === null || user === undefined ? null : [...(await actionsOf(shop.db, user, { type: recipes, id: recipe }))].toSorted();
+  return user === null || user === undefined
+    ? null
+    : [...(await actionsOf(shop.db, { user, tenant: null }, { type: recipes, id: recipe }))].toSorted();
 };
 
 test('a record’s page says who has access, and why; access is granted and revoked there', async () => {

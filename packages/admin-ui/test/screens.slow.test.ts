@@ -553,7 +553,7 @@ describe('users', () => {
 
   test('the page of one has their keys, endpoints, sessions and groups, and leads to them', async () => {
     const grace = await one<{ id: string }>("select id from users where username = 'grace'");
-    const roasters = await createGroup(shop.db, { name: 'roasters' });
+    const roasters = await createGroup(shop.db, { name: 'roasters', tenantKey: null });
     await addGroupMember(shop.db, roasters.id, grace?.id ?? '');
     await at(`#/users/${grace?.id ?? ''}`);
     const part = (name: string) => page.getByRole('region', { name, exact: true });

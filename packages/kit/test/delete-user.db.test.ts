@@ -65,7 +65,7 @@ describeDatabases('a user is deleted', (database) => {
     const [ada, bob] = [await person('ada'), await person('bob')];
     const paper = await insert(app.db, papers, { owner_id: bob.id });
     const object = { type: papers, id: paper.id };
-    const group = await createGroup(app.db, { name: 'desk' });
+    const group = await createGroup(app.db, { name: 'desk', tenantKey: null });
     await addGroupMember(app.db, group.id, ada.id);
     await grant(app.db, { subject: `user:${ada.id}`, set: 'viewer', object });
     const { raw } = await createApiKey(app.db, { user: ada, name: 'CI', scopes: ['papers:read'] });
@@ -82,7 +82,7 @@ describeDatabases('a user is deleted', (database) => {
       }),
     ).rejects.toThrow('undo');
     expect(await verifyApiKey(app.db, raw)).not.toBeNull();
-    expect(await actionsOf(app.db, ada, object)).toEqual(new Set(['view']));
+    expect(await actionsOf(app.db, { user: ada, tenant: null }, object)).toEqual(new Set(['view']));
 
     await deleteUser(app.db, ada.id, management());
     expect(await verifyApiKey(app.db, raw)).toBeNull();
@@ -106,7 +106,7 @@ describeDatabases('a user is deleted', (database) => {
     // Another user who gets the same id has none of it.
     await app.db.query('insert into users (id, username, created_at, updated_at) values ($1, $2, $3, $3)', [ada.id, 'ada2', clock.now()]);
     const again = (await app.users?.findById(app.db, ada.id)) as User;
-    expect(await actionsOf(app.db, again, object)).toEqual(new Set());
+    expect(await actionsOf(app.db, { user: again, tenant: null }, object)).toEqual(new Set());
     expect(await verifyApiKey(app.db, raw)).toBeNull();
   });
 
@@ -210,7 +210,7 @@ describeDatabases('a user of the app’s own is deleted', (database) => {
       await insert(db, memberModel, { id: '7', handle: 'mallory' });
       expect(await verifyApiKey(db, raw)).toBeNull();
       const mallory = (await members.findById(db, '7')) as User;
-      expect(await actionsOf(db, mallory, { type: pages, id: page.id })).toEqual(new Set());
+      expect(await actionsOf(db, { user: mallory, tenant: null }, { type: pages, id: page.id })).toEqual(new Set());
     } finally {
       await app.close();
     }

@@ -62,7 +62,7 @@ describeDatabases(
       await site.act(staff, 'deliveries', 'send-again', [delivery?.id ?? '']);
       const { item } = await newest('webhook_delivery.sent_again');
       expect(item.values.target).toEqual({ resource: 'deliveries', id: delivery?.id, text: 'order.paid to named.example.com/in' });
-      const group = await createGroup(database.db, { name: 'Front desk' });
+      const group = await createGroup(database.db, { name: 'Front desk', tenantKey: null });
       await addGroupMember(database.db, group.id, owner.id);
       expect((await newest('group.member_added')).item.values.target).toEqual({ resource: 'groups', id: group.id, text: 'Front desk' });
       await site.send(staff, 'DELETE', `resources/endpoints/${endpoint.id}`);

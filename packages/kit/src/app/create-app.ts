@@ -45,9 +45,12 @@ export function createApp(options: AppOptions): App {
   return new Application(options);
 }
 
-/** The request log shows the tenant only when it was resolved for the request: resolving may cost a query. */
+/**
+ * The request log shows the tenant only when it was resolved for the request: resolving may cost a query. A resolver that returns nothing, or an
+ * empty string, found no tenant.
+ */
 function knownTenant(exchange: Exchange, found: string | null | Promise<string | null>): string | null | Promise<string | null> {
-  const remember = (tenant: string | null): string | null => (exchange.knownTenant = tenant);
+  const remember = (tenant: string | null | undefined): string | null => (exchange.knownTenant = (tenant ?? '') || null);
   return found instanceof Promise ? found.then(remember) : remember(found);
 }
 

@@ -13,8 +13,10 @@ export interface Group {
  * every request that needs them, and never kept longer.
  */
 export interface GroupDirectory {
-  /** The ids of the groups that count for a user in a tenant: groups of no tenant and groups of this one. Undefined: of whatever tenant. */
-  groupsOf(db: Db, userId: string, tenantKey: string | null | undefined): Promise<readonly string[]>;
+  /** The ids of the groups that count for a user in a tenant: groups of no tenant and groups of this one. Null: only groups of no tenant. */
+  groupsOf(db: Db, userId: string, tenantKey: string | null): Promise<readonly string[]>;
+  /** The ids of all groups of a user, of every tenant: for pages about the user, never for a decision. Default: `groupsOf` of no tenant. */
+  allGroupsOf?(db: Db, userId: string): Promise<readonly string[]>;
   findById(db: Db, id: string): Promise<Group | null>;
   /** By its name among the groups of a tenant and those without a tenant. */
   findByName(db: Db, name: string, tenantKey: string | null): Promise<Group | null>;

@@ -12,7 +12,7 @@ function context(overrides: Partial<PermissionContext> & { scopes?: readonly str
   const { scopes = null, ...rest } = overrides;
   const user = rest.user === undefined ? ann : rest.user;
   const principal: Principal | null = user === null ? null : { user, scheme: 'test', scopes };
-  return { method: 'GET', url: '/', headers: {}, scope: undefined, db: {} as Db, principal, ...rest, user };
+  return { method: 'GET', url: '/', headers: {}, tenant: null, scope: undefined, db: {} as Db, principal, ...rest, user };
 }
 
 function fixed(verdict: Verdict, later = false): Permission {

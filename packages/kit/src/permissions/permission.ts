@@ -12,6 +12,8 @@ export interface PermissionContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly principal: Principal | null;
   readonly user: User | null;
+  /** The tenant that the caller acts in: what `createApp({ tenant })` found. Null without one. */
+  readonly tenant: string | null | Promise<string | null>;
   /** The scope the operation declares, if any. */
   readonly scope: string | undefined;
   readonly db: Db;

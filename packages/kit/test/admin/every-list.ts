@@ -63,7 +63,7 @@ export function everyListApp(db: Database, clock: FakeClock): Promise<AdminApp> 
 export async function fillEveryList(db: Database, site: AdminApp, clock: FakeClock, rows: number): Promise<void> {
   const user = await site.newUser();
   await createApiKey(db, { user, name: 'template', scopes: ['orders:read'] });
-  await createGroup(db, { name: 'template' });
+  await createGroup(db, { name: 'template', tenantKey: null });
   await db.transaction(async (tx) => {
     await createEndpoint(tx, { owner: user.id, url: 'https://example.com/hook', events: ['*'] });
     await publish(tx, 'order.paid', {}, { owner: user.id });

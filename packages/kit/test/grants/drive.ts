@@ -222,7 +222,7 @@ export async function startDrive({ extra = [], ...options }: DriveOptions = {}):
     events,
     user,
     group: async (name, ...members) => {
-      const { id } = await createGroup(db, { name });
+      const { id } = await createGroup(db, { name, tenantKey: null });
       for (const member of members) await addGroupMember(db, id, user(member).id);
       return id;
     },

@@ -16,7 +16,7 @@ export const groupCommand: Command<App> = {
     command
       .command('create <name>')
       .description('create a group')
-      .option(...tenant)
+      .option('--tenant <key>', 'the tenant that the group counts in (default: every tenant)')
       .action(async (name: string, options: { tenant?: string }) => {
         const { db } = await context.app();
         const group = await createGroup(db, { name, tenantKey: options.tenant ?? null }, CHANGE);

@@ -86,15 +86,18 @@ export async function membersOf(db: Db, groupId: string, limit: number): Promise
   );
 }
 
-export async function groupIdsOf(db: Db, userId: string, tenantKey: string | null | undefined): Promise<readonly string[]> {
-  const rows =
-    tenantKey === undefined
-      ? await db.query<{ group_id: string }>('select group_id from group_members where user_id = $1 order by group_id', [userId])
-      : await db.query<{ group_id: string }>(
-          `select m.group_id from group_members m join groups g on g.id = m.group_id
-           where m.user_id = $1 and g.tenant_key in ($2, '') order by m.group_id`,
-          [userId, tenantKey ?? ''],
-        );
+/** Groups of the tenant and groups of no tenant. */
+export async function groupIdsOf(db: Db, userId: string, tenantKey: string | null): Promise<readonly string[]> {
+  const rows = await db.query<{ group_id: string }>(
+    `select m.group_id from group_members m join groups g on g.id = m.group_id
+     where m.user_id = $1 and g.tenant_key in ($2, '') order by m.group_id`,
+    [userId, tenantKey ?? ''],
+  );
+  return rows.map(({ group_id }) => group_id);
+}
+
+export async function allGroupIdsOf(db: Db, userId: string): Promise<readonly string[]> {
+  const rows = await db.query<{ group_id: string }>('select group_id from group_members where user_id = $1 order by group_id', [userId]);
   return rows.map(({ group_id }) => group_id);
 }
 

@@ -7,6 +7,7 @@ import { refuseUnknownNames, requireArguments } from '../../options/read-options
 import { accountsOf } from './accounts.ts';
 import { accountErrors } from './errors.ts';
 import {
+  allGroupIdsOf,
   deleteGroupRow,
   deleteMember,
   findGroupById,
@@ -30,8 +31,8 @@ export interface GroupChange {
 
 export interface NewGroup {
   readonly name: string;
-  /** Absent: the group counts in every tenant. */
-  readonly tenantKey?: string | null;
+  /** The tenant that the group counts in. Null: the group counts in every tenant. */
+  readonly tenantKey: string | null;
 }
 
 const CHANGE: ReadonlySet<string> = new Set(Object.keys({ by: true, requestId: true } satisfies Record<keyof GroupChange, true>));
@@ -42,6 +43,9 @@ const NAME_MAX = 150;
 export const accountsGroups: GroupDirectory = {
   async groupsOf(db, userId, tenantKey) {
     return isUuid(userId) ? groupIdsOf(db, userId, tenantKey) : [];
+  },
+  async allGroupsOf(db, userId) {
+    return isUuid(userId) ? allGroupIdsOf(db, userId) : [];
   },
   async findById(db, id) {
     return isUuid(id) ? asGroup(await findGroupById(db, id)) : null;
@@ -55,6 +59,9 @@ export async function createGroup(db: Db, group: NewGroup, change: GroupChange =
   refuseUnknownNames('createGroup()', group, NEW_GROUP);
   refuseUnknownNames('createGroup()', change, CHANGE);
   const name = checkedName(group.name);
+  // Leaving the tenant out must not be the way to a group that counts everywhere.
+  if (group.tenantKey !== null && (typeof group.tenantKey !== 'string' || group.tenantKey === ''))
+    throw new TypeError('createGroup(): tenantKey is missing. Pass the key of a tenant, or null for a group that counts in every tenant.');
   const { clock } = accountsOf(db);
   const now = clock.now();
   return db.transaction(async (tx) => {

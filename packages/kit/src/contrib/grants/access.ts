@@ -88,7 +88,7 @@ function askerOf({ db, caller, request }: AccessContext): Promise<KnownAsker> {
   let asker = askers.get(request);
   if (asker === undefined) {
     const { user, tenant, now } = caller;
-    askers.set(request, (asker = knownAsker(db.database, { user, tenant, now })));
+    askers.set(request, (asker = knownAsker(db.database, { user, tenant }, now)));
   }
   return asker;
 }

@@ -9,7 +9,7 @@ import { ownedOrGranted } from './granted-condition.ts';
 import { grantsState } from './grants-state.ts';
 import { allPaths, describePath } from './holdings.ts';
 import type { ObjectActions } from './object-actions.ts';
-import { encodedKey, keyText } from './object-chain.ts';
+import { encodedKey, keyText, objectChain } from './object-chain.ts';
 import { sharedBy } from './share.ts';
 import { type GrantRow, listGrants } from './store.ts';
 import { namesOf } from './subject-names.ts';
@@ -38,7 +38,20 @@ export const expiryField: AdminField = { name: 'expires_at', label: 'Until', kin
 
 /** The caller of the admin site, as grants see it. */
 export async function adminAsker({ db, principal, tenant }: AdminContext): Promise<KnownAsker> {
-  return knownAsker(db, { user: principal.user, tenant: (await tenant()) ?? undefined, now: grantsState.of(db).clock.now() });
+  return knownAsker(db, { user: principal.user, tenant: await tenant() });
+}
+
+/** As {@link adminAsker}, for one object. The site shows superusers the objects of every tenant, so they act in the tenant of the object. */
+export async function adminAskerOf(
+  context: AdminContext,
+  declaration: ObjectActions,
+  id: unknown,
+  db: Db = context.db,
+): Promise<KnownAsker> {
+  const { user } = context.principal;
+  if (!user.is_superuser) return adminAsker(context);
+  const [object] = await objectChain(db, declaration, id, 0);
+  return knownAsker(db, { user, tenant: (object?.tenantKey ?? '') || null });
 }
 
 /** Everybody with access to an object, and why; with buttons for callers who hold `share`. */
@@ -49,7 +62,7 @@ export async function whoHasAccess(context: AdminContext, declaration: ObjectAct
     db,
     paths.map(({ subject }) => subject),
   );
-  const mayShare = (await sharedBy(db, declaration, id, await adminAsker(context))) !== undefined;
+  const mayShare = (await sharedBy(db, declaration, id, await adminAskerOf(context, declaration, id))) !== undefined;
   const columns: readonly AdminColumn[] = [
     { name: 'who', label: 'Who', kind: 'link' },
     { name: 'may', label: 'May', kind: 'chips' },
@@ -119,7 +132,7 @@ const granted: readonly AdminColumn[] = [
 export async function hasAccessTo(context: AdminContext, kind: 'user' | 'group', id: string): Promise<AdminSection> {
   const { db, linkTo, principal } = context;
   const subject = kind === 'user' ? userSubject(id) : `group:${id}`;
-  const groups = kind === 'user' ? ((await grantsState.of(db).groups?.groupsOf(db, id, undefined)) ?? []) : [];
+  const groups = kind === 'user' ? await allGroupsOf(db, id) : [];
   const subjects = [subject, ...groups.map((group) => `group:${group}`)];
   const rows = await visibleGrants(context, await listGrants(db, { subjects }, null, SHOWN_MAX));
   const names = await namesOf(
@@ -152,6 +165,11 @@ export async function hasAccessTo(context: AdminContext, kind: 'user' | 'group',
     more: { resource: 'grants', filters: { subject } },
     removes,
   };
+}
+
+async function allGroupsOf(db: Db, userId: string): Promise<readonly string[]> {
+  const { groups } = grantsState.of(db);
+  return (await (groups?.allGroupsOf?.(db, userId) ?? groups?.groupsOf(db, userId, null))) ?? [];
 }
 
 /**

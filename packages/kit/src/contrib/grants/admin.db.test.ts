@@ -52,7 +52,7 @@ describeDatabases('grants in the admin site', (database) => {
     colleague = (await site.newUser({ username: 'colleague' })).id;
     await site.newUser({ username: 'stranger' });
     doc = (await insert(database.db, docs, { title: 'shown', org: 'north', owner_id: owner.id })).id;
-    const group = await createGroup(database.db, { name: 'readers' });
+    const group = await createGroup(database.db, { name: 'readers', tenantKey: null });
     await addGroupMember(database.db, group.id, colleague);
     await grant(database.db, { subject: `group:${group.id}`, set: 'viewer', object: on() });
   });
@@ -84,7 +84,7 @@ describeDatabases('grants in the admin site', (database) => {
     const made = await site.send(root, 'POST', 'resources/grants', fields);
     expect(made.status).toBe(201);
     const user = { id: colleague, username: 'colleague', email: null, is_active: true, is_staff: false, is_superuser: false };
-    expect(await actionsOf(database.db, user, on())).toEqual(new Set(['view', 'change']));
+    expect(await actionsOf(database.db, { user, tenant: 'north' }, on())).toEqual(new Set(['view', 'change']));
     const recorded = async (browser: Browser): Promise<string> =>
       (await site.get(browser, `resources/audit-log?filter.target_id=${made.body.id}`)).body.items[0].values.target.text;
     expect(await recorded(root)).toMatch(/^colleague on docs\//);
@@ -93,7 +93,7 @@ describeDatabases('grants in the admin site', (database) => {
     const taking = await site.send(staff, 'DELETE', `resources/grants/${made.body.id}`);
     expect([taking.status, taking.body.code]).toEqual([403, 'cannot_grant']);
     expect((await site.send(root, 'DELETE', `resources/grants/${made.body.id}`)).status).toBe(200);
-    expect(await actionsOf(database.db, user, on())).toEqual(new Set(['view']));
+    expect(await actionsOf(database.db, { user, tenant: 'north' }, on())).toEqual(new Set(['view']));
     for (const [change, code] of [
       [{ type: 'planets' }, 'unknown_type'],
       [{ object: '01890000-0000-7000-8000-000000000000' }, 'unknown_object'],

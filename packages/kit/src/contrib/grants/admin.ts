@@ -9,6 +9,7 @@ import { FaultCollector } from '../../errors/fault-collector.ts';
 import { hasCode } from '../../errors/kit-error.ts';
 import {
   adminAsker,
+  adminAskerOf,
   expiryField,
   hasAccessTo,
   objectNames,
@@ -17,7 +18,6 @@ import {
   visibleGrants,
   whoHasAccess,
 } from './admin-sections.ts';
-import type { KnownAsker } from './asker.ts';
 import { findSubject } from './find-subject.ts';
 import { checkTerms } from './grant.ts';
 import { grantsState } from './grants-state.ts';
@@ -186,10 +186,10 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
       const row = isUuid(id) ? await findGrant(db, id) : null;
       if (row === null) throw coreErrors.not_found();
       const declaration = objectType(context, row.object_type);
-      const asker = await adminAsker(context);
-      await db.transaction(async (tx) =>
-        unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId }),
-      );
+      await db.transaction(async (tx) => {
+        const asker = await adminAskerOf(context, declaration, row.object_id, tx);
+        await unshareObject(tx, await lockToShare(tx, declaration, row.object_id, asker), row.id, { by: principal, requestId });
+      });
       return { message: 'The grant is revoked.' };
     },
   };
@@ -198,13 +198,13 @@ function grantsResource(declared: () => ReadonlyMap<string, ObjectActions>): Adm
 /** What a form asks for, and the object, locked. Every fault of the fields that are given at once. */
 async function checkedGrant(tx: Db, context: AdminContext, fields: Readonly<Record<string, unknown>>) {
   const { type, object: id, subject: who, set, actions, expires_at: until } = fields;
-  const asker = await adminAsker(context);
+  const { tenant } = await adminAsker(context);
   const faults = new FaultCollector();
   const declaration = typeof type === 'string' ? faults.check(() => objectType(context, type)) : undefined;
   const object =
-    declaration === undefined || typeof id !== 'string' ? undefined : await faults.check(() => objectToShare(tx, declaration, id, asker));
+    declaration === undefined || typeof id !== 'string' ? undefined : await faults.check(() => objectToShare(tx, declaration, id, context));
   // An object that is not found has no tenant: what is shared is in the caller's own.
-  const tenantKey = object?.link.tenantKey ?? asker.tenant ?? '';
+  const tenantKey = object?.link.tenantKey ?? tenant ?? '';
   const subject = typeof who === 'string' ? await faults.check(() => requireSubject(tx, who, tenantKey)) : undefined;
   const terms = {
     ...(typeof set === 'string' && set !== '' ? { set } : {}),
@@ -217,9 +217,9 @@ async function checkedGrant(tx: Db, context: AdminContext, fields: Readonly<Reco
 }
 
 /** Not to be seen by the caller is not to exist. */
-async function objectToShare(tx: Db, declaration: ObjectActions, id: string, asker: KnownAsker): Promise<SharedObject> {
+async function objectToShare(tx: Db, declaration: ObjectActions, id: string, context: AdminContext): Promise<SharedObject> {
   try {
-    return await lockToShare(tx, declaration, id, asker);
+    return await lockToShare(tx, declaration, id, await adminAskerOf(context, declaration, id, tx));
   } catch (error) {
     if (!hasCode(error, 'unknown_object') && !hasCode(error, 'not_found')) throw error;
     throw fieldFault('object', 'unknown_object', 'There is no such object.');

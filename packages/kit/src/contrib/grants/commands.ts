@@ -5,8 +5,9 @@ import type { Db } from '../../db/db.ts';
 import { didYouMean } from '../../options/did-you-mean.ts';
 import { findSubject, findUser } from './find-subject.ts';
 import { grant, revoke } from './grant.ts';
-import { grantsState, type ObjectRef } from './grants-state.ts';
+import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
 import { explainAccess } from './holdings.ts';
+import { objectChain } from './object-chain.ts';
 import { pruneGrants } from './prune.ts';
 import { grantFacts } from './record-grant.ts';
 import { type GrantRow, listGrants } from './store.ts';
@@ -95,13 +96,14 @@ export const grantsCommand: Command<App> = {
       });
     command
       .command('explain <user> <object> <action>')
-      .description('say why a user may, or may not, do something to an object; exit code 1 when not')
-      .action(async (login: string, what: string, action: string) => {
+      .description('explain why a user may, or may not, do something to an object; exit code 1 when not')
+      .option('--tenant <key>', "the tenant that the user acts in (default: the object's, if the user belongs to it)")
+      .action(async (login: string, what: string, action: string, options: { tenant?: string }) => {
         const { db } = await context.app();
         const user = await requireUser(db, login, context);
-        const explanation = await explainAccess(db, user, refOf(db, what, context), action).catch((error: Error) =>
-          context.fail(error.message),
-        );
+        const object = refOf(db, what, context);
+        const tenant = options.tenant ?? (await tenantFor(db, user, object));
+        const explanation = await explainAccess(db, { user, tenant }, object, action).catch((error: Error) => context.fail(error.message));
         if (context.json) context.print(JSON.stringify(explanation, null, 2));
         else if (explanation.allowed) context.print(`Yes. ${explanation.text}`);
         if (!explanation.allowed) context.fail(`No. ${explanation.text}`);
@@ -124,6 +126,14 @@ export const grantsCommand: Command<App> = {
 async function subjectOf(db: Db, text: string, context: Context): Promise<string> {
   const found = await findSubject(db, text);
   return 'fault' in found ? context.fail(found.fault) : found.subject;
+}
+
+/** The tenant that a user acts in when it opens the object; null where the object has none, or belongs to a tenant of others. */
+async function tenantFor(db: Db, user: User, { type, id }: ObjectRef): Promise<string | null> {
+  const [object] = await objectChain(db, declarationOf(db, type), id, 0);
+  if (object === undefined || object.tenantKey === '') return null;
+  const { isInTenant } = grantsState.of(db);
+  return isInTenant === undefined || (await isInTenant(db, user, object.tenantKey)) ? object.tenantKey : null;
 }
 
 async function requireUser(db: Db, login: string, context: Context): Promise<User> {

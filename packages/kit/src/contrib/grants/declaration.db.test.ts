@@ -55,11 +55,11 @@ describeDatabases('a grant stores the name of a set', (database) => {
     const id = await deployed(db, { viewer: ['view'] }, async (plans) => {
       const plan = await insert(db, plans, { title: 'launch' });
       await grant(db, { subject: `group:${DESK}`, set: 'viewer', object: { type: plans, id: plan.id } });
-      expect(await actionsOf(db, ada, { type: plans, id: plan.id })).toEqual(new Set(['view']));
+      expect(await actionsOf(db, { user: ada, tenant: null }, { type: plans, id: plan.id })).toEqual(new Set(['view']));
       return plan.id;
     });
     const held = (sets: Readonly<Record<string, readonly string[]>>) =>
-      deployed(db, sets, async (plans) => [...(await actionsOf(db, ada, { type: plans, id }))].toSorted());
+      deployed(db, sets, async (plans) => [...(await actionsOf(db, { user: ada, tenant: null }, { type: plans, id }))].toSorted());
     expect(await held({ viewer: ['view', 'change'] })).toEqual(['change', 'view']);
     expect(await held({ reader: ['view'] })).toEqual([]);
     members.clear();

@@ -26,15 +26,24 @@ export class Values {
 
 /** An id, which users and tenants have as text, as a column stores it; undefined when the column cannot hold it. */
 export function identityEncoder(model: Model, name: string): (id: string) => unknown {
+  const { encode } = statementsOf(model).column(name);
+  return (id) => {
+    const value = identityValue(model, name, id);
+    return value === undefined ? undefined : encode(value);
+  };
+}
+
+/** The same as a value of the column: what rows have in it. */
+export function identityValue(model: Model, name: string, id: string): unknown {
   const { definition, encode } = statementsOf(model).column(name);
   const { kind } = definition;
-  return (id) => {
-    try {
-      return encode(kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id);
-    } catch {
-      return undefined;
-    }
-  };
+  try {
+    const value = kind === 'int' ? Number(id) : kind === 'bigint' ? BigInt(id) : id;
+    encode(value);
+    return value;
+  } catch {
+    return undefined;
+  }
 }
 
 /** More groups travel as one list. */
@@ -49,7 +58,8 @@ export class GrantSql {
   /** By the wide subjects that a declaration allows: those of a parent are most often the same. */
   readonly #subjects = new Map<string, string>();
   #tenant: string | undefined;
-  #rowTenant: string | undefined;
+  /** By the alias of the table. */
+  readonly #rowTenants = new Map<string, string>();
 
   constructor(dialect: Dialect, asker: KnownAsker, values = new Values()) {
     this.dialect = dialect;
@@ -115,12 +125,10 @@ export class GrantSql {
     return sets.length === 0 ? listed : `(g.actions in (${sets.map(quoteText).join(', ')}) or ${listed})`;
   }
 
-  /** The tenant of the grants that count; for callers of whatever tenant every one does. */
+  /** The grants that count are those on objects of the asker's tenant. */
   inTenant(declaration: ObjectActions): string {
-    const { tenant } = this.asker;
     if (declaration.tenant === undefined) return ` and g.tenant_key = ''`;
-    if (tenant === undefined) return '';
-    this.#tenant ??= this.values.add(tenant ?? '', (asker) => asker.tenant ?? '');
+    this.#tenant ??= this.values.add(this.asker.tenant ?? '', ({ tenant }) => tenant ?? '');
     return ` and g.tenant_key = ${this.#tenant}`;
   }
 
@@ -161,11 +169,17 @@ export class GrantSql {
       : this.#isIdentity(declaration, declaration.owner, alias, (asker) => asker.user?.id ?? '');
   }
 
-  /** The row is of the asker's tenant; empty where rows have none. */
+  /** The row is of the asker's tenant; empty where rows have no tenant column. */
   isRowOfTenant(declaration: ObjectActions, alias: string): string {
-    const { tenant } = this.asker;
-    if (declaration.tenant === undefined || tenant === undefined || tenant === null) return '';
-    return (this.#rowTenant ??= ` and ${this.#isIdentity(declaration, declaration.tenant, alias, (asker) => asker.tenant ?? '') ?? '1 = 0'}`);
+    const { tenant: column } = declaration;
+    if (column === undefined) return '';
+    if (this.asker.tenant === null) return ` and ${alias}.${quoteName(column)} is null`;
+    let text = this.#rowTenants.get(alias);
+    if (text === undefined) {
+      text = ` and ${this.#isIdentity(declaration, column, alias, ({ tenant }) => tenant ?? '') ?? '1 = 0'}`;
+      this.#rowTenants.set(alias, text);
+    }
+    return text;
   }
 
   /** An id that the column cannot hold has no rows. */

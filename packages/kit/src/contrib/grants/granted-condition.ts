@@ -1,4 +1,3 @@
-import type { User } from '../../auth/principal.ts';
 import type { Db } from '../../db/db.ts';
 import type { Dialect } from '../../db/dialect.ts';
 import type { Model } from '../../db/model.ts';
@@ -6,10 +5,10 @@ import { quoteName, quoteText } from '../../db/names.ts';
 import type { Columns } from '../../db/rows.ts';
 import { placeSql, whereSql } from '../../db/where/where-sql.ts';
 import type { Where } from '../../db/where/where.ts';
-import type { KnownAsker } from './asker.ts';
+import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
-import { declarationOf, grantsState } from './grants-state.ts';
-import { GrantSql, identityEncoder, type Values } from './grant-sql.ts';
+import { declarationOf } from './grants-state.ts';
+import { GrantSql, identityEncoder, identityValue, type Values } from './grant-sql.ts';
 import { levelsOf } from './object-chain.ts';
 import type { ObjectActions } from './object-actions.ts';
 
@@ -64,7 +63,7 @@ function planFor(
   asker: KnownAsker,
   action: string,
 ): { readonly text: string; readonly values: unknown[] } | undefined {
-  // An owner's column that cannot hold this user's id makes a text of its own.
+  // An owner's or tenant's column that cannot hold the id makes a text of its own.
   if (!isUsual(declaration, asker)) {
     const plan = writePlan(kind, new GrantSql(dialect, asker), declaration, action);
     return plan === undefined ? undefined : { text: plan.text, values: plan.values.list };
@@ -94,9 +93,8 @@ function isDeclared(declaration: ObjectActions, action: string): boolean {
 /** A number rather than a text: this runs for every object that is checked. */
 function shapeOf(kind: PlanKind, dialect: Dialect, asker: KnownAsker): number {
   const { user, tenant } = asker;
-  const tenants = tenant === undefined ? 0 : tenant === null ? 1 : 2;
-  const flags = (kind === 'exists' ? 1 : 0) + (dialect === 'postgres' ? 2 : 0) + (user === null ? 4 : 0) + 8 * tenants;
-  return flags + 32 * (GrantSql.placesOf(dialect, asker) + 1);
+  const flags = (kind === 'exists' ? 1 : 0) + (dialect === 'postgres' ? 2 : 0) + (user === null ? 4 : 0) + (tenant === null ? 8 : 0);
+  return flags + 16 * (GrantSql.placesOf(dialect, asker) + 1);
 }
 
 function writePlan(kind: PlanKind, sql: GrantSql, declaration: ObjectActions, action: string): WrittenPlan | undefined {
@@ -121,21 +119,32 @@ function selectSql(from: readonly string[], where: readonly string[]): string {
   return `select 1 from ${from.join(', ')} where ${where.join(' and ')}`;
 }
 
-/** The columns of owners, of the object and its parents: read once, asked by every decision. */
-const ownerColumns = new WeakMap<ObjectActions, readonly ((user: User) => boolean)[]>();
+type CanHold = (id: string) => boolean;
 
-/** Whether the owners' columns of the object and its parents can hold the id of the asker. */
-function isUsual(declaration: ObjectActions, { user }: KnownAsker): boolean {
+/** The columns of owners and tenants, of the object and its parents: read once, asked by every decision. */
+const identityColumns = new WeakMap<ObjectActions, { readonly owners: readonly CanHold[]; readonly tenants: readonly CanHold[] }>();
+
+/** Whether the columns of owners and tenants, of the object and its parents, can hold the ids of the asker. */
+function isUsual(declaration: ObjectActions, { user, tenant }: KnownAsker): boolean {
   if (user === null) return true;
-  let columns = ownerColumns.get(declaration);
-  if (columns === undefined) ownerColumns.set(declaration, (columns = levelsOf(declaration, declaration.depth).flatMap(ownerColumn)));
-  return user.is_active ? columns.every((holds) => holds(user)) : columns.length === 0;
+  let columns = identityColumns.get(declaration);
+  if (columns === undefined) {
+    const levels = levelsOf(declaration, declaration.depth);
+    columns = {
+      owners: levels.flatMap((each) => canHold(each, each.owner)),
+      tenants: levels.flatMap((each) => canHold(each, each.tenant)),
+    };
+    identityColumns.set(declaration, columns);
+  }
+  const { owners, tenants } = columns;
+  if (!user.is_active) return owners.length === 0;
+  return owners.every((holds) => holds(user.id)) && (tenant === null || tenants.every((holds) => holds(tenant)));
 }
 
-function ownerColumn({ model, owner }: ObjectActions): ((user: User) => boolean)[] {
-  if (owner === undefined) return [];
-  const encode = identityEncoder(model, owner);
-  return [({ id }) => encode(id) !== undefined];
+function canHold({ model }: ObjectActions, column: string | undefined): CanHold[] {
+  if (column === undefined) return [];
+  const encode = identityEncoder(model, column);
+  return [(id) => encode(id) !== undefined];
 }
 
 /** A SELECT that finds a grant: on the object, or on one of its parents. */
@@ -164,7 +173,11 @@ function inheritance(sql: GrantSql, declaration: ObjectActions, action: string):
       branches.push({ from: [...tables, 'grants g'], where: [...joins, onParent], isAbove: true });
       const owned = sql.isOwned(parent, alias);
       if (owned !== undefined)
-        branches.push({ from: [...tables, `${quoteName(parent.type)} ${alias}`], where: [...joins, isParent, owned], isAbove: true });
+        branches.push({
+          from: [...tables, `${quoteName(parent.type)} ${alias}`],
+          where: [...joins, isParent + sql.isRowOfTenant(parent, alias), owned],
+          isAbove: true,
+        });
     }
     tables.push(`${quoteName(parent.type)} ${alias}`);
     joins.push(isParent);
@@ -174,8 +187,22 @@ function inheritance(sql: GrantSql, declaration: ObjectActions, action: string):
   return branches;
 }
 
-/** Owner or grants, for statements outside CRUD. */
+/** Owner or grants, in the asker's tenant: for statements outside CRUD, which adds the tenant itself. Superusers stay in their tenant, too. */
 export function ownedOrGranted(dialect: Dialect, declaration: ObjectActions, asker: KnownAsker, action: string): Where | boolean {
+  return inTenant(declaration, asker, ownedOrGrantedAnywhere(dialect, declaration, asker, action));
+}
+
+/** A condition, and that rows are of the asker's tenant. */
+export function inTenant({ model, tenant: column }: ObjectActions, { tenant }: KnownAsker, where: Where | boolean): Where | boolean {
+  if (column === undefined || where === false) return where;
+  const value = tenant === null ? null : identityValue(model, column, tenant);
+  // No row has a tenant that its column cannot hold.
+  if (value === undefined) return false;
+  const ofTenant = { [column]: value } as Where;
+  return where === true ? ofTenant : ({ and: [ofTenant, where] } as Where);
+}
+
+function ownedOrGrantedAnywhere(dialect: Dialect, declaration: ObjectActions, asker: KnownAsker, action: string): Where | boolean {
   const granted = grantedTo(dialect, declaration, asker, action);
   const { owner } = declaration;
   if (typeof granted === 'boolean' && (granted || asker.user === null || !asker.user.is_active)) return granted;
@@ -188,23 +215,25 @@ export function ownedOrGranted(dialect: Dialect, declaration: ObjectActions, ask
 }
 
 /**
- * The rows that a user may do the action to, for queries by hand: `compileWhere(orders, where).append(dialect, 'o', parameters)` in SQL,
+ * The rows that the asker may do the action to, in its tenant, for hand-written queries: `compileWhere(orders, where).append(dialect, 'o', parameters)` in SQL,
  * `whereExpression(db, orders, where)` in Kysely. The owner's rows and inherited grants are part of it.
  */
 export async function grantedCondition<C extends Columns>(
   db: Db,
-  user: User | null,
+  asker: Asker,
   model: Model<C>,
   action: string,
-  tenant?: string | null,
 ): Promise<Where<C> | boolean> {
+  requireAsker('grantedCondition()', asker);
   const declaration = declarationOf(db, model);
   requireAction(declaration, action);
-  const asker = await knownAsker(db, { user, tenant, now: grantsState.of(db).clock.now() });
+  const known = await knownAsker(db, asker);
   const { backend } = declaration;
-  if (backend !== undefined)
-    return (await backend.condition({ db, asker, declaration, permission: undefined }, action)) as Where<C> | boolean;
-  return ownedOrGranted(db.dialect, declaration, asker, action) as Where<C> | boolean;
+  const where =
+    backend === undefined
+      ? ownedOrGranted(db.dialect, declaration, known, action)
+      : inTenant(declaration, known, await backend.condition({ db, asker: known, declaration, permission: undefined }, action));
+  return where as Where<C> | boolean;
 }
 
 export function requireAction(declaration: ObjectActions, action: string): void {

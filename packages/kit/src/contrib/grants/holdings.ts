@@ -1,4 +1,3 @@
-import type { User } from '../../auth/principal.ts';
 import { sameId } from '../../auth/same-id.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
@@ -6,7 +5,7 @@ import { compileWhere } from '../../db/where/compile-where.ts';
 import { statementsOf } from '../../db/model-statements.ts';
 import { quoteName } from '../../db/names.ts';
 import { refuseUnknownNames, requireArguments } from '../../options/read-options.ts';
-import type { Asker, KnownAsker } from './asker.ts';
+import { type Asker, type KnownAsker, requireAsker } from './asker.ts';
 import { knownAsker, subjectsOf } from './caller-subjects.ts';
 import { ownedOrGranted, requireAction } from './granted-condition.ts';
 import { declarationOf, grantsState, type ObjectRef } from './grants-state.ts';
@@ -40,7 +39,10 @@ export interface Holdings {
   readonly until: ReadonlyMap<string, Date | null>;
 }
 
-/** Reads what an asker holds. `chain` in place of the stored one asks what held before a row was moved. */
+/**
+ * Reads what an asker holds. Nobody holds anything on an object of another tenant, superusers neither. `given` in place of the stored chain asks
+ * what held before a row was moved.
+ */
 export async function holdingsOf(
   db: Db,
   declaration: ObjectActions,
@@ -51,16 +53,22 @@ export async function holdingsOf(
   const chain = given ?? (await objectChain(db, declaration, id));
   const none = { exists: chain.length > 0, isSuperuser: false, paths: [], until: new Map() };
   const { user } = asker;
-  if (user !== null && !user.is_active) return none;
+  const [object] = chain;
+  if ((user !== null && !user.is_active) || (object !== undefined && isForeign(object, asker))) return none;
   if (user?.is_superuser === true)
     return { ...none, isSuperuser: true, until: new Map([...declaration.actions].map((action) => [action, null])) };
-  const links = livingLinks(chain);
+  const links = livingLinks(chain).filter((link) => !isForeign(link, asker));
   const subjects = new Set(links.flatMap(({ declaration: each }) => subjectsOf(each, asker)));
   const rows = await grantsOn(db, links.map(asObject), [...subjects]);
   const owner = user === null ? null : user.id;
   const counts = (row: GrantRow, each: ObjectActions) => subjectsOf(each, asker).includes(row.subject);
   const paths = pathsOf(declaration, links, rows, asker.now, owner, counts);
   return { exists: chain.length > 0, isSuperuser: false, paths, until: untilOf(paths) };
+}
+
+/** An object of another tenant than the asker's. */
+export function isForeign({ declaration, tenantKey }: ChainLink, { tenant }: Asker): boolean {
+  return declaration.tenant !== undefined && tenantKey !== (tenant ?? '');
 }
 
 /** Parents count up to the first that is deleted; of a deleted object nothing does. */
@@ -120,17 +128,16 @@ function untilOf(paths: readonly AccessPath[]): Map<string, Date | null> {
   return until;
 }
 
-async function askerFor(db: Db, user: User | null, tenant?: string | null): Promise<KnownAsker> {
-  const asker: Asker = { user, tenant, now: grantsState.of(db).clock.now() };
-  return knownAsker(db, asker);
-}
-
-/** What a user may do to an object, as owner, by grants, groups and parents. Nothing for an object that does not exist or is deleted. */
-export async function actionsOf(db: Db, user: User | null, object: ObjectRef): Promise<ReadonlySet<string>> {
+/**
+ * What the asker may do to an object, as owner, by grants, groups and parents. Nothing for an object that does not exist, is deleted or belongs
+ * to another tenant.
+ */
+export async function actionsOf(db: Db, asker: Asker, object: ObjectRef): Promise<ReadonlySet<string>> {
   requireArguments('actionsOf()', { db, object }, { db: queryable, object: anObject });
+  requireAsker('actionsOf()', asker);
   const { type, id } = object;
   const declaration = declarationOf(db, type);
-  const { exists, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
+  const { exists, until } = await holdingsOf(db, declaration, id, await knownAsker(db, asker));
   return new Set(exists ? until.keys() : []);
 }
 
@@ -156,22 +163,19 @@ export interface ObjectsOptions {
   readonly limit?: number;
   /** The last id of the page before. */
   readonly after?: string;
-  readonly tenant?: string | null;
 }
 
 const OBJECTS_DEFAULT = 1_000;
-const OBJECTS: ReadonlySet<string> = new Set(
-  Object.keys({ limit: true, after: true, tenant: true } satisfies Record<keyof ObjectsOptions, true>),
-);
+const OBJECTS: ReadonlySet<string> = new Set(Object.keys({ limit: true, after: true } satisfies Record<keyof ObjectsOptions, true>));
 
-/** The ids of the objects that a user may do the action to, in the order of their keys. */
-export async function objectsOf(db: Db, user: User | null, model: Model, action: string, options: ObjectsOptions = {}): Promise<string[]> {
+/** The ids of the objects in the asker's tenant that it may do the action to, in the order of their keys. */
+export async function objectsOf(db: Db, asker: Asker, model: Model, action: string, options: ObjectsOptions = {}): Promise<string[]> {
   refuseUnknownNames('objectsOf()', options, OBJECTS);
+  requireAsker('objectsOf()', asker);
   const declaration = declarationOf(db, model);
   requireAction(declaration, action);
-  const { limit = OBJECTS_DEFAULT, after, tenant } = options;
-  const asker = await askerFor(db, user, tenant);
-  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, asker, action));
+  const { limit = OBJECTS_DEFAULT, after } = options;
+  const where = compileWhere(declaration.model, ownedOrGranted(db.dialect, declaration, await knownAsker(db, asker), action));
   if (where.constant === false) return [];
   const { table } = statementsOf(declaration.model);
   const key = `t0.${quoteName(declaration.key.name)}`;
@@ -189,7 +193,7 @@ export async function objectsOf(db: Db, user: User | null, model: Model, action:
   return rows.map(({ id }) => keyText(id));
 }
 
-/** Why a user may, or may not, do something to an object. */
+/** Why an asker may, or may not, do something to an object. */
 export type AccessExplanation =
   | {
       readonly allowed: true;
@@ -199,17 +203,20 @@ export type AccessExplanation =
     }
   | {
       readonly allowed: false;
-      readonly reason: 'no_such_object' | 'inactive' | 'anonymous' | 'not_granted' | 'not_visible';
+      readonly reason: 'no_such_object' | 'other_tenant' | 'inactive' | 'anonymous' | 'not_granted' | 'not_visible';
       readonly paths: readonly AccessPath[];
       readonly text: string;
     };
 
-export async function explainAccess(db: Db, user: User | null, object: ObjectRef, action: string): Promise<AccessExplanation> {
+export async function explainAccess(db: Db, asker: Asker, object: ObjectRef, action: string): Promise<AccessExplanation> {
   requireArguments('explainAccess()', { db, object }, { db: queryable, object: anObject });
+  requireAsker('explainAccess()', asker);
   const { type, id } = object;
+  const { user, tenant } = asker;
   const declaration = declarationOf(db, type);
   requireAction(declaration, action);
-  const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await askerFor(db, user));
+  const chain = await objectChain(db, declaration, id);
+  const { exists, isSuperuser, paths, until } = await holdingsOf(db, declaration, id, await knownAsker(db, asker), chain);
   const place = `${declaration.type}/${keyText(id)}`;
   const who = user === null ? 'A caller without credentials' : user.username;
   const refused = (reason: Extract<AccessExplanation, { allowed: false }>['reason'], text: string): AccessExplanation => ({
@@ -219,6 +226,11 @@ export async function explainAccess(db: Db, user: User | null, object: ObjectRef
     text,
   });
   if (!exists) return refused('no_such_object', `There is no ${place}.`);
+  if (isForeign(chain[0] as ChainLink, asker))
+    return refused(
+      'other_tenant',
+      `${place} does not belong to ${tenant === null ? 'a caller without a tenant' : `the tenant ${JSON.stringify(tenant)}`}.`,
+    );
   if (user !== null && !user.is_active) return refused('inactive', `${who} is deactivated.`);
   if (isSuperuser) return { allowed: true, reason: 'superuser', paths: [], text: `${who} is a superuser.` };
   const giving = paths.filter(({ actions }) => actions.includes(action));

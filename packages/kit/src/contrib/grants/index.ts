@@ -1,4 +1,5 @@
 export { grants, type GrantsOptions } from './access.ts';
+export type { Asker } from './asker.ts';
 export { grantErrors } from './errors.ts';
 export {
   grant,

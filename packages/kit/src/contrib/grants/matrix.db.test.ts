@@ -238,7 +238,11 @@ describeDatabases('every operation for every kind of caller', (database) => {
         expect([operation, isRefused ? status >= 400 : status, made.map(({ owner_id }) => owner_id)]).toEqual(
           isRefused ? [operation, true, []] : [operation, 201, [user(caller).id]],
         );
-        const held = await Promise.all(made.map(({ id }) => actionsOf(app.db, user(caller as string), { type: docs, id })));
+        const held = await Promise.all(
+          made.map(({ id }) =>
+            actionsOf(app.db, { user: user(caller as string), tenant: caller === 'sue' ? 'south' : 'north' }, { type: docs, id }),
+          ),
+        );
         expect(held).toEqual(made.map(() => new Set(['view', 'change', 'delete', 'share', 'send'])));
       }
     },

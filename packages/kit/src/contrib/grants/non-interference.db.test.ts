@@ -243,10 +243,10 @@ describeDatabases('random grants', (database) => {
           expect(groups.map((group) => group.title).toSorted()).toEqual(visible.map(({ title }) => title).toSorted());
           const program = crudOf(drive.app, docResource).as({ user, tenant: 'north' });
           expect(ids((await program.rows()) as { id: string }[]).toSorted()).toEqual(ids(visible).toSorted());
-          expect((await objectsOf(database.db, user, docs as never, 'view', { tenant: 'north' })).toSorted()).toEqual(
+          expect((await objectsOf(database.db, { user, tenant: 'north' }, docs as never, 'view')).toSorted()).toEqual(
             ids(visible).toSorted(),
           );
-          const where = await grantedCondition(database.db, user, docs, 'view', 'north');
+          const where = await grantedCondition(database.db, { user, tenant: 'north' }, docs, 'view');
           const parameters: unknown[] = [];
           const compiled = compileWhere(docs, where);
           const byHand = await database.db.query<{ id: string }>(
@@ -326,7 +326,7 @@ describeDatabases('random grants', (database) => {
     ]);
     // A caller with grants and without rows finds none.
     const user = drive.user('bob');
-    const asker = await knownAsker(db, { user, tenant: 'north', now: drive.clock.now() });
+    const asker = await knownAsker(db, { user, tenant: 'north' });
     const question = { db, asker, declaration: actionsOfModel(docs as never) as ObjectActions };
     const short = { limit: 4, isFiltered: false, byKey: { descending: true } };
     const found = async (isRetry: boolean) => {
@@ -341,7 +341,7 @@ describeDatabases('random grants', (database) => {
   test('an export, statistics or an exact count of few granted rows does not look at the others', async () => {
     const db = database.db;
     await build({ bits: [2, 3, 5, 8, 13] });
-    const asker = await knownAsker(db, { user: drive.user('eve'), tenant: 'north', now: drive.clock.now() });
+    const asker = await knownAsker(db, { user: drive.user('eve'), tenant: 'north' });
     const question = { db, asker, declaration: actionsOfModel(docs as never) as ObjectActions };
     const narrowed = await narrowPage(question, { limit: Infinity, isFiltered: true, isWhole: true });
     expect(narrowed?.isComplete).toBe(true);

@@ -105,6 +105,9 @@ export class ObjectActions {
       faults.push(`the owner is "${this.#owner}" for grants and "${owner}" for the resource.`);
     if (this.#tenant !== undefined && tenant !== undefined && this.#tenant !== tenant)
       faults.push(`the tenant is "${this.#tenant}" for grants and "${tenant}" for the resource.`);
+    // Rows of the owner are found by the resource: without its tenant they would be those of every tenant.
+    if (this.#tenant !== undefined && tenant === undefined)
+      faults.push(`the tenant is "${this.#tenant}" for grants, but the resource has no tenant.`);
     this.#owner ??= owner;
     this.#tenant ??= tenant;
     return faults;

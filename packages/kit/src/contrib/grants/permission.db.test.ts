@@ -103,7 +103,7 @@ describeDatabases('hasGrant', (database) => {
   test('grantedCondition filters statements of the repository and of Kysely, the owner’s rows included', async () => {
     const [own, given, other] = [await drive.doc('c own', { owner: 'cid' }), await drive.doc('c given'), await drive.doc('c other')];
     await grant(database.db, { subject: `user:${drive.user('cid').id}`, set: 'editor', object: { type: docs, id: given } });
-    const where = await grantedCondition(database.db, drive.user('cid'), docs, 'change');
+    const where = await grantedCondition(database.db, { user: drive.user('cid'), tenant: 'north' }, docs, 'change');
     const found = (await list(database.db, docs, { where: where as never, orderBy: ['id'] })).map(({ id }) => id);
     expect(found).toEqual([own, given].toSorted());
     const built = await database.db
@@ -114,7 +114,9 @@ describeDatabases('hasGrant', (database) => {
       .execute();
     expect(built.map(({ id }) => id).toSorted()).toEqual(found);
     expect(found).not.toContain(other);
-    await expect(grantedCondition(database.db, drive.user('cid'), docs, 'fly')).rejects.toThrow("no action 'fly'");
+    await expect(grantedCondition(database.db, { user: drive.user('cid'), tenant: 'north' }, docs, 'fly')).rejects.toThrow(
+      "no action 'fly'",
+    );
   });
 
   test('a backend of rules decides instead of grants, in lists and for one row', async () => {

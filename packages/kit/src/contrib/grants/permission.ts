@@ -1,13 +1,17 @@
+import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import type { Where } from '../../db/where/where.ts';
 import { coreErrors } from '../../errors/core-errors.ts';
 import { Permission, type PermissionContext } from '../../permissions/permission.ts';
 import { tableBackend } from './backends/table-backend.ts';
 import type { GrantQuestion } from './backends/grant-backend.ts';
+import type { Asker } from './asker.ts';
 import { knownAsker } from './caller-subjects.ts';
-import { ownedOrGranted } from './granted-condition.ts';
-import { declarationOf, grantsState } from './grants-state.ts';
+import { inTenant, ownedOrGranted } from './granted-condition.ts';
+import { declarationOf } from './grants-state.ts';
+import { isForeign } from './holdings.ts';
 import { actionsOfModel, type ObjectActions } from './object-actions.ts';
+import { objectChain } from './object-chain.ts';
 import { sameId } from '../../auth/same-id.ts';
 
 /** The models of routes whose permission does not name one: found once, at start-up. */
@@ -38,9 +42,7 @@ export function hasGrant(action: string, model?: Model): Permission {
     return declarationOf(context.db, found);
   };
   const questionOf = async (context: PermissionContext): Promise<GrantQuestion & { readonly declaration: ObjectActions }> => {
-    const tenant = await (context as { readonly tenant?: string | null | Promise<string | null> }).tenant;
-    const now = grantsState.of(context.db).clock.now();
-    const asker = await knownAsker(context.db, { user: context.user, tenant: tenant ?? undefined, now });
+    const asker = await knownAsker(context.db, { user: context.user, tenant: await context.tenant });
     return { db: context.db, asker, declaration: modelFor(context), permission: context };
   };
   const holds = async (context: PermissionContext, object: unknown, wanted: string): Promise<boolean> => {
@@ -48,8 +50,10 @@ export function hasGrant(action: string, model?: Model): Permission {
     const { declaration } = question;
     const { user } = question.asker;
     if (typeof object !== 'object' || object === null || !declaration.actions.has(wanted)) return false;
-    if (user?.is_active === true && user.is_superuser) return true;
     const row = object as Readonly<Record<string, unknown>>;
+    // Superusers and owners stay in their tenant, too.
+    if (!(await isOfTenant(question, row))) return false;
+    if (user?.is_active === true && user.is_superuser) return true;
     const { owner, backend = tableBackend } = declaration;
     if (owner !== undefined && user?.is_active === true && sameId(row[owner], user.id)) return true;
     return backend.decide(question, row, wanted);
@@ -60,7 +64,8 @@ export function hasGrant(action: string, model?: Model): Permission {
     evaluate: (context, object) => {
       const { user } = context;
       if (user !== null && !user.is_active) return false;
-      if (object === undefined) return user?.is_superuser === true ? true : 'unknown';
+      // Superusers hold every action, but in their tenant only.
+      if (object === undefined) return user?.is_superuser === true && modelFor(context).tenant === undefined ? true : 'unknown';
       return both(holds(context, object, action), action === 'view' ? undefined : () => holds(context, object, 'view'));
     },
     rows: async (context) => {
@@ -69,7 +74,7 @@ export function hasGrant(action: string, model?: Model): Permission {
       const of = async (wanted: string): Promise<Where | boolean> =>
         declaration.backend === undefined
           ? ownedOrGranted(db.dialect, declaration, asker, wanted)
-          : declaration.backend.condition(question, wanted);
+          : inTenant(declaration, asker, await declaration.backend.condition(question, wanted));
       const [asked, view] = [await of(action), await of('view')];
       if (asked === false || view === false) return false;
       return { and: [asked, view].filter((each) => each !== true) };
@@ -82,6 +87,19 @@ export function hasGrant(action: string, model?: Model): Permission {
   });
   actionsAsked.set(permission, { action, model });
   return permission;
+}
+
+/** The object belongs to the asker's tenant. A row that was read without its tenant is asked for it. */
+async function isOfTenant(
+  { db, declaration, asker }: { readonly db: Db; readonly declaration: ObjectActions; readonly asker: Asker },
+  row: Readonly<Record<string, unknown>>,
+): Promise<boolean> {
+  const { tenant, key } = declaration;
+  if (tenant === undefined) return true;
+  const stored = row[tenant];
+  if (stored !== undefined) return stored === null ? asker.tenant === null : asker.tenant !== null && sameId(stored, asker.tenant);
+  const [link] = await objectChain(db, declaration, row[key.name], 0);
+  return link !== undefined && !isForeign(link, asker);
 }
 
 async function both(first: Promise<boolean>, second: (() => Promise<boolean>) | undefined): Promise<boolean> {

@@ -5,7 +5,7 @@ import { grantErrors } from './errors.ts';
 import { checkGrants, type GivenGrant, lockObject, putGrants } from './grant.ts';
 import { allPaths, type Holdings, holdingsOf } from './holdings.ts';
 import type { ObjectActions } from './object-actions.ts';
-import { type ChainLink, objectChain } from './object-chain.ts';
+import type { ChainLink } from './object-chain.ts';
 import { type ChangedGrant, type GrantChange, recordGrants } from './record-grant.ts';
 import { countGrantsOn, deleteGrant, findGrant, grantsOn, type GrantRow } from './store.ts';
 
@@ -21,24 +21,14 @@ export interface SharedObject {
 
 export async function lockToShare(tx: Db, declaration: ObjectActions, id: unknown, asker: KnownAsker): Promise<SharedObject> {
   const link = await lockObject(tx, declaration, id);
-  const holdings = await holdingsOf(tx, declaration, id, asker);
-  // The routes have looked in the caller's tenant already; other callers of this function have not.
-  if (isForeign(link, asker) && !holdings.isSuperuser) throw coreErrors.not_found();
-  return { link, holdings: requireShare(holdings) };
+  return { link, holdings: requireShare(await holdingsOf(tx, declaration, id, asker)) };
 }
 
 /** What an asker holds on an object that it may share; undefined where it may not. */
 export async function sharedBy(db: Db, declaration: ObjectActions, id: unknown, asker: KnownAsker): Promise<Holdings | undefined> {
-  const chain = await objectChain(db, declaration, id);
-  const [link] = chain;
-  if (link === undefined) return undefined;
-  const holdings = await holdingsOf(db, declaration, id, asker, chain);
-  if (holdings.isSuperuser) return holdings;
-  return isForeign(link, asker) || !holdings.until.has('view') || !holdings.until.has(SHARE) ? undefined : holdings;
-}
-
-function isForeign({ tenantKey }: ChainLink, { tenant }: KnownAsker): boolean {
-  return typeof tenant === 'string' && tenantKey !== '' && tenantKey !== tenant;
+  const holdings = await holdingsOf(db, declaration, id, asker);
+  const mayShare = holdings.isSuperuser || (holdings.until.has('view') && holdings.until.has(SHARE));
+  return holdings.exists && mayShare ? holdings : undefined;
 }
 
 export function requireShare(holdings: Holdings): Holdings {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { docs, type Drive, folders, startDrive } from '../../../test/grants/drive.ts';
+import type { User } from '../../auth/principal.ts';
 import { remove } from '../../db/index.ts';
 import { describeDatabases } from '../../testing/databases.ts';
 import {
@@ -32,6 +33,7 @@ describeDatabases('sharing objects', (database) => {
   });
   afterAll(() => drive.close());
 
+  const as = (user: User) => ({ user, tenant: 'north' });
   const subject = (name: string) => `user:${drive.user(name).id}`;
   const onDoc = (id: string) => ({ type: docs, id });
   const onFolder = (id: string) => ({ type: folders, id });
@@ -183,7 +185,7 @@ describeDatabases('sharing objects', (database) => {
         const answer = await put('bob', `docs/${id}`, body);
         expect([body, answer.status, answer.body.code]).toEqual([body, 403, 'cannot_grant']);
       }
-      expect(await actionsOf(database.db, drive.user('bob'), onDoc(id))).toEqual(new Set(['view', 'share']));
+      expect(await actionsOf(database.db, as(drive.user('bob')), onDoc(id))).toEqual(new Set(['view', 'share']));
       const until = new Date(drive.clock.now().getTime() + HOUR_MS);
       await grant(database.db, { subject: subject('cid'), set: 'manager', object: onDoc(id), expiresAt: until });
       for (const expires_at of [null, undefined, new Date(until.getTime() + 1).toISOString()])
@@ -218,7 +220,7 @@ describeDatabases('sharing objects', (database) => {
           drive.ask('ann', 'DELETE', `docs/${id}/grants/${grantId}`),
         ]);
         expect(removed.status).toBe(204);
-        expect(await actionsOf(database.db, drive.user('bob'), onDoc(id))).toEqual(new Set());
+        expect(await actionsOf(database.db, as(drive.user('bob')), onDoc(id))).toEqual(new Set());
       }
     });
 
@@ -226,7 +228,7 @@ describeDatabases('sharing objects', (database) => {
       const id = await drive.doc('tenants');
       const [south, all] = [
         await createGroup(database.db, { name: 'south', tenantKey: 'south' }),
-        await createGroup(database.db, { name: 'all tenants' }),
+        await createGroup(database.db, { name: 'all tenants', tenantKey: null }),
       ];
       for (const who of [subject('sue'), `group:${south.id}`])
         expect((await put('ann', `docs/${id}`, { subject: who, set: 'viewer' })).body.errors?.[0]?.code).toBe('unknown_subject');
@@ -332,7 +334,7 @@ describeDatabases('sharing objects', (database) => {
       await give('bob', 'manager', onDoc(id));
       expect((await drive.ask('ann', 'DELETE', `docs/${id}`)).status).toBe(204);
       expect((await drive.ask('bob', 'GET', `docs/${id}`)).status).toBe(404);
-      expect(await actionsOf(database.db, drive.user('bob'), onDoc(id))).toEqual(new Set());
+      expect(await actionsOf(database.db, as(drive.user('bob')), onDoc(id))).toEqual(new Set());
       const [row] = await database.db.query<{ hidden: Date | null }>(
         'select object_deleted_at as hidden from grants where object_id = $1',
         [id],
@@ -345,7 +347,7 @@ describeDatabases('sharing objects', (database) => {
     test('the creator of an object gets the creator’s set, in the same transaction', async () => {
       const made = await drive.ask('dan', 'POST', 'folders', { name: 'made' });
       expect(made.status).toBe(201);
-      expect(await actionsOf(database.db, drive.user('dan'), onFolder(made.body.id))).toEqual(
+      expect(await actionsOf(database.db, as(drive.user('dan')), onFolder(made.body.id))).toEqual(
         new Set(['view', 'change', 'delete', 'share']),
       );
       const before = (await database.db.query('select id from grants')).length;
@@ -375,7 +377,7 @@ describeDatabases('sharing objects', (database) => {
       await deleteUser(database.db, leaver.id, management);
       expect(await database.db.query('select id from grants where subject = $1', [`user:${leaver.id}`])).toEqual([]);
       expect(drive.audited.filter(({ action }) => action === 'grant.revoked')).toMatchObject([{ before: { object_id: id } }]);
-      expect(await actionsOf(database.db, { ...leaver, is_active: true }, onDoc(id))).toEqual(new Set());
+      expect(await actionsOf(database.db, as({ ...leaver, is_active: true }), onDoc(id))).toEqual(new Set());
     });
 
     test('kit user delete takes the grants along, says what it deleted, and refuses a user there is not', async () => {
@@ -414,17 +416,17 @@ describeDatabases('sharing objects', (database) => {
       const id = await drive.doc('explained', { folder: top });
       await give('bob', 'viewer', onFolder(top));
       await grant(database.db, { subject: subject('cid'), action: 'change', object: onDoc(id) });
-      expect(await actionsOf(database.db, drive.user('bob'), onDoc(id))).toEqual(new Set(['view']));
+      expect(await actionsOf(database.db, as(drive.user('bob')), onDoc(id))).toEqual(new Set(['view']));
       expect((await whoCan(database.db, onDoc(id), 'view')).map(({ subject: who, kind, isInherited }) => [who, kind, isInherited])).toEqual(
         [
           [subject('ann'), 'owner', false],
           [subject('bob'), 'grant', true],
         ],
       );
-      expect(await objectsOf(database.db, drive.user('bob'), docs as never, 'view')).toContain(id);
-      expect(await objectsOf(database.db, drive.user('bob'), docs as never, 'change')).not.toContain(id);
+      expect(await objectsOf(database.db, as(drive.user('bob')), docs as never, 'view')).toContain(id);
+      expect(await objectsOf(database.db, as(drive.user('bob')), docs as never, 'change')).not.toContain(id);
       const why = async (name: string, action: string) => {
-        const { allowed, reason } = await explainAccess(database.db, drive.user(name), onDoc(id), action);
+        const { allowed, reason } = await explainAccess(database.db, as(drive.user(name)), onDoc(id), action);
         return [allowed, reason];
       };
       expect(await why('ann', 'delete')).toEqual([true, 'owner']);
@@ -433,8 +435,8 @@ describeDatabases('sharing objects', (database) => {
       expect(await why('cid', 'change')).toEqual([false, 'not_visible']);
       expect(await why('root', 'delete')).toEqual([true, 'superuser']);
       expect(await why('ida', 'view')).toEqual([false, 'inactive']);
-      expect((await explainAccess(database.db, drive.user('bob'), onDoc(MISSING), 'view')).allowed).toBe(false);
-      await expect(actionsOf(database.db, drive.user('bob'), { type: 'planets', id })).rejects.toThrow('has no actions');
+      expect((await explainAccess(database.db, as(drive.user('bob')), onDoc(MISSING), 'view')).allowed).toBe(false);
+      await expect(actionsOf(database.db, as(drive.user('bob')), { type: 'planets', id })).rejects.toThrow('has no actions');
       await expect(whoCan(database.db, onDoc(id), 'fly')).rejects.toThrow("no action 'fly'");
     });
 
@@ -451,7 +453,7 @@ describeDatabases('sharing objects', (database) => {
       const held = async () => (await whoCan(database.db, onDoc(id), 'view')).map(({ subject: who }) => who);
       expect(await held()).toEqual([subject('ann'), subject('cid'), subject('dan')]);
       expect(await transfer(database.db, { object: onDoc(id), from: subject('cid'), to: subject('dan') })).toBe(true);
-      expect(await actionsOf(database.db, drive.user('dan'), onDoc(id))).toEqual(new Set(['view', 'change']));
+      expect(await actionsOf(database.db, as(drive.user('dan')), onDoc(id))).toEqual(new Set(['view', 'change']));
       expect(await transfer(database.db, { object: onDoc(id), from: subject('ann'), to: subject('bob') })).toBe(true);
       expect((await drive.ask('bob', 'GET', `docs/${id}`)).body.owner_id).toBe(drive.user('bob').id);
       expect((await drive.ask('ann', 'GET', `docs/${id}`)).status).toBe(404);
@@ -463,11 +465,11 @@ describeDatabases('sharing objects', (database) => {
       await expect(
         database.db.transaction(async (tx) => {
           await grant(tx, { subject: subject('bob'), set: 'viewer', object: onDoc(id) });
-          expect(await actionsOf(tx, drive.user('bob'), onDoc(id))).toEqual(new Set(['view']));
+          expect(await actionsOf(tx, as(drive.user('bob')), onDoc(id))).toEqual(new Set(['view']));
           throw new Error('undo');
         }),
       ).rejects.toThrow('undo');
-      expect(await actionsOf(database.db, drive.user('bob'), onDoc(id))).toEqual(new Set());
+      expect(await actionsOf(database.db, as(drive.user('bob')), onDoc(id))).toEqual(new Set());
     });
   });
 });

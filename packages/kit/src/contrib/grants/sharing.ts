@@ -13,7 +13,6 @@ import { all } from '../../permissions/permission.ts';
 import { knownAsker } from './caller-subjects.ts';
 import { grantErrors } from './errors.ts';
 import type { GivenGrant } from './grant.ts';
-import { grantsState } from './grants-state.ts';
 import { actionsOfModel, type ObjectActions } from './object-actions.ts';
 import { holdingsOf } from './holdings.ts';
 import { type GrantBody, GrantList, ShareBody, shownGrant, type ShownGrant } from './schemas.ts';
@@ -166,8 +165,7 @@ async function lockedFor(tx: Db, declaration: ObjectActions, id: unknown, contex
 }
 
 async function askerOf(db: Db, context: Context) {
-  const { user, tenant } = await context.caller();
-  return knownAsker(db, { user, tenant: tenant ?? undefined, now: grantsState.of(db).clock.now() });
+  return knownAsker(db, await context.caller());
 }
 
 function changeOf({ principal, requestId }: Context) {

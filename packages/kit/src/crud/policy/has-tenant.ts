@@ -6,7 +6,7 @@ export const hasTenant = new Permission({
   name: 'hasTenant',
   kind: 'has_tenant',
   evaluate(context) {
-    const { tenant } = context as { readonly tenant?: string | null | Promise<string | null> };
+    const { tenant } = context;
     return tenant instanceof Promise ? tenant.then((settled) => settled !== null) : tenant !== null;
   },
   denial: () => coreErrors.tenant_required(),

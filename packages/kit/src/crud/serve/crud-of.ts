@@ -124,6 +124,7 @@ function requestOf(app: App, caller: ProgramCaller, action: string, services: Se
     headers: {},
     principal,
     user,
+    tenant,
     scope: undefined,
     get db() {
       return app.db;

@@ -85,16 +85,18 @@ function snakeLimits(limits: ControllerLimits): Record<string, number> {
 async function offeredRoutes({ routes }: MetaAccess, context: Context): Promise<ReadonlySet<string>> {
   const { method: _method, ...exchange } = permissionContext(context);
   const offered = new Set<string>();
-  for (const { permission, scope, method, metadata } of routes) {
+  for (const route of routes) {
+    const { permission, scope, method, metadata } = route;
     const { operation } = metadata['crud'] as { readonly operation: string };
-    if ((await permission.evaluate({ ...exchange, method, scope })) !== false) offered.add(operation);
+    const context = { ...exchange, method, scope, route };
+    if ((await permission.evaluate(context)) !== false) offered.add(operation);
   }
   return offered;
 }
 
 function permissionContext({ request }: Context): PermissionContext {
-  const { method, url, headers, principal, user, scope, db, rules } = exchangeOf(request);
-  return { method, url, headers, principal, user, scope, db, rules };
+  const { method, url, headers, principal, user, tenant, scope, db, rules } = exchangeOf(request);
+  return { method, url, headers, principal, user, tenant, scope, db, rules };
 }
 
 /** The children that a body takes, with the columns of theirs that this caller may send. */

@@ -865,11 +865,11 @@ const FILTERS_NAMED_MAX = 4;
 
 /** Whether the caller may use another route on this object: with the scope that route declares. */
 async function isPermitted(
-  { url, headers, principal, user, db, rules }: Exchange,
+  { url, headers, principal, user, tenant, db, rules }: Exchange,
   route: CompiledRoute,
   object: unknown,
 ): Promise<boolean> {
-  const context = { method: route.method, url, headers, principal, user, scope: route.scope, db, rules };
+  const context = { method: route.method, url, headers, principal, user, tenant, scope: route.scope, db, rules, route };
   return (await route.permission.evaluate(context, object)) === true;
 }
 
