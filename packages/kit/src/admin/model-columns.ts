@@ -18,10 +18,13 @@ export function shownColumns({ columns }: Pick<Model, 'columns'>): readonly Mode
   return settingsOf(columns).filter(({ settings }) => !settings.sensitive && settings.internal !== true && settings.kind !== 'bytes');
 }
 
-/** What a form may set: neither what the application sets itself nor what must not be shown. */
-export function writableColumns(model: Model): readonly ModelColumn[] {
+/** What a form may set: neither what the application sets itself nor what must not be shown. `opens` names guarded columns that a resource opens. */
+export function writableColumns(model: Model, opens: (name: string) => boolean = () => false): readonly ModelColumn[] {
   return shownColumns(model).filter(
-    ({ settings }) => !settings.readOnly && settings.touch === undefined && !(settings.primaryKey && settings.default !== undefined),
+    ({ name, settings }) =>
+      (!settings.readOnly || (settings.guarded === true && opens(name))) &&
+      settings.touch === undefined &&
+      !(settings.primaryKey && settings.default !== undefined),
   );
 }
 

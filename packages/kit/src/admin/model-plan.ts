@@ -1,5 +1,6 @@
 import type { AdminAction, AdminResource } from '../app/admin/declaration.ts';
 import type { AdminFilter } from '../app/admin/shapes.ts';
+import { opensColumn } from '../crud/declare/field-rule.ts';
 import { type AnyResource, isResource } from '../crud/declare/resource.ts';
 import type { Relations } from '../crud/declare/relation.ts';
 import type { Schema } from '../http/schema.ts';
@@ -154,11 +155,12 @@ export function planOf(source: Model | AnyResource, options: ModelResourceOption
     named(options.columns, shown, 'columns', Object.keys(computed)) ??
     shown.filter(({ name, settings }) => settings.kind !== 'json' && name !== keyName).slice(0, LISTED_COLUMNS);
   const set = policyColumns(resource);
-  const accepted = withRelations(writableColumns(model), resource).filter(
-    ({ name }) => !set.has(name) && (input === undefined || input.includes(name)),
+  const opens = (name: string) => resource !== null && opensColumn(resource.options, name);
+  const accepted = withRelations(writableColumns(model, opens), resource).filter(
+    ({ name, settings }) => !set.has(name) && (input === undefined || settings.guarded === true || input.includes(name)),
   );
   const writable = named(options.edit, accepted, 'edit') ?? accepted;
-  const given = shownColumns(model).filter(({ name }) => givenByForm(resource).has(name));
+  const given = shownColumns(model).filter(({ name, settings }) => settings.guarded !== true && givenByForm(resource).has(name));
   const short = texts.filter(({ settings }) => (settings.max ?? Infinity) <= SEARCHED_LENGTH_MAX);
   const usable = declared ?? (resource === null ? modelFullText(model) : null);
   const backend = options.search === undefined && isUsable(usable, shown) ? usable : null;

@@ -4,7 +4,7 @@ import type { AdminRow } from '../app/admin/shapes.ts';
 import { type AnyResource, isResource } from '../crud/declare/resource.ts';
 import type { SearchBackend } from '../crud/read/search.ts';
 import type { Model } from '../db/model.ts';
-import { adminColumn, adminField, unfillableColumns, shownColumns } from './model-columns.ts';
+import { adminColumn, adminField, unfillableColumns, shownColumns, writableColumns } from './model-columns.ts';
 import type { App } from '../app/module.ts';
 import { operationsOfController } from '../crud/serve/controller.ts';
 import { computedValues, expandedRecord } from './expanded-record.ts';
@@ -68,7 +68,10 @@ function declaredSearch(app: App, resource: AnyResource): DeclaredSearch {
 function adminResource(source: Model | AnyResource, options: ModelResourceOptions, search: SearchBackend | null = null): AdminResource {
   const plan = planOf(source, options, search);
   const { model, resource } = plan;
-  const { readOnly = false } = options;
+  // Rows that only a module writes are shown; what a resource opens of them can be edited.
+  const isManaged = hasManagedRows(plan);
+  const readOnly = options.readOnly === true || (isManaged && plan.writable.length === 0);
+  const isRemovable = !readOnly && !isManaged;
   const store = resource === null ? modelStore(plan) : resourceStore(plan, resource);
   const transitions = resource === null || readOnly ? [] : transitionActions(resource);
   const restore = plan.softDeletes && !readOnly ? [restoreAction(plan, store)] : [];
@@ -86,7 +89,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
     ...(options.auditReading === true ? { auditsReading: true } : {}),
     creation,
     editable: !readOnly,
-    removable: !readOnly,
+    removable: isRemovable,
     ...(plan.softDeletes ? { removal: 'It leaves the lists and can be restored: its row stays, marked as deleted.' } : {}),
     actions,
     exports: FORMATS,
@@ -147,7 +150,7 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
         ],
         ...(readOnly || deleted ? {} : { form: formOf(plan, row, (name) => isShown(view, name)) }),
         actions: deleted ? restore.map(({ name }) => name) : await possible(context, plan, row, transitions.length > 0, options.actions),
-        removable: !readOnly && !deleted,
+        removable: isRemovable && !deleted,
       };
     },
     ...('refused' in creation
@@ -165,6 +168,10 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
             const row = await store.update(context, id, fields, version);
             return { message: `${rowOf(context, plan, await store.view(context), row).title} saved.`, id };
           },
+        }),
+    ...(!isRemovable
+      ? {}
+      : {
           async remove(context: AdminContext, id: string) {
             const view = await store.view(context);
             const { title } = rowOf(context, plan, view, await store.remove(context, id));
@@ -172,6 +179,12 @@ function adminResource(source: Model | AnyResource, options: ModelResourceOption
           },
         }),
   };
+}
+
+/** Every column that could be written is guarded, and no hook of a resource takes over deletions. */
+function hasManagedRows({ model, resource }: Plan): boolean {
+  const isGuarded = Object.values(model.columns).some(({ settings }) => settings.guarded === true);
+  return isGuarded && writableColumns(model).length === 0 && resource?.options.hooks?.destroy === undefined;
 }
 
 /** Columns that refer to other tables. */

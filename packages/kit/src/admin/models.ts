@@ -17,5 +17,5 @@ export const savedFilters = model(
     query: t.text(SAVED_QUERY_LENGTH_MAX),
     created_at: t.timestamp(),
   },
-  { indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
+  { guarded: true, indexes: [{ columns: ['user_id', 'resource', 'name'], unique: true }] },
 );

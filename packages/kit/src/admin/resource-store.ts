@@ -21,7 +21,7 @@ export function resourceStore(plan: Plan, resource: AnyResource): RowStore {
   const rows = plan.softDeletes ? 'any' : 'live';
   // The owner and the tenant are read-only for clients of the API; here the form gives them.
   const creation = inputSchema(Object.fromEntries(plan.creatable.map(({ name }) => [name, settable(columns, name)])) as Columns);
-  const edit = patchSchema(Object.fromEntries(plan.writable.map(({ name }) => [name, columns[name]])) as Columns);
+  const edit = patchSchema(Object.fromEntries(plan.writable.map(({ name }) => [name, settable(columns, name)])) as Columns);
   return {
     async view(context) {
       const access = await accessOf(resource, context);

@@ -197,4 +197,10 @@ export const checkDescriptions: Readonly<Record<string, CheckDescription>> = {
     explanation: 'A route written by hand answers with a list of rows without a limit: it grows with the table. `kit doctor` finds it.',
     remedy: 'Take a `limit` parameter, say `maxItems` in the response schema, or offer the rows with `CrudController()`.',
   },
+  W013: {
+    title: 'Guarded rows or columns are writable',
+    explanation:
+      'A resource opens a guarded column, such as `is_staff` of users, or a controller deletes rows that a module manages. The checks of the module are passed over.',
+    remedy: 'Use the functions of the module in routes of your own. Otherwise make sure that the permission is as narrow as it should be.',
+  },
 };

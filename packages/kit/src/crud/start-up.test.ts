@@ -892,6 +892,7 @@ describe('start-up checks of resources', () => {
       'W010',
       'W011',
       'W012',
+      'W013',
     ];
     for (const id of ids) {
       const described = checkDescriptions[id];

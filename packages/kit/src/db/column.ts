@@ -22,6 +22,8 @@ export interface ColumnSettings {
   readonly sensitive: boolean;
   /** Neither accepted from clients nor sent to them. */
   readonly internal?: boolean;
+  /** Decides about access, or is managed by a module: read-only, unless a resource names who may write it. */
+  readonly guarded?: boolean;
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;
@@ -91,6 +93,14 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
     return this.#with({ internal: true, readOnly: true });
   }
 
+  /**
+   * Decides about access (`is_superuser`), or is managed by a module: not accepted from clients, forms, files or programs of generic CRUD. A
+   * resource opens one such column by naming who may write it: `fields: { is_staff: writableBy(isSuperuser) }`.
+   */
+  guarded(): Column<S, O, false> {
+    return this.#with({ guarded: true, readOnly: true });
+  }
+
   describe(description: string): Column<S, O, W> {
     return this.#with({ description });
   }
@@ -103,6 +113,18 @@ export class Column<S, O extends boolean = false, W extends boolean = true> {
   #with<S2, O2 extends boolean, W2 extends boolean>(change: Partial<ColumnSettings>): Column<S2, O2, W2> {
     return new Column({ ...this.settings, ...change });
   }
+}
+
+/** The same column, and clients may send it: what a resource makes of a guarded column that it opens. */
+export function opened({ settings }: AnyColumn): AnyColumn {
+  return new Column({ ...settings, guarded: false, readOnly: false });
+}
+
+/** The columns of a guarded model. */
+export type Guarded<C> = { readonly [K in keyof C]: C[K] extends Column<infer S, infer O, boolean> ? Column<S, O, false> : never };
+
+export function guardedColumns<C extends Readonly<Record<string, AnyColumn>>>(columns: C): C {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.guarded()])) as unknown as C;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any value type; unknown would make columns invariant

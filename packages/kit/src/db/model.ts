@@ -1,3 +1,4 @@
+import { type Guarded, guardedColumns } from './column.ts';
 import { componentName } from './component-name.ts';
 import { declarationFaults } from './declaration-faults.ts';
 import { inputSchema, outputSchema, patchSchema } from './model-schema.ts';
@@ -24,12 +25,19 @@ export interface Model<C extends Columns = Columns> {
 }
 
 /** Declares a table. Every fault of the declaration is reported at once, at start-up. */
-export function model<const C extends Columns>(name: string, columns: C, options: ModelOptions = {}): Model<C> {
+export function model<const C extends Columns>(
+  name: string,
+  columns: C,
+  options: ModelOptions & { readonly guarded: true },
+): Model<Guarded<C>>;
+export function model<const C extends Columns>(name: string, columns: C, options?: ModelOptions): Model<C>;
+export function model<const C extends Columns>(name: string, given: C, options: ModelOptions = {}): Model<C> {
   readOptions(`model("${name}")`, options, modelRules);
-  requireArguments('model()', { name, columns }, { name: filledText, columns: anObject });
-  const primaryKey = primaryKeyOf(columns, options);
-  const faults = declarationFaults(name, columns, primaryKey, options);
+  requireArguments('model()', { name, columns: given }, { name: filledText, columns: anObject });
+  const primaryKey = primaryKeyOf(given, options);
+  const faults = declarationFaults(name, given, primaryKey, options);
   if (faults.length > 0) throw new Error(`Model "${name}": ${faults.join('; ')}.`);
+  const columns = options.guarded === true ? guardedColumns(given) : given;
   let table: TableDefinition | undefined;
   const component = componentName(name);
   return Object.freeze({

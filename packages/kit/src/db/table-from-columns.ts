@@ -26,6 +26,8 @@ export interface ModelOptions {
   readonly indexes?: readonly ModelIndex[];
   /** For keys of several columns; `.pk()` on each of them says the same. */
   readonly primaryKey?: readonly string[];
+  /** Every column is guarded: rows that only one module writes, by rules of its own. See `.guarded()`. */
+  readonly guarded?: boolean;
   /** Conditions every row satisfies, by short name, in SQL that both databases read. */
   readonly checks?: Readonly<Record<string, string>>;
   /** Full-text search: a generated column and an index on PostgreSQL, an FTS5 table and triggers on SQLite, written by migrations. */
@@ -50,6 +52,7 @@ export const fullTextRules: OptionRules<ModelFullText> = {
 export const modelRules: OptionRules<ModelOptions> = {
   indexes: listOf(objectOf<ModelIndex>(indexRules)),
   primaryKey: listOf(filledText),
+  guarded: flag,
   checks: recordOf(filledText),
   fullText: listOf(objectOf<ModelFullText>(fullTextRules)),
 };

@@ -9,5 +9,5 @@ export const throttles = model(
     /** When the budget is whole again, in microseconds since 1970. */
     tat_us: t.bigint(),
   },
-  { indexes: [{ columns: ['tat_us'] }] },
+  { guarded: true, indexes: [{ columns: ['tat_us'] }] },
 );

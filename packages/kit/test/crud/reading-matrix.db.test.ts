@@ -51,7 +51,7 @@ async function start(database: string, declared: readonly Declared[]): Promise<S
     const { id, email } = await createUser(db, { username, is_staff: username === 'sue' }, accountsOf(db).management(null));
     users.set(username, { id, username, email, is_active: true, is_staff: username === 'sue', is_superuser: false });
   }
-  const team = await createGroup(db, { name: 'team' });
+  const team = await createGroup(db, { name: 'team', tenantKey: null });
   await addGroupMember(db, team.id, (users.get('bob') as User).id);
   const worlds: World[] = [];
   for (const { combination, tables, at } of declared) {

@@ -2,16 +2,17 @@ import { model } from '../../db/model.ts';
 import { t } from '../../db/column.ts';
 import { timestamps } from '../../db/standard-columns.ts';
 
+/** Written by the functions of this module, which keep log-in names unique, end sessions and record who did it. */
 export const users = model('users', {
   id: t.uuidv7().pk(),
   /** Lower case, without `@`: see login-name.ts. */
-  username: t.text({ min: 1, max: 150 }).unique(),
+  username: t.text({ min: 1, max: 150 }).unique().guarded(),
   /** Lower case. */
-  email: t.text(254).nullable().unique(),
-  is_active: t.bool().dbDefault(true),
-  is_staff: t.bool().dbDefault(false),
-  is_superuser: t.bool().dbDefault(false),
-  password_hash: t.text(255).nullable().sensitive().readOnly(),
+  email: t.text(254).nullable().unique().guarded(),
+  is_active: t.bool().dbDefault(true).guarded(),
+  is_staff: t.bool().dbDefault(false).guarded(),
+  is_superuser: t.bool().dbDefault(false).guarded(),
+  password_hash: t.text(255).nullable().sensitive().guarded(),
   ...timestamps(),
 });
 
@@ -24,7 +25,7 @@ export const groups = model(
     name: t.text({ min: 1, max: 150 }),
     ...timestamps(),
   },
-  { indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },
+  { guarded: true, indexes: [{ columns: ['tenant_key', 'name'], unique: true }] },
 );
 
 export const groupMembers = model(
@@ -34,7 +35,7 @@ export const groupMembers = model(
     user_id: t.ref(() => users, { onDelete: 'cascade' }),
     created_at: t.timestamp(),
   },
-  { primaryKey: ['user_id', 'group_id'], indexes: [{ columns: ['group_id', 'user_id'] }] },
+  { guarded: true, primaryKey: ['user_id', 'group_id'], indexes: [{ columns: ['group_id', 'user_id'] }] },
 );
 
 export const sessions = model(
@@ -48,5 +49,5 @@ export const sessions = model(
     seen_at: t.timestamp(),
     expires_at: t.timestamp(),
   },
-  { indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
+  { guarded: true, indexes: [{ columns: ['user_id'] }, { columns: ['expires_at'] }] },
 );

@@ -26,6 +26,7 @@ export const apiKeys = model(
     previous_last_used_at: t.timestamp().nullable(),
   },
   {
+    guarded: true,
     indexes: [
       { columns: ['owner_id', 'created_at'] },
       // For operators: the few that are expired or revoked among many.
@@ -43,5 +44,5 @@ export const apiKeyUsage = model(
     hour: t.timestamp(),
     requests: t.bigint(),
   },
-  { primaryKey: ['key_id', 'hour'], indexes: [{ columns: ['hour'] }] },
+  { guarded: true, primaryKey: ['key_id', 'hour'], indexes: [{ columns: ['hour'] }] },
 );

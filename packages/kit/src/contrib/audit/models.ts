@@ -21,7 +21,7 @@ const content = () => ({
 });
 
 /** Entries that are recorded and not sealed yet. No index but the key: this is what a change waits for. */
-export const auditInbox = model('audit_inbox', { id: t.uuidv7().pk(), ...content() });
+export const auditInbox = model('audit_inbox', { id: t.uuidv7().pk(), ...content() }, { guarded: true });
 
 /** Entries in the chain. */
 export const auditEntries = model(
@@ -35,6 +35,7 @@ export const auditEntries = model(
     hash: t.text(64).nullable(),
   },
   {
+    guarded: true,
     indexes: [
       { columns: ['at'] },
       { columns: ['target_type', 'target_id', 'seq'] },
@@ -46,11 +47,15 @@ export const auditEntries = model(
 );
 
 /** One row: where the chain ends, and where it starts after pruning. */
-export const auditChain = model('audit_chain', {
-  id: t.int().pk(),
-  length: t.bigint(),
-  hash: t.text(64),
-  /** Entries up to here were pruned; the next one links to `pruned_hash`. */
-  pruned_through: t.bigint(),
-  pruned_hash: t.text(64),
-});
+export const auditChain = model(
+  'audit_chain',
+  {
+    id: t.int().pk(),
+    length: t.bigint(),
+    hash: t.text(64),
+    /** Entries up to here were pruned; the next one links to `pruned_hash`. */
+    pruned_through: t.bigint(),
+    pruned_hash: t.text(64),
+  },
+  { guarded: true },
+);

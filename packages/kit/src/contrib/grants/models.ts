@@ -23,5 +23,5 @@ export const grantModel = model(
     /** Set while the object is deleted softly. */
     object_deleted_at: t.timestamp().nullable(),
   },
-  { indexes: grantIndexes },
+  { guarded: true, indexes: grantIndexes },
 );

@@ -69,6 +69,7 @@ export const jobRows = model(
     traceparent: t.text(55).nullable(),
   },
   {
+    guarded: true,
     indexes: [
       {
         columns: ['name', 'tenant_key', 'owner_id', 'unique_lock'],
@@ -120,7 +121,7 @@ export const jobAttempts = model(
     error_message: t.text(MESSAGE_LENGTH_MAX).nullable(),
     worker: t.text(WORKER_NAME_LENGTH_MAX).nullable(),
   },
-  { primaryKey: ['job_id', 'id'] },
+  { guarded: true, primaryKey: ['job_id', 'id'] },
 );
 
 /** Steps that were done: a retry does not repeat them. */
@@ -134,14 +135,14 @@ export const jobSteps = model(
     attempt: t.int(),
     finished_at: t.timestamp(),
   },
-  { primaryKey: ['job_id', 'name'] },
+  { guarded: true, primaryKey: ['job_id', 'name'] },
 );
 
 /** The last tick of each recurring job that was started or skipped, and the schedule it belongs to. */
-export const jobSchedules = model('job_schedules', {
-  name: t.text(JOB_NAME_LENGTH_MAX).pk(),
-  last_tick: t.timestamp(),
-  schedule: t.text().nullable(),
-});
+export const jobSchedules = model(
+  'job_schedules',
+  { name: t.text(JOB_NAME_LENGTH_MAX).pk(), last_tick: t.timestamp(), schedule: t.text().nullable() },
+  { guarded: true },
+);
 
 export const jobModels = [jobRows, jobAttempts, jobSteps, jobSchedules] as const;

@@ -38,6 +38,7 @@ export const uploads = model(
     scan_attempts: t.int(),
   },
   {
+    guarded: true,
     indexes: [
       { columns: ['owner_id', 'tenant_key', 'state'] },
       { columns: ['state', 'complete_by'] },
@@ -58,12 +59,12 @@ export const uploadRemovals = model(
     attempts: t.int(),
     created_at: t.timestamp(),
   },
-  { indexes: [{ columns: ['due_at'] }, { columns: ['key'] }] },
+  { guarded: true, indexes: [{ columns: ['due_at'] }, { columns: ['key'] }] },
 );
 
 /** One row per owner, written by every new upload under a quota: they wait for one another there. */
 export const uploadOwners = model(
   'upload_owners',
   { owner_id: t.text(64), tenant_key: t.text(200), changed_at: t.timestamp() },
-  { primaryKey: ['owner_id', 'tenant_key'] },
+  { guarded: true, primaryKey: ['owner_id', 'tenant_key'] },
 );

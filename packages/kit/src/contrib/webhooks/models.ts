@@ -52,6 +52,7 @@ export const webhookEvents = model(
     traceparent: t.text(55).nullable(),
   },
   {
+    guarded: true,
     indexes: [
       // One tenant's keys never meet another's.
       { columns: ['idempotency_key', 'type', 'owner_id', 'tenant_key'], unique: true, where: 'idempotency_key is not null' },
@@ -103,6 +104,7 @@ export const webhookEndpoints = model(
     ...timestamps(),
   },
   {
+    guarded: true,
     indexes: [
       { columns: ['owner_id', 'tenant_key', 'id'] },
       { columns: ['tenant_key', 'id'] },
@@ -125,7 +127,7 @@ export const webhookSubscriptions = model(
     owner_id: t.text(AUDIENCE_KEY_LENGTH_MAX),
     endpoint_id: t.ref(() => webhookEndpoints, { onDelete: 'cascade' }),
   },
-  { primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
+  { guarded: true, primaryKey: ['pattern', 'tenant_key', 'owner_id', 'endpoint_id'], indexes: [{ columns: ['endpoint_id'] }] },
 );
 
 /** From when to when an endpoint subscribed to a pattern, and for which audience. The open periods say what `webhook_subscriptions` says. */
@@ -140,6 +142,7 @@ export const webhookSubscriptionPeriods = model(
     ended_at: t.timestamp().nullable(),
   },
   {
+    guarded: true,
     primaryKey: ['endpoint_id', 'pattern', 'tenant_key', 'owner_id', 'started_at'],
     indexes: [{ columns: ['ended_at'], where: 'ended_at is not null', name: 'webhook_subscription_periods_ended' }],
   },
@@ -170,6 +173,7 @@ export const webhookDeliveries = model(
     created_at: t.timestamp(),
   },
   {
+    guarded: true,
     indexes: [
       { columns: ['event_id', 'endpoint_id'], unique: true },
       { columns: ['endpoint_id', 'id'] },
@@ -213,11 +217,11 @@ export const webhookAttempts = model(
     response_excerpt: t.text().nullable(),
     worker: t.text(WORKER_NAME_LENGTH_MAX),
   },
-  { primaryKey: ['delivery_id', 'id'] },
+  { guarded: true, primaryKey: ['delivery_id', 'id'] },
 );
 
 /** What workers count and no other row shows. */
-export const webhookCounters = model('webhook_counters', { name: t.text(50).pk(), value: t.bigint() });
+export const webhookCounters = model('webhook_counters', { name: t.text(50).pk(), value: t.bigint() }, { guarded: true });
 
 export const webhookModels = [
   webhookEvents,

@@ -53,10 +53,24 @@ class ControllerFaults {
     this.#callers();
     const { policy, options } = this.#operations;
     this.#import();
+    this.#guarded(controller);
     if (options.stats !== undefined) this.#faults.push(...statsFaults(this.#name, policy, options.stats));
     if (['create', 'bulkCreate', 'import'].some((name) => name in controller))
       this.#faults.push(...createFaults(policy, `resource(${policy.model.name}) of ${this.#name}`, this.#operations.parent?.edge.column));
     return this.#faults;
+  }
+
+  /** Deleting a row needs no column, and passes over what a module does when one of its rows goes. */
+  #guarded(controller: object): void {
+    const { policy } = this.#operations;
+    const offered = ['destroy', 'bulkDestroy'].filter((name) => name in controller);
+    const isGuarded = policy.statements.columns.some(({ settings }) => settings.guarded === true);
+    if (offered.length === 0 || !isGuarded || policy.options.hooks?.destroy !== undefined) return;
+    this.#add(
+      'W013',
+      `offers ${offered.join(' and ')} of "${policy.model.name}", whose rows a module manages: nothing that belongs to them is cleaned up.`,
+      'Remove the operation (operations: { destroy: false }), or use the function of the module in hooks.destroy.',
+    );
   }
 
   #add(id: string, message: string, hint?: string): void {

@@ -143,17 +143,26 @@ function policyFaults(policy: Policy, app: App): Fault[] {
   ] as const)
     for (const name of (names ?? []) as readonly string[]) if (!statements.byName.has(name)) unknown(option, name);
   for (const name of (options.input ?? []) as readonly string[]) {
-    const settings = statements.byName.get(name)?.settings;
-    if (settings?.readOnly === true || name === options.state)
-      add(
-        'E012',
-        `input takes "${name}", which clients cannot send.`,
-        name === options.state ? 'The state is changed by transitions.' : 'The column is .readOnly(): leave it out of input.',
-      );
+    const column = statements.byName.get(name);
+    if (column === undefined || (policy.accepts(column) && name !== options.state)) continue;
+    const remedy = column.settings.guarded
+      ? `The column is .guarded(): leave it out of input, or name who may write it: fields: { ${name}: writableBy(isSuperuser) }.`
+      : 'The column is .readOnly(): leave it out of input.';
+    add(
+      'E012',
+      `input takes "${name}", which clients cannot send.`,
+      name === options.state ? 'The state is changed by transitions.' : remedy,
+    );
   }
   const rules = (options.fields ?? {}) as Readonly<Record<string, FieldRule | undefined>>;
   for (const [name, rule] of Object.entries(rules)) {
     const column = statements.byName.get(name);
+    if (column?.settings.guarded === true && policy.accepts(column))
+      add(
+        'W013',
+        `opens the guarded column "${name}" to ${rule?.writableBy?.name}.`,
+        'Values are stored as they are sent: the functions of its module check more, and act on a change.',
+      );
     if (column === undefined) unknown('fields', name);
     else if (rule?.visibleTo !== undefined && (model.primaryKey.includes(name) || name === policy.key.name))
       add('E016', `the key "${name}" is hidden from some callers.`, 'Every row is known by its key.');

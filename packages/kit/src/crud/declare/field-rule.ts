@@ -26,6 +26,15 @@ export function writableBy(permission: Permission): FieldRule {
   return Object.freeze({ writableBy: permission, hidden: 'omit' });
 }
 
+/**
+ * Whether a resource opens a guarded column: by a rule that says who may write it. A rule about who sees the column, which also holds for writing,
+ * does not open it.
+ */
+export function opensColumn({ fields = {} }: { readonly fields?: object }, name: string): boolean {
+  const rule = (fields as Readonly<Record<string, FieldRule | undefined>>)[name];
+  return Object.hasOwn(fields, name) && rule?.writableBy !== undefined && rule.writableBy !== rule.visibleTo;
+}
+
 /** Without one the column would be open to everybody. */
 function requirePermission(place: string, given: unknown): void {
   if (given instanceof Permission) return;

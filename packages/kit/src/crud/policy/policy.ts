@@ -1,11 +1,11 @@
-import { resolveReference, type ColumnSettings } from '../../db/column.ts';
+import { opened, resolveReference, type ColumnSettings } from '../../db/column.ts';
 import type { Db } from '../../db/db.ts';
 import type { Model } from '../../db/model.ts';
 import { statementsOf, type ModelColumn, type ModelStatements } from '../../db/model-statements.ts';
 import type { Columns } from '../../db/rows.ts';
 import type { Where } from '../../db/where/where.ts';
 import type { Permission } from '../../permissions/permission.ts';
-import type { FieldRule } from '../declare/field-rule.ts';
+import { type FieldRule, opensColumn } from '../declare/field-rule.ts';
 import { EXPAND_LIMIT_DEFAULT } from '../declare/relation.ts';
 import type { AnyResource, AnyResourceOptions, OwnerRule } from '../declare/resource.ts';
 import type { CrudRequest } from './crud-request.ts';
@@ -98,12 +98,29 @@ export class Policy {
   /** True when clients may send the column: `input` names it; without `input`, every writable column that is not hidden. */
   accepts({ name, settings }: StoredColumn): boolean {
     const { input, hidden = [] } = this.options;
+    if (settings.guarded === true) return opensColumn(this.options, name);
     return !settings.readOnly && (input === undefined ? !hidden.includes(name) : input.includes(name));
   }
 
   /** Columns that clients may send, by what the resource and its model say. */
   acceptedColumns(): StoredColumn[] {
     return this.statements.columns.filter((column) => this.accepts(column));
+  }
+
+  /** Columns that clients may send, as the schemas of bodies take them. */
+  inputColumns(names: readonly string[]): Columns {
+    const { columns } = this.model;
+    return Object.fromEntries(
+      names.map((name) => [name, columns[name]?.settings.guarded === true ? opened(columns[name]) : columns[name]]),
+    ) as Columns;
+  }
+
+  /** Guarded columns that the resource does not open: no program writes them through it by passing on what a client sent. */
+  guardedIn(values: object): readonly string[] {
+    return Object.keys(values).filter((name) => {
+      const column = this.statements.byName.get(name);
+      return column?.settings.guarded === true && !this.accepts(column);
+    });
   }
 
   /** The rule about a column, also where the column itself is never shown. */

@@ -1,6 +1,5 @@
 import { resolveReference } from '../../db/column.ts';
 import { patchSchema } from '../../db/model-schema.ts';
-import type { Columns } from '../../db/rows.ts';
 import { type JsonSchema, jsonSchemaOf, type Schema, type SchemaIssue, type SchemaResult } from '../../http/schema.ts';
 import { type ItemOptions, ItemReader, keyJson, type ReadItem, repeatedKeys } from '../write/item-reader.ts';
 import { pascal } from '../declare/names.ts';
@@ -37,7 +36,7 @@ export function bulkUpdateBody(options: BulkBodyOptions): BodySchema {
   const { policy, lookup } = options;
   const changed = options.input.filter((name) => name !== lookup.name);
   const reader = new ItemReader(options, 'keyed', changed);
-  const columns = Object.fromEntries(changed.map((name) => [name, policy.model.columns[name]])) as Columns;
+  const columns = policy.inputColumns(changed);
   const patch = patchSchema(columns) as unknown as Schema;
   const ids = listJson(options, keyJson(policy, lookup));
   const json = () => ({

@@ -753,6 +753,7 @@ export class Operations {
       as(action, (request) => work(tx ?? this.policy.database(request), request));
     const write = async (action: string, intent: Pick<Intent, 'verb' | 'transition'>, key?: string, values: Item = {}): Promise<Item> =>
       run(action, async (db, request) => {
+        this.#refuseGuarded(values);
         const row = { values, sent: [], ...(key === undefined ? {} : { key: this.rowKey(key) }) };
         return (await this.pipeline.run(db, request, { ...intent, via, rows: [row] }))[0] as Item;
       });
@@ -763,6 +764,15 @@ export class Operations {
       transition: (key, name, input) => write(name, { verb: 'transition', transition: { name, input } }, key),
       restore: (key) => write('restore', { verb: 'restore' }, key),
     };
+  }
+
+  /** A program that passes on what a client sent must not open a guarded column by that. */
+  #refuseGuarded(values: Item): void {
+    const guarded = this.policy.guardedIn(values);
+    if (guarded.length > 0)
+      throw new Error(
+        `resource(${this.policy.model.name}) does not write "${guarded.join('", "')}": the column is guarded. Use the function of its module, or open it: fields: { ${guarded[0]}: writableBy(permission) }.`,
+      );
   }
 
   async present<V extends Item | readonly Item[]>(context: Context, rows: V): Promise<Presented<V>> {

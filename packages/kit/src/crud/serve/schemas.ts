@@ -144,7 +144,7 @@ export function bodySchemas(
   nested?: NestedBody,
   lookup = policy.key.name,
 ): { readonly create: Schema; readonly update: Schema; readonly patch: Schema } {
-  const columns = Object.fromEntries(input.map((name) => [name, policy.model.columns[name]])) as Columns;
+  const columns = policy.inputColumns(input);
   const create = inputSchema<Record<string, unknown>>(columns) as unknown as Schema;
   // A PUT leaves what its caller may not see or write as it is: nobody needs to send it. Who may is told by the handler.
   // The address says which row it is.

@@ -2,7 +2,6 @@ import { columnJsonSchema } from '../../db/column-json.ts';
 import { resolveReference } from '../../db/column.ts';
 import { inputSchema, patchSchema } from '../../db/model-schema.ts';
 import type { ModelColumn } from '../../db/model-statements.ts';
-import type { Columns } from '../../db/rows.ts';
 import { marksSensitive } from '../../db/sensitive-members.ts';
 import type { FieldError } from '../../errors/kit-error.ts';
 import { compileUnknownFields, type UnknownFieldCheck } from '../../http/json/unknown-fields.ts';
@@ -48,7 +47,7 @@ export class ItemReader {
 
   constructor(options: ItemOptions, kind: 'create' | 'keyed', columns: readonly string[]) {
     const { policy, lookup, requiresVersion = false } = options;
-    const chosen = Object.fromEntries(columns.map((name) => [name, policy.model.columns[name]])) as Columns;
+    const chosen = policy.inputColumns(columns);
     this.#options = options;
     this.#kind = kind;
     this.#schema = kind === 'create' ? withAddress(inputSchema(chosen), policy, lookup.name) : patchSchema(withoutKey(policy, chosen));

@@ -224,7 +224,9 @@ export class RowStatements {
 
   #isSent(name: string): boolean {
     const { statements, options, owner } = this.#policy;
-    return name !== options.tenant && name !== owner?.column && statements.byName.get(name)?.settings.readOnly !== true;
+    const column = statements.byName.get(name);
+    const isSendable = column?.settings.readOnly !== true || this.#policy.accepts(column);
+    return name !== options.tenant && name !== owner?.column && isSendable;
   }
 
   async #explain(db: Db, rows: readonly Item[], error: unknown): Promise<never> {
